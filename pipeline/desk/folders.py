@@ -8,10 +8,11 @@ HOME/runs/ID/decisions.jsonl    who decided what about which row
 HOME/runs/ID/progress.json      how far its check is, and check.lock, which its process holds
 """
 
+import os
 import re
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -106,6 +107,8 @@ class DeskHome:
     """The home of a desk."""
 
     path: Path
+    _whole: set[str] = field(default_factory=set, compare=False)
+    """Ids of files whose upload was seen to have ended: a list does not look at all of them again."""
 
     @property
     def runs(self) -> Path:
@@ -137,7 +140,7 @@ class DeskHome:
             Missing: there is none of this id.
         """
         path = self.runs / file_id
-        if _ID.fullmatch(file_id) is None or not (path / DESK_FILE).is_file():
+        if _ID.fullmatch(file_id) is None or not self._is_whole(file_id):
             raise Missing(gettext("There is no such file at this desk."))
         return FileFolder(file_id, path)
 
@@ -155,6 +158,11 @@ class DeskHome:
 
     def folders(self) -> list[FileFolder]:
         """Those of all files, newest first."""
-        there = (path for path in self.runs.iterdir() if _ID.fullmatch(path.name))
-        found = [FileFolder(path.name, path) for path in there if (path / DESK_FILE).is_file()]
-        return sorted(found, key=lambda folder: folder.id, reverse=True)
+        with os.scandir(self.runs) as entries:
+            there = sorted((entry.name for entry in entries if _ID.fullmatch(entry.name)), reverse=True)
+        self._whole.update(name for name in there if name not in self._whole and self._is_whole(name))
+        return [FileFolder(name, self.runs / name) for name in there if name in self._whole]
+
+    def _is_whole(self, file_id: str) -> bool:
+        """Whether the upload of a file has ended."""
+        return (self.runs / file_id / DESK_FILE).is_file()

@@ -3,11 +3,11 @@
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from pipeline.errors import DiskError, InputError
 from schemas.desk import NOTHING_BEFORE, Entry
@@ -15,12 +15,24 @@ from schemas.desk import NOTHING_BEFORE, Entry
 AnyEntry = TypeVar("AnyEntry", bound=Entry)
 
 
+class _Read(NamedTuple, Generic[AnyEntry]):
+    """The lines that were read before, from the first on, and found in order."""
+
+    byte_count: int = 0
+    digest: str = sha256().hexdigest()
+    """The hash of these bytes."""
+    head: str = NOTHING_BEFORE
+    """The hash of the last of them."""
+    entries: Sequence[AnyEntry] = ()
+
+
 class ChainedJournal(Generic[AnyEntry]):
-    """One such file. Several processes may write to it."""
+    """One such file. Several processes may write to it. Lines that stayed the same are parsed once."""
 
     def __init__(self, path: Path, model: type[AnyEntry]) -> None:
         self.path = path
         self._model = model
+        self._read: _Read[AnyEntry] = _Read()
 
     def append(self, entry_after: Callable[[str], AnyEntry]) -> AnyEntry:
         """Add a line, and have it on the disk.
@@ -49,24 +61,30 @@ class ChainedJournal(Generic[AnyEntry]):
         Raises:
             InputError: a line was changed, removed or put in between.
         """
-        lines = self._lines()
-        self._require_chain(lines)
+        data, read = self._data(), self._read
+        if sha256(data[: read.byte_count]).hexdigest() != read.digest:
+            read = _Read()
+        lines = _whole_lines(data[read.byte_count :])
+        head = self._end_of_chain(lines, read.head)
         try:
-            return [self._model.model_validate_json(line) for line in lines]
+            entries = [*read.entries, *map(self._model.model_validate_json, lines)]
         except ValueError:
             raise self._changed() from None
+        byte_count = read.byte_count + sum(len(line) + 1 for line in lines)
+        self._read = _Read(byte_count, sha256(data[:byte_count]).hexdigest(), head, entries)
+        return entries
 
     @property
     def head(self) -> str:
         """The hash of the last line."""
-        lines = self._lines()
+        lines = _whole_lines(self._data())
         return _hash(lines[-1]) if lines else NOTHING_BEFORE
 
-    def _lines(self) -> list[bytes]:
-        return _whole_lines(self.path.read_bytes()) if self.path.exists() else []
+    def _data(self) -> bytes:
+        return self.path.read_bytes() if self.path.exists() else b""
 
-    def _require_chain(self, lines: list[bytes]) -> None:
-        before = NOTHING_BEFORE
+    def _end_of_chain(self, lines: list[bytes], before: str) -> str:
+        """The hash of the last of these lines, the first of which names the one before it."""
         for line in lines:
             try:
                 is_next = json.loads(line)["previous"] == before
@@ -75,6 +93,7 @@ class ChainedJournal(Generic[AnyEntry]):
             if not is_next:
                 raise self._changed()
             before = _hash(line)
+        return before
 
     def _changed(self) -> InputError:
         return InputError(f"{self.path.name}: changed by another program", advice="bring it back from a copy")

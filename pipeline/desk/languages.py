@@ -125,7 +125,7 @@ def number(count: float, digits: str | None = None) -> str:
     >>> number(1234567), number(0.25)
     ('1,234,567', '0.25')
     """
-    return format_decimal(count, digits, locale=_LOCALES[language()])
+    return _decimal(count, digits, language())
 
 
 def amount(value: Decimal) -> str:
@@ -134,7 +134,13 @@ def amount(value: Decimal) -> str:
     >>> amount(Decimal("1234.500")), amount(Decimal("1.234"))
     ('1,234.50', '1.234')
     """
-    return format_decimal(value, _AMOUNT, locale=_LOCALES[language()])
+    return _decimal(value, _AMOUNT, language())
+
+
+@lru_cache(maxsize=4096)
+def _decimal(value: float | Decimal, digits: str | None, code: str) -> str:
+    """The same, worked out once for the figures of a list."""
+    return format_decimal(value, digits, locale=_LOCALES[code])
 
 
 def price(said: Price) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
-from pathlib import Path
 from typing import NamedTuple
 
 import polars as pl
@@ -19,7 +18,7 @@ from pipeline.reports.choices import CORRECTABLE, policy_of
 from pipeline.reports.documents import Rows
 from pipeline.reports.groups import Pending, Row, in_line, numbered, pending
 from pipeline.reports.wording import advice
-from pipeline.review.preview import Preview, preview
+from pipeline.review.preview import Preview, judged, preview
 from pipeline.rules.policy import ANSWERED, verdicts
 from pipeline.runs.ended import ended_run
 from schemas.desk import RowsDecided
@@ -117,7 +116,9 @@ class Review(NamedTuple):
     """The rows that are not a match, in line: row, group, outcome, action, verdict, decided_by, fix."""
     groups: Pending
     policy: Mapping[str, Verdict]
-    warned: Warned
+    judged: pl.DataFrame
+    """Every row, as a preview needs it."""
+    decisions: ChainedJournal[RowsDecided]
     known_answers: dict[int, str]
     """What `answers_of` has found so far."""
 
@@ -175,7 +176,7 @@ class Review(NamedTuple):
 
     def preview(self, said: Mapping[int, LastWord]) -> Preview:
         """Where each payment would go by what was decided so far."""
-        return preview(self.rows.payments, self.rows.outcomes, self.warned, self.policy, frame_of(said))
+        return preview(self.judged, frame_of(said))
 
     def _chosen(self, asked: Asked, said: Mapping[int, LastWord]) -> pl.DataFrame:
         found = self.listed
@@ -268,7 +269,7 @@ def opened(folder: FileFolder) -> Review:
     policy = choose(run.manifest.profile.name, None).policy
     if (forgotten := run.forgotten(run.outcome_file.name)) is not None:
         raise InputError(f"{run.outcome_file.name}: {forgotten}")
-    return _opened(folder.run, run.manifest.outcome_file.sha256, tuple(sorted(policy.items())))
+    return _opened(folder, run.manifest.outcome_file.sha256, tuple(sorted(policy.items())))
 
 
 def forget_all() -> None:
@@ -277,20 +278,21 @@ def forget_all() -> None:
 
 
 @lru_cache(maxsize=3)
-def _opened(path: Path, _sha256: str, policy_items: tuple[tuple[str, Verdict], ...]) -> Review:
-    run, policy = ended_run(path), dict(policy_items)
+def _opened(folder: FileFolder, _sha256: str, policy_items: tuple[tuple[str, Verdict], ...]) -> Review:
+    run, policy = ended_run(folder.run), dict(policy_items)
     summary, rows = run.summary(), run.rows()
     joined = rows.payments.hstack(rows.outcomes.drop("row").get_columns())
     warned = policy_of(summary, policy).warned
     listed = _with_verdicts(in_line(joined), rows.outcomes, warned, policy)
     groups = pending(joined, rows_max=0, searched_max=0, places=summary.input.places)
-    return Review(summary, rows, listed, groups, policy, warned, known_answers={})
+    every = judged(rows.payments, rows.outcomes, warned, policy)
+    return Review(summary, rows, listed, groups, policy, every, folder.decisions, known_answers={})
 
 
 def _with_verdicts(
     listed: pl.DataFrame, outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]
 ) -> pl.DataFrame:
-    judged = verdicts(outcomes, warned, policy).select(
+    found = verdicts(outcomes, warned, policy).select(
         "row",
         "verdict",
         "decided_by",
@@ -298,19 +300,20 @@ def _with_verdicts(
         can_fix=pl.col("check_action").is_in(CORRECTABLE)
         & (pl.col("check_matched_name").is_not_null() | (pl.col("check_action") == Action.FIX_ACCOUNT_TYPE)),
     )
-    return listed.join(judged, on="row", how="left", maintain_order="left")
+    return listed.join(found, on="row", how="left", maintain_order="left")
 
 
-def last_words(decisions: ChainedJournal[RowsDecided], review: Review) -> dict[int, LastWord]:
+def last_words(review: Review) -> dict[int, LastWord]:
     """Row -> the decision that counts: the last on the answer that the row has now.
 
     Raises:
         InputError: the journal was changed.
     """
-    entries = decisions.entries()
+    entries = review.decisions.entries()
     last = review.summary.input.row_count
-    rows = sorted({row for entry in entries for row in entry.rows if 1 <= row <= last})
-    now = dict(zip(rows, review.answers_of(rows), strict=True))
+    for entry in entries:
+        review.answers_of([row for row in entry.rows if 1 <= row <= last])
+    now = review.known_answers
     said: dict[int, LastWord] = {}
     for entry in entries:
         word = (
@@ -330,7 +333,6 @@ def last_words(decisions: ChainedJournal[RowsDecided], review: Review) -> dict[i
 
 def frame_of(said: Mapping[int, LastWord]) -> Decisions:
     """The decisions that count, as `Decisions`."""
-    rows: Sequence[tuple[object, ...]] = [
-        (row, word.decision.value, *word[1:]) for row, word in sorted(said.items())
-    ]
-    return Decisions(pl.DataFrame(rows, schema=DECISIONS, orient="row"))
+    columns = zip(*said.values(), strict=True)
+    cells = dict(zip(DECISIONS, (list(said), *columns), strict=True)) if said else {}
+    return Decisions(pl.DataFrame(cells, schema=DECISIONS).sort("row"))

@@ -10,6 +10,11 @@ from schemas.outcomes import Outcome
 from schemas.review import Decision, Verdict
 
 UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
+_VERDICT = pl.col("verdict")
+_IS_HELD_BY_PERSON = pl.col("decision").is_in([Decision.HOLD, Decision.FIX]).fill_null(value=False)
+_IS_RELEASED_BY_PERSON = (_VERDICT != Verdict.HOLD) & pl.col("decision").eq_missing(Decision.RELEASE)
+IS_RELEASED = ANSWERED & ~_IS_HELD_BY_PERSON & ((_VERDICT == Verdict.RELEASE) | _IS_RELEASED_BY_PERSON)
+"""Whether a payment may be paid: of `verdicts` with the `decision` on each row, null where there is none."""
 
 
 def split(
@@ -33,16 +38,13 @@ def split(
     assert outcomes.schema == OUTCOMES
     assert warned.schema == WARNED
     assert decisions.schema == DECISIONS
-    rows = verdicts(outcomes, warned, policy).join(decisions, on="row", how="left", maintain_order="left")
-    verdict = pl.col("verdict")
-    is_held_by_person = pl.col("decision").is_in([Decision.HOLD, Decision.FIX]).fill_null(value=False)
-    is_released_by_person = (verdict != Verdict.HOLD) & pl.col("decision").eq_missing(Decision.RELEASE)
-    released = ANSWERED & ~is_held_by_person & ((verdict == Verdict.RELEASE) | is_released_by_person)
+    judged = Outcomes(outcomes.select("row", "check_outcome", "check_code"))
+    rows = verdicts(judged, warned, policy).join(decisions, on="row", how="left", maintain_order="left")
     placements = rows.select(
         "row",
-        place=pl.when(released).then(pl.lit(Verdict.RELEASE.value)).otherwise(pl.lit(Verdict.HOLD.value)),
-        why=pl.when(~released).then(_why()),
-        decided=ANSWERED & (is_held_by_person | is_released_by_person),
+        place=pl.when(IS_RELEASED).then(pl.lit(Verdict.RELEASE.value)).otherwise(pl.lit(Verdict.HOLD.value)),
+        why=pl.when(~IS_RELEASED).then(_why()),
+        decided=ANSWERED & (_IS_HELD_BY_PERSON | _IS_RELEASED_BY_PERSON),
     ).select(pl.col(column).cast(kind) for column, kind in PLACEMENTS.items())
     assert placements["row"].equals(outcomes["row"])
     assert (placements["why"].is_null() == (placements["place"] == Verdict.RELEASE)).all()
@@ -51,7 +53,7 @@ def split(
 
 def _why() -> pl.Expr:
     """Why a row is held, the first of the reasons that apply."""
-    by, verdict = "decided_by", pl.col("verdict")
+    by = "decided_by"
     return (
         pl.when(pl.col("check_outcome") == Outcome.REJECTED)
         .then(pl.lit("The row breaks a rule and was not checked."))
@@ -61,7 +63,7 @@ def _why() -> pl.Expr:
         .then(pl.lit("A person decided to hold it."))
         .when(pl.col("decision") == Decision.FIX)
         .then(pl.lit("A person decided to correct it first."))
-        .when(verdict == Verdict.REVIEW)
+        .when(_VERDICT == Verdict.REVIEW)
         .then(pl.format("The policy leaves {} to a person, and it was not released.", by))
         .when(pl.col("decision") == Decision.RELEASE)
         .then(pl.format("The policy holds {}, and does not leave it to a person.", by))

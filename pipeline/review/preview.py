@@ -5,49 +5,56 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.frames import Decisions, Outcomes, Payments, Placements, Warned
-from pipeline.review.placements import split
-from pipeline.rules.totals import totals, with_money
+from pipeline.frames import Decisions, Outcomes, Payments, Warned
+from pipeline.review.placements import IS_RELEASED
+from pipeline.rules.policy import verdicts
+from pipeline.rules.totals import MONEY_FIELDS, totals, with_money
 from schemas.review import ControlTotal, Decision, Verdict
 
 
 class Preview(NamedTuple):
-    """Where each payment of a run would go."""
+    """What would be released and held."""
 
-    placements: Placements
     release: ControlTotal
     hold: ControlTotal
     refused: pl.Series
     """Rows that a person decided to release, and that stay held."""
 
 
-def preview(
-    payments: Payments,
-    outcomes: Outcomes,
-    warned: Warned,
-    policy: Mapping[str, Verdict],
-    decisions: Decisions,
-) -> Preview:
-    """Find where each payment would go by a policy and by what people decided so far.
+def judged(
+    payments: Payments, outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]
+) -> pl.DataFrame:
+    """What a preview needs to know of each payment, and no decision changes.
 
     Args:
         payments: `Payments`.
         outcomes: `Outcomes`, row by row the same.
         warned: `Warned`.
         policy: as `split` takes it.
+
+    Returns:
+        `row`, `check_outcome`, `verdict`, and `amount` and `currency` as `money_of`.
+    """
+    found = verdicts(outcomes, warned, policy).select("row", "check_outcome", "verdict")
+    return found.hstack(with_money(payments.select(MONEY_FIELDS)).select("amount", "currency").get_columns())
+
+
+def preview(rows: pl.DataFrame, decisions: Decisions) -> Preview:
+    """Find how much would be released and held by what people decided so far.
+
+    Args:
+        rows: as `judged` gives them.
         decisions: `Decisions`.
     """
-    placements = split(outcomes, warned, policy, decisions)
-    to_release = decisions.filter(decision=Decision.RELEASE)["row"]
-    held = placements.filter(place=Verdict.HOLD)["row"]
+    said = decisions.select("row", "decision")
+    placed = rows.join(said, on="row", how="left", maintain_order="left").with_columns(released=IS_RELEASED)
+    release, hold = placed.filter("released"), placed.filter(~pl.col("released"))
     return Preview(
-        placements,
-        release=_total(payments, placements, Verdict.RELEASE),
-        hold=_total(payments, placements, Verdict.HOLD),
-        refused=to_release.filter(to_release.is_in(held.implode())),
+        release=_total(release),
+        hold=_total(hold),
+        refused=hold.filter(decision=Decision.RELEASE)["row"],
     )
 
 
-def _total(payments: pl.DataFrame, placements: pl.DataFrame, place: Verdict) -> ControlTotal:
-    mine = Payments(payments.filter(placements["place"] == place))
-    return ControlTotal(row_count=mine.height, totals=totals(with_money(mine)))
+def _total(mine: pl.DataFrame) -> ControlTotal:
+    return ControlTotal(row_count=mine.height, totals=totals(mine))

@@ -28,7 +28,7 @@ from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.reports.reviews import print_split
 from pipeline.review.decisions import RunDecisions
-from pipeline.review.preview import preview
+from pipeline.review.preview import judged, preview
 from pipeline.runs.ended import ended_run
 from pipeline.runs.manifest import read_manifest
 from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
@@ -803,7 +803,8 @@ def test_a_preview_is_what_the_split_does(folder_of, split_of):
     )
     rows = ended_run(folder).rows()
     policy = {"close_match": "review"}
-    before = preview(rows.payments, rows.outcomes, pl.DataFrame(schema=WARNED), policy, decisions.rows)
+    every = judged(rows.payments, rows.outcomes, pl.DataFrame(schema=WARNED), policy)
+    before = preview(every, decisions.rows)
     done = split_of(folder, policy=policy, decisions=decisions)
     assert before.release == ControlTotal(**done.release.model_dump(include={"row_count", "totals"}))
     assert before.hold == ControlTotal(**done.hold.model_dump(include={"row_count", "totals"}))

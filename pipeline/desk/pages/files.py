@@ -19,6 +19,7 @@ from pipeline.desk.states import WORDS, Standing, standing
 from pipeline.desk.uploads import file_in
 from pipeline.errors import PrecheckError
 from pipeline.jobs.columns import columns_of
+from pipeline.rules.totals import control_totals
 from pipeline.runs.manifest import identity_of
 from schemas.desk import Deed, DeskFile
 from schemas.summary import Money, Summary
@@ -63,14 +64,8 @@ def _standings(folders: list[FileFolder]) -> tuple[list[Standing], list[str]]:
 
 def totals_of(summary: Summary) -> list[Money]:
     """The money of a file, by the currencies that it has most of."""
-    sums: dict[str | None, Money] = {}
-    for money in (money for total in summary.outcomes for money in total.totals):
-        had = sums.get(money.currency)
-        if had is not None:
-            added = (had.amount + money.amount, had.row_count + money.row_count)
-            money = Money(currency=money.currency, amount=added[0], row_count=added[1])  # noqa: PLW2901
-        sums[money.currency] = money
-    return sorted(sums.values(), key=lambda one: -one.row_count)[:TOTALS_SHOWN]
+    sums = control_totals(summary.outcomes)
+    return sorted(sums, key=lambda one: -one.row_count)[:TOTALS_SHOWN]
 
 
 @routes.post("/files")

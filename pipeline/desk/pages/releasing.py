@@ -62,7 +62,7 @@ async def _page(request: web.Request, *, findings: list[tuple[str, str, bool]] |
 
 def _opened(at: Standing) -> tuple[Review, dict[int, LastWord]]:
     run = opened(at.folder)
-    return run, last_words(at.folder.decisions, run)
+    return run, last_words(run)
 
 
 def _deciders(words: dict[int, LastWord]) -> list[tuple[str, dict[str, int]]]:

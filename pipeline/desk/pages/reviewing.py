@@ -80,7 +80,7 @@ def may_decide(request: web.Request, at: Standing) -> bool:
 
 def _opened(at: Standing) -> tuple[Review, dict[int, LastWord]]:
     run = opened(at.folder)
-    return run, last_words(at.folder.decisions, run)
+    return run, last_words(run)
 
 
 def _asked(said: Mapping[str, str]) -> Asked:
@@ -111,7 +111,7 @@ async def decide_row(request: web.Request) -> web.Response:
     word = "taken back" if decision is None else decision.value
     await context.record(request, Deed.DECIDED, at.id, row=row, decision=word)
     if request.headers.get("X-Part") == "row":
-        words = await asyncio.to_thread(last_words, at.folder.decisions, run)
+        words = await asyncio.to_thread(last_words, run)
         line = run.row(row, words)
         if line is None:
             raise Missing(gettext("The row is a match."))
