@@ -25,7 +25,7 @@ _NUMBERS = count(1)
 BOUNDARY = "------------------------visitor"
 HOST = "desk.example"
 ROLES = {
-    "uploader": ["up@example.com"],
+    "uploader": ["up@example.com", "uma@example.com"],
     "reviewer": ["rita@example.com", "both@example.com"],
     "approver": ["anna@example.com", "up@example.com", "both@example.com"],
     "auditor": ["otto@example.com"],
@@ -168,6 +168,12 @@ class ServedDesk:
         visitor = self.stranger()
         token = urlsplit(said.out.strip()).query.removeprefix("token=")
         assert visitor.post("/enter", {"token": token}).status == 303
+        return visitor
+
+    def first_visitor(self):
+        """Whoever started the desk, by the link that it printed: also where its clock is another one."""
+        visitor = self.stranger()
+        assert visitor.post("/enter", {"token": self.token}).status == 303
         return visitor
 
     def person(self, name):

@@ -165,7 +165,8 @@ async def forget_names(request: web.Request) -> web.Response:
     """Delete the names and the files with payments; the evidence stays."""
     context, person = context_of(request), person_of(request)
     at = await context.at(request)
-    person.require(Role.APPROVER, *([] if at.summary else [Role.UPLOADER]))
+    is_unchecked = at.state in (State.NEW, State.PLANNED)
+    person.require(Role.APPROVER, *([Role.UPLOADER] if is_unchecked else []))
     reason = " ".join(str((await request.post()).get("reason", "")).split())[:REASON_CHARS_MAX]
     if not reason:
         raise DeskRefusal(gettext("Give a reason: one is recorded with every deletion."))

@@ -177,6 +177,28 @@ def test_rows_are_decided_by_keyboard_alone(at_the_desk, reviewed):
         page.check("#keys")
 
 
+def test_every_count_agrees_after_a_decision_and_no_page_is_loaded(at_the_desk, reviewed):
+    with at_the_desk() as page:
+        page.goto(f"{reviewed}?group=fix_name")
+        shown = ("#decided", "#left-fix_name", "#undecided", "#open")
+        before = [page.inner_text(place) for place in shown]
+        loaded = []
+        page.on("framenavigated", lambda frame: loaded.append(frame.url))
+        page.check("#row-10 input[value=hold]")
+        page.click("#row-10 button")
+        page.wait_for_selector("#row-10.decided")
+        after = [page.inner_text(place) for place in shown]
+        assert loaded == []
+        page.reload()
+        assert [page.inner_text(place) for place in shown] == after
+        assert all(one != other for one, other in zip(before, after, strict=True))
+        assert after[:3] == [
+            "1 decided.",
+            "4 rows, 3 undecided",
+            "Decide about all 3 undecided rows of this group",
+        ]
+
+
 def test_a_second_tab_that_is_behind_is_told(at_the_desk, reviewed):
     with at_the_desk(complains=True) as page:
         page.goto(reviewed)

@@ -96,6 +96,7 @@ def test_axe_finds_nothing_while_a_check_runs_is_stopped_capped_or_waits(here, m
     wait_until(lambda: mara.progress(running)["done"] > 0)
     page.goto(f"{here.origin}/files/{running}/progress")
     page.wait_for_selector("text=You may close this page")
+    assert "no answer says anything about a real account" in page.inner_text("aside.banner")
     found["running"] = faults_of(page)
     page.goto(here.origin)
     found["list while one runs"] = faults_of(page)

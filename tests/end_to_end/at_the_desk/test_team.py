@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_bytes()
-UP, RITA, ANNA, OTTO, BOTH = (f"{name}@example.com" for name in ("up", "rita", "anna", "otto", "both"))
+NAMES = ("up", "uma", "rita", "anna", "otto", "both")
+UP, UMA, RITA, ANNA, OTTO, BOTH = (f"{name}@example.com" for name in NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,7 @@ FORBIDDEN = [
     (RITA, "POST", "/files/{at}/release"),
     (RITA, "POST", "/files/{at}/forget"),
     (RITA, "GET", "/audit"),
+    (UMA, "POST", "/files/{at}/forget"),
     (UP, "POST", "/files/{at}/rows/10"),
     (UP, "POST", "/files/{at}/groups"),
     (UP, "POST", "/files/{at}/hand-over"),
@@ -94,6 +96,22 @@ def test_nobody_does_what_is_not_theirs_to_do(team_desk, checked, name, method, 
     fields = b"decision=hold&reason=x&text=Thornwood&then=plan"
     answer = visitor.ask(method, path.format(at=checked), fields if method == "POST" else None, **kind)
     assert answer.status == 403, answer.text
+
+
+def test_who_uploads_deletes_a_file_of_which_no_check_has_begun_and_no_other(team_desk):
+    uma = team_desk.person(UMA)
+    at, begun = uma.planned(MIXED), uma.planned(MIXED)
+    (team_desk.folder(begun) / "log.jsonl").touch()  # as a check leaves it that was killed
+    assert "Delete this file" in uma.get(f"/files/{at}/columns").text
+    assert uma.post(f"/files/{at}/forget", {"reason": " "}).status == 422
+    assert uma.post(f"/files/{at}/forget", {"reason": "the wrong month"}).status == 303
+    assert not (team_desk.folder(at) / "input").exists()
+    assert [
+        entry["by"] for entry in team_desk.audit() if (entry["run"], entry["deed"]) == (at, "purged")
+    ] == [UMA]
+    assert uma.post(f"/files/{begun}/forget", {"reason": "the wrong month"}).status == 403
+    assert (team_desk.folder(begun) / "input").exists()
+    assert team_desk.person(ANNA).post(f"/files/{begun}/forget", {"reason": "asked to"}).status == 303
 
 
 def test_an_auditor_reads_the_evidence_and_who_did_what(team_desk, checked):

@@ -6,8 +6,10 @@ import json
 import os
 import re
 import signal
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import clocks
 import openpyxl
 import pytest
 
@@ -246,6 +248,15 @@ def test_a_group_is_decided_at_once_but_for_what_was_decided_before(desk_with_po
     assert nothing_left.status == 422
 
 
+def test_a_group_offers_release_only_where_the_policy_leaves_a_row_to_people(reviewer, reviewed):
+    offered = {}
+    for group in ("fix_name", "ask_payee"):
+        page = reviewer.get(f"/files/{reviewed}/review?group={group}").text
+        [form] = re.findall(r'<form [^>]*class="bulk">(.*?)</form>', page, re.DOTALL)
+        offered[group] = re.findall(r'name="decision" value="(\w+)"', form)
+    assert offered == {"fix_name": ["fix", "release", "hold"], "ask_payee": ["hold"]}
+
+
 def test_a_new_decision_voids_the_approval_and_its_files_are_not_given_out(
     desk_with_policy, reviewer, reviewed
 ):
@@ -420,12 +431,17 @@ def test_a_check_that_was_killed_says_so_and_goes_on(tmp_path, serve_desk, serve
         assert visitor.get(f"/files/{at}").to.endswith("/review")
 
 
-def test_a_reached_cap_says_when_the_check_can_go_on(tmp_path, serve_desk, sandbox):
+def capped(folder, sandbox):
+    """A configuration by which two questions a day may be asked."""
     section = sandbox.section("sandbox", "cop", daily_cap=2, server="test")
     lines = "\n".join(f"{key} = {json.dumps(value)}" for key, value in section.items())
-    config = tmp_path / "capped.toml"
+    config = folder / "capped.toml"
     config.write_text(f"[profiles.mine.cop]\n{lines}\n")
-    with serve_desk(tmp_path, environment={"PRECHECK_CONFIG": str(config)}) as desk:
+    return {"PRECHECK_CONFIG": str(config)}
+
+
+def test_a_reached_cap_says_when_the_check_can_go_on(tmp_path, serve_desk, sandbox):
+    with serve_desk(tmp_path, environment=capped(tmp_path, sandbox)) as desk:
         visitor = desk.visitor()
         at = visitor.planned(payments(5))
         assert "2 a day" in visitor.get(f"/files/{at}/plan").text
@@ -439,6 +455,44 @@ def test_a_reached_cap_says_when_the_check_can_go_on(tmp_path, serve_desk, sandb
         refused = visitor.approve(at)
         assert refused.status == 422
         assert visitor.approve(at, hold_undecided="yes").status == 303
+
+
+def test_a_capped_check_goes_on_when_the_next_day_has_come_asks_nothing_twice_and_keeps_decisions(
+    tmp_path, serve_desk, serve
+):
+    today = datetime.now(UTC).date()
+    tomorrow = today + timedelta(days=1)
+    # The server minds no clock that is days off, and does not say the time, by which that would be seen.
+    faults = ("--clock-skew-max", 14 * 86_400, "--fault", "no-response-timestamp")
+    with serve(tmp_path / "server", *faults) as sandbox:
+        config = capped(tmp_path, sandbox)
+        with serve_desk(tmp_path, environment=config | clocks.at(today, "10:00:00")) as desk:
+            visitor = desk.first_visitor()
+            at = visitor.planned(payments(4))
+            visitor.post(f"/files/{at}/start", {"profile": "mine"})
+            visitor.wait(at)
+            assert f"Go on after {tomorrow} 00:00 UTC" in visitor.get(f"/files/{at}/progress").text
+            codes = [row["check_code"] for row in rows_of(download(visitor, at, "outcomes.csv"))]
+            waiting = codes.index("DAILY_CAP") + 1
+            answered = next(row for row, code in enumerate(codes, 1) if code != "DAILY_CAP")
+            for row in (answered, waiting):
+                assert decide(visitor, at, row, "hold").status == 303
+            assert len(sandbox.questions()) == 2
+        with serve_desk(tmp_path, environment=config | clocks.at(tomorrow, "10:00:00")) as desk:
+            visitor = desk.first_visitor()
+            assert "Waiting for the next day" in visitor.get("/").text
+            assert visitor.post(f"/files/{at}/start").status == 303
+            visitor.wait(at)
+            assert len(sandbox.questions()) == 4
+            assert visitor.get(f"/files/{at}").to.endswith("/review")
+            rows = rows_of(download(visitor, at, "outcomes.csv"))
+            assert len({row["check_id"] for row in rows}) == len(rows)  # each has an answer of its own
+            # The decision on a row that had its answer stays; the one on a row without is void.
+            decided = visitor.get(f"/files/{at}/rows/{answered}").text
+            assert "to hold, <q>agreed</q>" in decided
+            assert "does not count any more" not in decided
+            assert "does not count any more" in visitor.get(f"/files/{at}/rows/{waiting}").text
+            assert "to hold 1 row<" in visitor.get(f"/files/{at}/release").text
 
 
 def test_uploads_are_bounded_and_nothing_is_left_of_what_was_not_whole(tmp_path, serve_desk):
@@ -494,9 +548,12 @@ def test_deleted_names_are_gone_and_the_evidence_stays(desk_with_policy, reviewe
 def test_the_journal_says_who_did_what_and_a_change_of_it_is_found(tmp_path, serve_desk):
     with serve_desk(tmp_path) as desk:
         visitor = desk.visitor("Ada")
-        at = visitor.checked(payments(1))
+        at = visitor.checked(payments(1), "payroll.csv")
+        assert decide(visitor, at, 1, "hold").status == 303
         download(visitor, at, "manifest.json")
         page = visitor.get("/audit").text
+        assert f'<a href="/files/{at}">payroll.csv</a>' in page
+        assert "row: 1, decision: hold" in page
         for deed in ("opened", "uploaded", "read as", "started", "downloaded"):
             assert f"<td>{deed}</td>" in page
         path = desk.home / "audit.jsonl"
