@@ -555,7 +555,7 @@ def test_the_journal_says_who_did_what_and_a_change_of_it_is_found(tmp_path, ser
         assert f'<a href="/files/{at}">payroll.csv</a>' in page
         assert "row: 1, decision: hold" in page
         for deed in ("opened", "uploaded", "read as", "started", "downloaded"):
-            assert f"<td>{deed}</td>" in page
+            assert f">{deed}</td>" in page
         path = desk.home / "audit.jsonl"
         path.write_text(path.read_text().replace('"by":"Ada"', '"by":"Bob"', 1))
         assert "changed by another program" in visitor.get("/audit").text
