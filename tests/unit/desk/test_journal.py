@@ -74,3 +74,19 @@ def test_two_that_write_in_turn_keep_the_chain_whole(journal):
         add(other, name)
         add(journal, name)
     assert len(journal.entries()) == 7
+
+
+def test_a_change_of_lines_that_were_read_before_is_found(journal):
+    journal.entries()
+    add(journal, "Dora")
+    journal.path.write_text(journal.path.read_text().replace("Bram", "Eve."))
+    with pytest.raises(InputError, match="changed by another program"):
+        journal.entries()
+
+
+def test_lines_that_were_read_before_are_not_parsed_again(journal):
+    before = journal.entries()
+    add(journal, "Dora")
+    after = journal.entries()
+    assert all(one is other for one, other in zip(before, after, strict=False))
+    assert [entry.by for entry in after[3:]] == ["Dora"]
