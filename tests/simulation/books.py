@@ -5,6 +5,7 @@ between has written and does not know.
 """
 
 from asyncio import Future
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -35,6 +36,12 @@ class Book(MemoryLedger):
         """Correlation id -> question, of every durable intent."""
         self.settled_at: dict[bytes, float] = {}
         """Question -> when its answer was durable."""
+
+    def followed_by_another(self) -> "Book":
+        """The empty book of another run, of another file; what leaves for either is in one list."""
+        another = Book()
+        another.intended, another.settled_at = self.intended, self.settled_at
+        return another
 
     def question_key(self, check: Check) -> bytes:
         """The key of a question; there are few questions, and many look-ups."""
@@ -181,10 +188,29 @@ def _fail(reply: "Future[T]", error: Exception) -> None:
         reply.set_exception(error)
 
 
+class UnitsTaken:
+    """The units of the daily cap that were given out, by the day in which they count.
+
+    A day is one of our clock, which never goes back here: units that are taken once it is set back count in
+    the latest day that there was.
+    """
+
+    def __init__(self) -> None:
+        self.by_day = Counter[int]()
+        self._latest = 0
+
+    def note(self, now: datetime) -> None:
+        """One more is given out."""
+        self._latest = max(self._latest, now.toordinal())
+        self.by_day[self._latest] += 1
+
+
 class QuotaOfProcess:
     """The daily cap: the product's count in its file, called at once, as there are no threads here."""
 
-    def __init__(self, path: Path, cap: int, clock: Clock) -> None:
+    def __init__(self, path: Path, cap: int, clock: Clock, taken: UnitsTaken) -> None:
+        self._clock = clock
+        self._taken = taken
         self._quota = SqliteQuota(path, scope="cop.example|c", cap=cap, window="utc_day", clock=clock.now)
 
     def close(self) -> None:
@@ -193,7 +219,10 @@ class QuotaOfProcess:
 
     async def reserve(self) -> bool:
         """Take one unit."""
-        return self._quota.reserve()
+        is_taken = self._quota.reserve()
+        if is_taken:
+            self._taken.note(self._clock.now())
+        return is_taken
 
     async def resets_at(self) -> datetime:
         """When there is more to take."""

@@ -12,7 +12,8 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import structlog
-from simulation.books import Book, QuotaOfProcess
+from simulation.books import Book, QuotaOfProcess, UnitsTaken
+from simulation.folder import RunFolder
 from simulation.loops import LivelockError
 from simulation.provider import DEADLINE_S, Provider
 from simulation.rules import REQUESTS_PER_RUN_MAX, Breach, broken_rules
@@ -25,8 +26,10 @@ from pipeline.stores.values import ServerAccount
 from pipeline.transport.rate_limiter import window_of
 
 QUESTION_COUNT = 200
-RUN_MAX_S = 6 * 3600.0
+RUN_MAX_S = 2 * 3600.0
 """What one run may take, however the world is."""
+SILENCE_MAX_S = 1800.0
+"""For how long a run may send nothing, and not end."""
 RUNS_ILL_MAX = 6
 DAY_S = 86_400.0
 PAUSE_BETWEEN_RUNS_S = (2.0, 60.0, 3600.0)
@@ -61,7 +64,10 @@ class History:
     weather: Weather = field(init=False)
     provider: Provider = field(init=False)
     book: Book = field(init=False)
+    units: UnitsTaken = field(default_factory=UnitsTaken)
     ends: list[RunEnd] = field(default_factory=list)
+    started_at: dict[str, float] = field(default_factory=dict)
+    """Process -> when it started."""
     breaches: list[Breach] = field(default_factory=list)
     options: RunOptions = field(init=False)
     _quotas: list[QuotaOfProcess] = field(default_factory=list)
@@ -103,6 +109,34 @@ class History:
             self.options = self.options._replace(rate=rate, in_flight_max=places)
             self.provider.agree(rate, places)
             self.scene.account.account = self._account()
+
+    def _put_another_file(self) -> None:
+        """A person puts another file where the first one was: it is refused where that one has answers.
+
+        Then the first one is put back, or the run begins anew for the other.
+        """
+        if not self.weather.other_file:
+            return
+        folder, first, other = RunFolder(self._folder), self.scene.file_version, self.scene.file_version + 1
+        has_answers = bool(self.book.final_now())
+        folder.begin(first)
+        if has_answers:
+            folder.note_answers(first)
+        if folder.begin(other) == has_answers:
+            said = "was taken for the first" if has_answers else "was refused, and there was no answer"
+            self.breaches.append(Breach("another file", f"it {said}"))
+        if has_answers and self.world.chance.random() < 0.5:
+            if not folder.begin(first):
+                self.breaches.append(Breach("another file", "the first was refused when it was put back"))
+            return
+        if not folder.begin(other, is_fresh=has_answers):
+            self.breaches.append(Breach("another file", "it was refused with --fresh"))
+        self.world.tell("person", "begins anew with another file")
+        self.scene.file_version = other
+        self.provider.go_by_file(other)
+        self.book = self.scene.book = self.book.followed_by_another()
+        if self.scene.shared is not None:
+            self.scene.shared = SharedQuestions(self.world)
 
     def play(self) -> Report:
         """Play it to its end, and judge it."""
@@ -148,6 +182,7 @@ class History:
             self._wait(self.world.chance.choice(PAUSE_BETWEEN_RUNS_S))
             if number == 0:
                 self._change_limits()
+                self._put_another_file()
         self._wait(max(self.weather.heals_at_s - self.world.now_s, 0))
         runs_well = self._runs_by_cap()
         for number in range(runs_well):
@@ -194,23 +229,32 @@ class History:
     def _run_together(self, options: RunOptions) -> list[RunEnd]:
         """Some processes until each has ended or is killed; how they ended, the last one last."""
         ends: list[RunEnd] = []
-        processes = [self._start(options, ends) for _ in range(self.weather.process_count)]
+        starts_s = (0.0, *(self.weather.starts_s or (0.0, 0.0)))[: self.weather.process_count]
+        processes = [self._start(options, ends, late_s) for late_s in starts_s]
         begun_s = self.world.now_s
         self._plan_faults(processes)
-        self.world.run(begun_s + RUN_MAX_S, lambda: not any(process.is_at_work for process in processes))
+
+        def is_over() -> bool:
+            sent = self.provider.departures
+            stuck_from_s = max(begun_s, sent[-1].time_s if sent else 0.0) + SILENCE_MAX_S
+            return self.world.now_s > stuck_from_s or not any(process.is_at_work for process in processes)
+
+        self.world.run(begun_s + RUN_MAX_S, is_over)
+        took_s = self.world.now_s - begun_s
         for process in processes:
             self.breaches += [Breach("exception", repr(error)) for error in process.loop.failures[:1]]
             if process.is_at_work:
-                self.breaches.append(Breach("a run does not end", f"{process.name} after {RUN_MAX_S} s"))
+                self.breaches.append(Breach("a run does not end", f"{process.name} after {took_s:.0f} s"))
         self.world.bury()
         for quota in self._quotas:
             quota.close()
         self._quotas.clear()
         return ends
 
-    def _start(self, options: RunOptions, ends: list[RunEnd]) -> Process:
+    def _start(self, options: RunOptions, ends: list[RunEnd], late_s: float) -> Process:
         process = self.world.process(f"run {next(self._names)}")
         self.world.tell(process.name, f"starts with {options}")
+        self.started_at[process.name] = self.world.now_s
         quota = self._quota()
 
         def ended(end: RunEnd) -> None:
@@ -218,14 +262,23 @@ class History:
             process.is_at_work = False
             ends.append(end)
 
-        process.begin(run(self.scene, process, options, quota, ended))
+        def begin() -> None:
+            if process.is_at_work:
+                process.begin(run(self.scene, process, options, quota, ended))
+
+        if late_s:
+            self.world.after(late_s, begin)
+        else:
+            begin()
         return process
 
     def _quota(self) -> QuotaOfProcess | None:
         """The daily cap as one process counts it, in the file of all."""
         if self.weather.cap is None:
             return None
-        self._quotas.append(QuotaOfProcess(self._folder / "quota.db", self.weather.cap, self._clock))
+        self._quotas.append(
+            QuotaOfProcess(self._folder / "quota.db", self.weather.cap, self._clock, self.units)
+        )
         return self._quotas[-1]
 
     def _plan_faults(self, processes: list[Process]) -> None:

@@ -1,6 +1,6 @@
 """Known mistakes, which the simulation must find: its own test.
 
-A mistake changes one place of the product, while the module is imported, in a process of its own.
+A mistake changes one place of the product, or two, while the module is imported, in a process of its own.
 """
 
 import sys
@@ -14,11 +14,20 @@ from typing import NamedTuple
 
 
 class Mistake(NamedTuple):
-    """A change of one place."""
+    """A change of one place; of two, where each guards what the other does wrong."""
 
     module: str
     was: str
     becomes: str
+    also_was: str = ""
+    also_becomes: str = ""
+
+    def made(self, source: str, *, path: str) -> str:
+        """The source of its module with the mistake."""
+        for was, becomes in ((self.was, self.becomes), (self.also_was, self.also_becomes)):
+            assert not was or source.count(was) == 1, f"{path}: the place of the mistake is not there once"
+            source = source.replace(was, becomes) if was else source
+        return source
 
 
 MISTAKES = {
@@ -56,8 +65,5 @@ class _Loader(SourceFileLoader):
         self._mistake = mistake
 
     def get_code(self, fullname: str):  # noqa: ARG002  (the one module that there is)
-        source = Path(self.path).read_text()
-        assert source.count(self._mistake.was) == 1, (
-            f"{self.path}: the place of the mistake is not there once"
-        )
-        return compile(source.replace(self._mistake.was, self._mistake.becomes), self.path, "exec")
+        source = self._mistake.made(Path(self.path).read_text(), path=self.path)
+        return compile(source, self.path, "exec")

@@ -79,6 +79,8 @@ class Provider:
     """One after the other, as a person changed them."""
     met: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Fault, and what the process did that met it."""
+    met_at: dict[str, float] = field(default_factory=dict)
+    """Process -> when it met the last one."""
     pauses: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     """Process -> from when to when it was asked to send nothing."""
     _in_this_second: Counter[int] = field(default_factory=Counter)
@@ -87,7 +89,11 @@ class Provider:
     _last_given: deque[tuple[str, str | None]] = field(default_factory=lambda: deque(maxlen=3))
 
     def __post_init__(self) -> None:
-        truth = Random(self.world.seed + 1)
+        self.go_by_file(1)
+
+    def go_by_file(self, version: int) -> None:
+        """Answer for the payees of this version of the file from now on."""
+        truth = Random(self.world.seed + version)
         self.truths = {row: truth.choice(TRUTHS) for row in range(1, self.question_count + 1)}
 
     def agree(self, rate: int, places: int) -> None:
@@ -98,6 +104,7 @@ class Provider:
     def meet(self, process: Process, fault: str) -> None:
         """Count that a process met a fault."""
         self.met.update((fault, state) for state in ["all", *process.states()])
+        self.met_at[process.name] = self.world.now_s
 
     async def token(self, process: Process, _request: TokenRequest) -> TokenResponse:
         """The token endpoint."""
@@ -213,6 +220,8 @@ class Provider:
                         self._server_time() + timedelta(seconds=7), usegmt=True
                     )
                 return Met("429", _problem(429, **wish))
+        if self._is_ill and any(span.covers(self.world.now_s) for span in weather.busy):
+            return Met("429 to all", _problem(429))
         return None if self._is_good(left.token) else Met("401", _problem(401))
 
     def _row(self, left: Departure) -> Met | None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
 from simulation.payments import payment_file
 
 from pipeline.frames import AnswerState
+from pipeline.stages.ask import RUNS_MAX
 from schemas.outcomes import Outcome
 
 if TYPE_CHECKING:
     from simulation.history import History
+    from simulation.provider import AgreedLimits, Departure
 
 REQUESTS_PER_RUN_MAX = 40
 """Requests for one question in one run, at most."""
@@ -20,6 +22,30 @@ REQUESTS_PER_RUN_MAX = 40
 
 MATCHES = frozenset({Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH})
 """Outcomes that only a bank gives."""
+SLOWING = frozenset(
+    {
+        "429",
+        "busy server",
+        "half-dead connections",
+        "outage silent",
+        "SIGSTOP",
+        "silence",
+        "silent banks",
+        "slow commits",
+        "slow replies",
+        "store stalls",
+    }
+)
+"""Faults that slow a process for longer than it meets them."""
+ROUND_TRIP_MORE_S = 0.02
+"""What a request takes beside its latency, at most, as its way varies."""
+STRETCH = 40
+"""Requests in a row, whose time is judged."""
+LOST_MAX_S = 4.0
+"""What a process may lose meanwhile, as others join, or hold the rest of the questions."""
+DECIDED = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED, AnswerState.REUSED})
+LEFT, GIVEN_UP = 75, 76
+"""Exit statuses of runs that leave rows: for the same command, or for a person."""
 LANDING_S = 0.001
 """What it takes a process to read a reply."""
 
@@ -40,8 +66,10 @@ def broken_rules(history: History) -> list[Breach]:
         *_cap(history),
         *_pauses(history),
         *_bounds(history),
+        *_lost_time(history),
         *_answers(history),
         *_outcomes(history),
+        *_statuses(history),
         *_ends(history),
     ]
 
@@ -81,11 +109,21 @@ def _intents(history: History) -> list[Breach]:
 
 
 def _cap(history: History) -> list[Breach]:
-    """At most the cap arrives in a day of the server, unless the clock is set to another day meanwhile."""
-    cap, by_day = history.weather.cap, history.provider.arrivals_by_day
-    most = max(by_day.values(), default=0)
-    if cap is not None and most > cap and not history.weather.clock_jumps:
-        return [Breach("cap", f"{most} requests in a day, {cap} allowed")]
+    """No more than the cap in a day: of the server, unless our clock jumps; and of our clock, always.
+
+    Ours never goes back: setting it back opens no day. Nothing leaves without a unit.
+    """
+    cap = history.weather.cap
+    if cap is None:
+        return []
+    by_day = history.provider.arrivals_by_day
+    arrived, taken = (max(days.values(), default=0) for days in (by_day, history.units.by_day))
+    if arrived > cap and not history.weather.clock_jumps:
+        return [Breach("cap", f"{arrived} requests in a day, {cap} allowed")]
+    if taken > cap:
+        return [Breach("cap", f"{taken} units taken in a day of our clock, {cap} allowed")]
+    if (sent := len(history.provider.departures)) > (units := history.units.by_day.total()):
+        return [Breach("cap", f"{sent} requests sent, {units} units taken")]
     return []
 
 
@@ -110,6 +148,42 @@ def _bounds(history: History) -> list[Breach]:
     return []
 
 
+def _lost_time(history: History) -> list[Breach]:
+    """Once it has met its last fault and is answered again, a process loses no time.
+
+    Any so many requests, one after the other, then take twice what the rate and the places ask for, at most.
+    It is judged of processes that start once all is well; of others, where no fault slows them for longer
+    than they meet it.
+    """
+    weather, provider = history.weather, history.provider
+    faults = {*weather.names, f"outage {weather.outage_kind}"}
+    is_slowed = SLOWING & faults or (weather.process_count > 1 and "kill -9" in faults)
+    round_trip_s = weather.latency_s + 2 * weather.commit_s + ROUND_TRIP_MORE_S
+    sent_by: defaultdict[str, list[Departure]] = defaultdict(list)
+    for left in provider.departures:
+        if left.time_s > provider.met_at.get(left.process, -inf):
+            sent_by[left.process].append(left)
+    for process, sent in sent_by.items():
+        if is_slowed and history.started_at[process] < weather.quiet_from_s:
+            continue
+        answered = (n for n, left in enumerate(sent) if left.request_id in provider.answers_given)
+        times = [left.time_s for left in sent[next(answered, len(sent)) :]]
+        for begun_s, ended_s in zip(times, times[STRETCH:], strict=False):
+            limits = _limits_at(provider.limits, begun_s)
+            rate, places = limits.rate // weather.process_count, limits.places // weather.process_count
+            if not rate or not places:
+                break  # one process at a time has a part
+            least_s = STRETCH * max(1 / rate, round_trip_s / places)
+            if ended_s - begun_s > LOST_MAX_S + 2 * least_s:
+                said = f"{STRETCH} requests took {ended_s - begun_s:.1f} s for {least_s:.1f} s"
+                return [Breach("lost time", f"{process}, at {begun_s:.3f}: {said}")]
+    return []
+
+
+def _limits_at(agreed: list[AgreedLimits], time_s: float) -> AgreedLimits:
+    return [limits for limits in agreed if limits.from_s <= time_s][-1]
+
+
 def _answers(history: History) -> list[Breach]:
     """One answer per question in each run's result; and what it says is what the bank said."""
     provider = history.provider
@@ -121,7 +195,7 @@ def _answers(history: History) -> list[Breach]:
             if state in {AnswerState.ANSWERED, AnswerState.REFUSED} and check not in end.durable:
                 found.append(Breach("durable", f"row {check} is decided in the result and not in the ledger"))
             if state == AnswerState.ANSWERED:
-                truth = provider.truths[check] or "MTCH"
+                truth = end.truths[check] or "MTCH"
                 given = provider.answers_given.get(request_id)
                 if given is None or given[0] != check or code != truth:
                     found.append(Breach("guessed", f"row {check}: {code}, the bank says {truth}"))
@@ -132,17 +206,43 @@ def _answers(history: History) -> list[Breach]:
 
 def _outcomes(history: History) -> list[Breach]:
     """One outcome per payment; and what it says is what its bank said about its question."""
-    file, truths = payment_file(history.question_count), history.provider.truths
+    file = payment_file(history.question_count)
     for end in history.ends:
         said = end.outcomes.select("row", "check_outcome", "check_code").rows()
         if [row for row, _, _ in said] != list(file.question_of):
             return [Breach("outcomes", "not one outcome per payment")]
         for row, outcome, code in said:
-            truth = truths[file.question_of[row]]
+            truth = end.truths[file.question_of[row]]
             if outcome in MATCHES and (truth or "MTCH") != code:
                 return [Breach("guessed", f"payment {row}: {outcome} {code}, the bank says {truth}")]
             if outcome == Outcome.MATCH and truth is not None:
                 return [Breach("guessed", f"payment {row}: a match, the bank says {truth}")]
+    return []
+
+
+def _statuses(history: History) -> list[Breach]:
+    """What a run says of itself is true: complete, and 0, where all is decided; 75 where rows are left.
+
+    76, with nothing else wrong, where three runs have asked about every row that is left.
+    """
+    runs_of: defaultdict[int, set[str]] = defaultdict(set)
+    for left in history.provider.departures:
+        runs_of[left.row].add(left.process)
+    for end in history.ends:
+        open_rows = [check for check, state, *_ in end.answers.iter_rows() if state not in DECIDED]
+        said = f"{end.process} ends with {end.status} and {len(open_rows)} rows left"
+        if end.is_said_complete == bool(open_rows):
+            return [Breach("status", f"{said}; it says complete: {end.is_said_complete}")]
+        if end.error is not None:
+            expected = end.error.exit_code
+        elif not open_rows:
+            expected = 0
+        elif min(len(runs_of[row]) for row in open_rows) >= RUNS_MAX and end.status == GIVEN_UP:
+            continue
+        else:
+            expected = LEFT
+        if end.status != expected:
+            return [Breach("status", f"{said}; {expected} is true")]
     return []
 
 

@@ -1,6 +1,6 @@
 """One `precheck run` in a simulated process: the asking of the product, in a simulated world."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -9,16 +9,19 @@ from uuid import UUID
 
 import anyio
 import polars as pl
+from simulation import breakers
 from simulation.books import Book, LedgerOfProcess
-from simulation.payments import outcomes_of, payment_file
+from simulation.payments import outcomes_of, payment_file, summary_of
 from simulation.provider import DEADLINE_S, Provider, Wire
 from simulation.sharing import DividedAccount, SharedQuestions, SharedRunOfProcess
 from simulation.weather import Weather
 from simulation.world import Clock, Process, World
 
 from pipeline.apis import cop
+from pipeline.cli.exit_status import status_of_summary
 from pipeline.errors import PrecheckError, first_of
-from pipeline.frames import CHECKS, Check, slim
+from pipeline.executors.asking import AskingResult
+from pipeline.frames import CHECKS, Answers, Check, slim
 from pipeline.stages.ask import (
     ApiChannel,
     AskingContext,
@@ -26,6 +29,7 @@ from pipeline.stages.ask import (
     RemainingQuestions,
     answers_so_far,
     ask,
+    count_given_up,
     remaining_questions,
 )
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
@@ -68,6 +72,13 @@ class RunEnd:
     tally: AskingTally
     durable: frozenset[int]
     """The questions whose final answer the ledger had as the run ended."""
+    status: int
+    """The exit status of the command."""
+    is_said_complete: bool
+    """Whether its summary says that every payment is decided."""
+    process: str
+    truths: Mapping[int, str | None]
+    """What the banks say of the payees of its file."""
 
     @property
     def is_complete(self) -> bool:
@@ -87,6 +98,8 @@ class Scene:
     account: DividedAccount
     shared: SharedQuestions | None
     """None where the run has its folder, and its ledger, to itself."""
+    file_version: int = 1
+    """Of the payment file that lies there."""
 
 
 async def run(
@@ -97,7 +110,8 @@ async def run(
     ended: Callable[[RunEnd], None],
 ) -> None:
     """Ask what is left to ask, as the command does, and hand over what came of it."""
-    file, tally = payment_file(scene.provider.question_count), AskingTally()
+    file = payment_file(scene.provider.question_count, scene.file_version)
+    tally, truths = AskingTally(), scene.provider.truths
     checks = file.planned.checks
     chance = scene.world.chance
     context = AskingContext(
@@ -142,10 +156,17 @@ async def run(
     answers = (
         await answers_so_far(checks, ledger) if asked is None or left is None else slim(left.answers, asked)
     )
+    given_up_count = await count_given_up(checks, ledger)
     final = {answer.question for answer in scene.book.final_now()}
     rows = {ledger.question_key(Check(*check)): check[0] for check in checks.iter_rows()}
     decided = frozenset(rows[question] for question in final)
-    ended(RunEnd(answers, outcomes_of(file, answers), error, tally, decided))
+    outcomes = outcomes_of(file, answers)
+    cap = scene.weather.cap
+    caps = {} if quota is None or cap is None else {ApiName.COP: (cap, await quota.resets_at())}
+    asked_all = AskingResult(Answers(answers), caps, tally.closed, tally, given_up_count, error)
+    summary = summary_of(file, outcomes, asked_all)
+    status = status_of_summary(summary, ()) if error is None else error.exit_code
+    ended(RunEnd(answers, outcomes, error, tally, decided, status, summary.complete, process.name, truths))
 
 
 async def _ask_with_others(
@@ -187,10 +208,12 @@ async def _channel(
     share.follow(use, in_flight=lambda: places.in_flight)
 
     def states() -> list[str]:
+        now = [*known, *breaker_states()]
         if not places.is_open:
-            return [*known, "one at a time"]
-        return [*known, "slowed down" if places.is_slowed else "at full pace"]
+            return [*now, "one at a time"]
+        return [*now, "slowed down" if places.is_slowed else "at full pace"]
 
+    breaker_states = breakers.watched()
     known = ["first run" if not any(scene.book.counts) else "resumed"]
     known += ["several processes"] if scene.shared is not None else []
     process.states = states

@@ -13,6 +13,10 @@ STATES = (
     "one at a time",
     "slowed down",
     "at full pace",
+    "breaker open",
+    "half-open",
+    "bank's breaker open",
+    "bank's half-open",
     "several processes",
 )
 """What a process may do that meets a fault; it may do several of them."""

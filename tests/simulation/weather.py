@@ -17,6 +17,8 @@ TURNS = (
 )
 """Ten seconds before midnight, before summer time begins, and before it ends."""
 ROWS_OF_THEIR_OWN_MAX = 6
+LEASES_END_S = 20.0
+"""After so long nobody has a part of anything who no longer uses it."""
 CAP_SHARED_MIN = 30
 """A day's requests of all processes: what the questions of one lease take where each of them fails."""
 
@@ -80,6 +82,12 @@ class Weather:
     other_limits: tuple[int, int] | None = None
     """What a person sets the rate and the places to after the first run."""
     process_count: int = 1
+    starts_s: tuple[float, ...] = ()
+    """How long after the first process each of the others starts."""
+    busy: list[Span] = field(default_factory=list)
+    """When the server says 429 to everything."""
+    other_file: bool = False
+    """After the first run another file lies where the first one was."""
     names: tuple[str, ...] = ()
     """Of the faults that are on."""
 
@@ -87,6 +95,13 @@ class Weather:
     def hopeless_rows(self) -> frozenset[int]:
         """The rows that never get an answer, however healthy the world is."""
         return self.disliked_rows | self.broken_rows | self.failing_rows
+
+    @property
+    def quiet_from_s(self) -> float:
+        """When the world has healed, and what befell processes and stores is over, down to the leases."""
+        stops = [start + for_s for start, for_s in self.stops]
+        over = [*self.kills, *stops, *(stall.to_s for stall in self.store_stalls)]
+        return max([self.heals_at_s, *(end_s + LEASES_END_S for end_s in over)])
 
     def is_well(self, now_s: float) -> bool:
         """Whether the world has healed."""
@@ -104,6 +119,10 @@ def weather_of(seed: int, question_count: int, left_out: frozenset[str] = frozen
     for name in on:
         drawn = weather if name in kept else Weather()
         FAULTS[name](drawn, chance, question_count)
+    later = Random(f"{seed} later")
+    kept += [name for name in LATER_FAULTS if later.random() < share and name not in left_out]
+    for name, draw in LATER_FAULTS.items():
+        draw(weather if name in kept else Weather(), later, question_count)
     weather.names = tuple(kept)
     if weather.cap is not None and weather.process_count > 1:
         weather.cap = max(weather.cap, CAP_SHARED_MIN)
@@ -247,6 +266,20 @@ def _other_limits(weather: Weather, chance: Random, _count: int) -> None:
     weather.other_limits = chance.choice([5, 20, 50, 200]), chance.choice([1, 4, 16, 64])
 
 
+def _late(weather: Weather, chance: Random, _count: int) -> None:
+    weather.starts_s = tuple(chance.uniform(0, chance.choice([1.0, 5.0])) for _ in range(2))
+
+
+def _early_outage(weather: Weather, chance: Random, _count: int) -> None:
+    start = chance.uniform(0, 3)
+    weather.outages = [*weather.outages, Span(start, start + chance.choice([5, 60]))]
+
+
+def _busy(weather: Weather, chance: Random, _count: int) -> None:
+    weather.busy = [_span(weather, chance) for _ in range(chance.randint(1, 2))]
+    weather.busy += [Span(out.to_s, out.to_s + chance.choice([5, 60, 600])) for out in weather.outages]
+
+
 FAULTS = {
     "slow replies": _slow,
     "errors": _errors,
@@ -278,3 +311,16 @@ FAULTS = {
     "changed limits": _other_limits,
 }
 """Name -> draws its parameters."""
+
+
+def _other_file(weather: Weather, _chance: Random, _count: int) -> None:
+    weather.other_file = True
+
+
+LATER_FAULTS = {
+    "late starts": _late,
+    "early outage": _early_outage,
+    "busy server": _busy,
+    "another file": _other_file,
+}
+"""As `FAULTS`, by a chance of their own: with another one here, the seeds keep the faults that they had."""
