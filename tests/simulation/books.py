@@ -22,6 +22,7 @@ from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.values import FinalAnswer, FruitlessQuestion, LedgerCounts, QuestionHistory, RunIdentity
 
 T = TypeVar("T")
+_KEYS: dict[Check, bytes] = {}
 
 
 class Book(MemoryLedger):
@@ -30,16 +31,15 @@ class Book(MemoryLedger):
     def __init__(self) -> None:
         super().__init__(RunIdentity("input", "profile", "test", "1"), "2030-01-01T09:00:00Z")
         self.is_writing = True
-        self._keys: dict[Check, bytes] = {}
         self.intended: dict[str, bytes] = {}
         """Correlation id -> question, of every durable intent."""
         self.settled_at: dict[bytes, float] = {}
         """Question -> when its answer was durable."""
 
     def question_key(self, check: Check) -> bytes:
-        """The key of a question; there are few questions, and many look-ups."""
-        if (key := self._keys.get(check)) is None:
-            key = self._keys[check] = super().question_key(check)
+        """The key of a question; there are few questions, the same in all histories, and many look-ups."""
+        if (key := _KEYS.get(check)) is None:
+            key = _KEYS[check] = super().question_key(check)
         return key
 
     def final_now(self) -> list[FinalAnswer]:
@@ -186,6 +186,9 @@ class QuotaOfProcess:
 
     def __init__(self, path: Path, cap: int, clock: Clock) -> None:
         self._quota = SqliteQuota(path, scope="cop.example|c", cap=cap, window="utc_day", clock=clock.now)
+        # No machine fails here: what keeps the file through a power loss would only cost time.
+        for pragma in ("journal_mode = MEMORY", "synchronous = OFF"):
+            self._quota._db.execute(f"PRAGMA {pragma}")
 
     def close(self) -> None:
         """Close the file."""

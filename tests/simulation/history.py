@@ -163,13 +163,8 @@ class History:
         """The rows that a healthy world would answer, and the last run did not; with the code of each."""
         if not self.ends:
             return dict.fromkeys(range(1, self.question_count + 1), "NO_RUN_ENDED")
-        said = self.ends[-1].answers.select("check", "state", "code").iter_rows()
         hopeless = self.weather.hopeless_rows
-        return {
-            check: code
-            for check, state, code in said
-            if state not in {"answered", "refused"} and check not in hopeless
-        }
+        return {check: code for check, code in self.ends[-1].open_rows.items() if check not in hopeless}
 
     def _runs_by_cap(self) -> int:
         """How many runs a healthy world may need: one a day under a cap, and as many rows for ever ill."""
@@ -185,9 +180,8 @@ class History:
             return False
         self.ends += ends
         last = ends[-1]
-        is_open = ~last.answers["state"].is_in(["answered", "refused"])
         self.book.finish(
-            "", question_count=self.question_count, unanswered_count=int(is_open.sum()), outcome_sha256=""
+            "", question_count=self.question_count, unanswered_count=len(last.open_rows), outcome_sha256=""
         )
         return last.is_complete
 
@@ -197,7 +191,7 @@ class History:
         processes = [self._start(options, ends) for _ in range(self.weather.process_count)]
         begun_s = self.world.now_s
         self._plan_faults(processes)
-        self.world.run(begun_s + RUN_MAX_S, lambda: not any(process.is_at_work for process in processes))
+        self.world.run(begun_s + RUN_MAX_S, lambda: not any([process.is_at_work for process in processes]))
         for process in processes:
             self.breaches += [Breach("exception", repr(error)) for error in process.loop.failures[:1]]
             if process.is_at_work:

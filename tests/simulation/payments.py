@@ -1,5 +1,6 @@
 """The file of a simulated run: payments, the questions that they come to, and the outcome of each."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -12,8 +13,10 @@ from pipeline.frames import (
     WARNINGS,
     Accepted,
     Answers,
+    Assignments,
+    Bases,
+    Check,
     Findings,
-    Outcomes,
     Questions,
     Rejects,
     RouteReason,
@@ -21,7 +24,7 @@ from pipeline.frames import (
 )
 from pipeline.stages.plan import Plan, bases, plan
 from pipeline.stages.resolve import resolve
-from schemas.outcomes import Environment
+from schemas.outcomes import ApiName, Environment
 
 REPEATED_EVERY = 7
 """Every seventh question is asked for two payments."""
@@ -31,6 +34,8 @@ class PaymentFile(NamedTuple):
     """A file, read and planned."""
 
     planned: Plan
+    checks: list[Check]
+    """The questions, one by one."""
     question_of: dict[int, int]
     """Payment -> its question, by the file's own count."""
 
@@ -52,18 +57,39 @@ def payment_file(question_count: int) -> PaymentFile:
     ]
     planned = plan(Accepted(pl.DataFrame(rows, schema=ACCEPTED)))
     assert planned.checks.height == question_count
-    return PaymentFile(planned, dict(enumerate(asked, start=1)))
+    checks = [Check(number, ApiName(api), *said) for number, api, *said in planned.checks.iter_rows()]
+    return PaymentFile(planned, checks, dict(enumerate(asked, start=1)))
 
 
-def outcomes_of(file: PaymentFile, answers: pl.DataFrame) -> Outcomes:
-    """Decide every payment, as a run does once it has asked.
+def outcomes_of(question_count: int, answers: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Decide every payment of each run, as a run does once it has asked: all in one, as if of one large file.
 
     Args:
-        file: of `payment_file`.
-        answers: `Answers`, one per question.
+        question_count: of the file of each.
+        answers: `Answers` of some runs, each with one per question.
+
+    Returns:
+        `Outcomes`: the payments of the first run, and then those of the next, numbered on.
     """
     findings = Findings(Rejects(pl.DataFrame(schema=REJECTS)), Warnings(pl.DataFrame(schema=WARNINGS)))
-    checks, assignments = file.planned
-    return resolve(
-        findings, Questions(bases(checks), assignments), Answers(answers), [cop.API], Environment.PRODUCTION
+    checks, assignments = payment_file(question_count).planned
+    asked = Questions(
+        Bases(_numbered_on(bases(checks), len(answers), check=question_count)),
+        Assignments(
+            _numbered_on(assignments, len(answers), row=assignments.height, check=question_count),
+        ),
+    )
+    said = [
+        frame.with_columns(pl.col("check") + number * question_count) for number, frame in enumerate(answers)
+    ]
+    return resolve(findings, asked, Answers(pl.concat(said)), [cop.API], Environment.PRODUCTION)
+
+
+def _numbered_on(frame: pl.DataFrame, times: int, **counts: int) -> pl.DataFrame:
+    """A frame so many times over, its numbers higher each time by these counts."""
+    return pl.concat(
+        [
+            frame.with_columns(pl.col(column) + number * count for column, count in counts.items())
+            for number in range(times)
+        ]
     )

@@ -48,6 +48,7 @@ class AgreedLimits(NamedTuple):
     """The most at a time under the limits before."""
 
 
+_CORRELATION = cop.CORRELATION_HEADER.lower().encode()
 Reply = httpx.Response | Exception | None
 """What comes back: a response, a broken connection, or nothing."""
 
@@ -119,8 +120,9 @@ class Provider:
         """A request leaves a process; it is known by its correlation id."""
         body = json.loads(b"".join(request.stream))  # type: ignore[arg-type]
         row = int(body["data"]["identification"][6:])
-        request_id = request.headers[cop.CORRELATION_HEADER]
-        token = request.headers["authorization"].removeprefix("Bearer ")
+        headers = {name.lower(): value.decode() for name, value in request.headers.raw}
+        request_id = headers[_CORRELATION]
+        token = headers[b"authorization"].removeprefix("Bearer ")
         left = Departure(self.world.now_s, process.name, request_id, row, token)
         self.departures.append(left)
         self.in_flight.add(request_id)
@@ -156,7 +158,9 @@ class Provider:
         self.world.after(takes_s, deliver)
 
     def _note_pause(self, process: Process, result: httpx.Response | Exception) -> None:
-        if isinstance(result, httpx.Response) and (wish := result.headers.get("retry-after", "")).isdigit():
+        if not isinstance(result, httpx.Response) or result.status_code == 200:
+            return
+        if (wish := result.headers.get("retry-after", "")).isdigit():
             now = self.world.now_s
             self.pauses.setdefault(process.name, []).append((now, now + min(int(wish), 60)))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import cycle
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from simulation.payments import payment_file
+from simulation.payments import outcomes_of, payment_file
 
 from pipeline.frames import AnswerState
 from schemas.outcomes import Outcome
@@ -115,9 +116,9 @@ def _answers(history: History) -> list[Breach]:
     provider = history.provider
     found = []
     for end in history.ends:
-        if sorted(end.answers["check"].to_list()) != list(range(1, history.question_count + 1)):
+        if sorted([check for check, *_ in end.said]) != list(range(1, history.question_count + 1)):
             return [Breach("outcomes", "not one answer per question")]
-        for check, state, code, _, request_id, _, _ in end.answers.iter_rows():
+        for check, state, code, request_id in end.said:
             if state in {AnswerState.ANSWERED, AnswerState.REFUSED} and check not in end.durable:
                 found.append(Breach("durable", f"row {check} is decided in the result and not in the ledger"))
             if state == AnswerState.ANSWERED:
@@ -132,17 +133,25 @@ def _answers(history: History) -> list[Breach]:
 
 def _outcomes(history: History) -> list[Breach]:
     """One outcome per payment; and what it says is what its bank said about its question."""
-    file, truths = payment_file(history.question_count), history.provider.truths
-    for end in history.ends:
-        said = end.outcomes.select("row", "check_outcome", "check_code").rows()
-        if [row for row, _, _ in said] != list(file.question_of):
-            return [Breach("outcomes", "not one outcome per payment")]
-        for row, outcome, code in said:
-            truth = truths[file.question_of[row]]
-            if outcome in MATCHES and (truth or "MTCH") != code:
-                return [Breach("guessed", f"payment {row}: {outcome} {code}, the bank says {truth}")]
-            if outcome == Outcome.MATCH and truth is not None:
-                return [Breach("guessed", f"payment {row}: a match, the bank says {truth}")]
+    if not history.ends:
+        return []
+    try:
+        outcomes = outcomes_of(history.question_count, [end.answers for end in history.ends])
+    except AssertionError as error:
+        return [Breach("outcomes", f"they cannot be decided: {error!r}")]
+    truth_of = {
+        payment: history.provider.truths[question]
+        for payment, question in payment_file(history.question_count).question_of.items()
+    }
+    if outcomes["row"].to_list() != list(range(1, len(truth_of) * len(history.ends) + 1)):
+        return [Breach("outcomes", "not one outcome per payment")]
+    payments = cycle(truth_of.items())
+    said = outcomes.select("check_outcome", "check_code").iter_rows()
+    for (payment, truth), (outcome, code) in zip(payments, said, strict=False):
+        if outcome in MATCHES and (truth or "MTCH") != code:
+            return [Breach("guessed", f"payment {payment}: {outcome} {code}, the bank says {truth}")]
+        if outcome == Outcome.MATCH and truth is not None:
+            return [Breach("guessed", f"payment {payment}: a match, the bank says {truth}")]
     return []
 
 

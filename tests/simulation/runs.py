@@ -3,14 +3,14 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from random import Random
 from typing import NamedTuple
-from uuid import UUID
 
 import anyio
 import polars as pl
 from simulation.books import Book, LedgerOfProcess
-from simulation.payments import outcomes_of, payment_file
+from simulation.payments import payment_file
 from simulation.provider import DEADLINE_S, Provider, Wire
 from simulation.sharing import DividedAccount, SharedQuestions, SharedRunOfProcess
 from simulation.weather import Weather
@@ -40,6 +40,7 @@ from schemas.outcomes import ApiName
 from schemas.token import TokenRequest
 
 ATTEMPTS_MAX = 3
+_FINAL = frozenset({"answered", "refused"})
 POLL_INTERVAL_S = 1.0
 """How often a process looks for more to ask while others hold the rest."""
 _REQUEST = TokenRequest.model_validate(
@@ -56,23 +57,32 @@ class RunOptions(NamedTuple):
     retry_unanswered: bool = False
 
 
-@dataclass(slots=True)
+@dataclass
 class RunEnd:
     """How a run ended."""
 
     answers: pl.DataFrame
     """`Answers`: one per question."""
-    outcomes: pl.DataFrame
-    """`Outcomes`: one per payment."""
     error: PrecheckError | None
     tally: AskingTally
     durable: frozenset[int]
     """The questions whose final answer the ledger had as the run ended."""
 
+    @cached_property
+    def said(self) -> list[tuple[int, str, str, str | None]]:
+        """Of each answer its question, state, code and correlation id."""
+        columns = [self.answers[name].to_list() for name in ("check", "state", "code", "request_id")]
+        return list(zip(*columns, strict=True))
+
+    @cached_property
+    def open_rows(self) -> dict[int, str]:
+        """The questions without a final answer, and the code of each."""
+        return {check: code for check, state, code, _ in self.said if state not in _FINAL}
+
     @property
     def is_complete(self) -> bool:
         """Whether every question has its final answer."""
-        return self.error is None and self.answers["state"].is_in(["answered", "refused", "reused"]).all()
+        return self.error is None and not self.open_rows
 
 
 @dataclass(slots=True)
@@ -104,7 +114,7 @@ async def run(
         scene.clock.now,
         process.loop.time,
         chance.random,
-        lambda: str(UUID(int=chance.getrandbits(128), version=4)),
+        partial(_new_id, chance),
         anyio.Event(),
         tally,
     )
@@ -143,9 +153,9 @@ async def run(
         await answers_so_far(checks, ledger) if asked is None or left is None else slim(left.answers, asked)
     )
     final = {answer.question for answer in scene.book.final_now()}
-    rows = {ledger.question_key(Check(*check)): check[0] for check in checks.iter_rows()}
+    rows = {scene.book.question_key(check): check.check for check in file.checks}
     decided = frozenset(rows[question] for question in final)
-    ended(RunEnd(answers, outcomes_of(file, answers), error, tally, decided))
+    ended(RunEnd(answers, error, tally, decided))
 
 
 async def _ask_with_others(
@@ -169,6 +179,13 @@ async def _ask_with_others(
                     break  # nothing may be sent
             await anyio.sleep(POLL_INTERVAL_S)
         tasks.cancel_scope.cancel()
+
+
+def _new_id(chance: Random) -> str:
+    """A UUID of version 4."""
+    digits = f"{chance.getrandbits(128):032x}"
+    variant = "89ab"[int(digits[16], 16) % 4]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 @asynccontextmanager

@@ -26,10 +26,14 @@ class Clock:
 
     world: "World"
     ahead_s: float = 0.0
+    _shown: tuple[float, datetime] = (-1.0, BEGINNING)
 
     def now(self) -> datetime:
-        """What it shows, UTC."""
-        return self.world.begins_at + timedelta(seconds=self.world.now_s + self.ahead_s)
+        """What it shows, UTC; it is looked at several times in one moment."""
+        since_s = self.world.now_s + self.ahead_s
+        if self._shown[0] != since_s:
+            self._shown = since_s, self.world.begins_at + timedelta(seconds=since_s)
+        return self._shown[1]
 
 
 class Process:
@@ -67,11 +71,6 @@ class Process:
         self.is_stopped = False
         if self.is_alive:
             self.world.tell(self.name, "woken")
-
-    @property
-    def due_at(self) -> float:
-        """When it has something to do."""
-        return inf if self.is_stopped or not self.is_alive else self.loop.due_at
 
 
 @dataclass(slots=True)
@@ -138,22 +137,26 @@ class World:
 
     def run(self, until_s: float, is_over: Callable[[], bool]) -> None:
         """Let things happen in the order of their time, until it is over or the time has come."""
+        events = self._events
         while not is_over():
-            living = [process for process in self.processes if process.is_alive]
-            while ready := [process for process in living if process.due_at <= self.now_s]:
+            due_s, ready = events[0][0] if events else inf, []
+            for process in self.processes:
+                if process.is_alive and not process.is_stopped:
+                    due_at = process.loop.due_at
+                    if due_at <= self.now_s:
+                        ready.append(process)
+                    elif due_at < due_s:
+                        due_s = due_at
+            if ready:
                 process = self.chance.choice(ready) if len(ready) > 1 else ready[0]
                 process.loop.run_until_idle()
-                if is_over():
-                    return
-            due_s = min([process.due_at for process in living], default=inf)
-            if self._events:
-                due_s = min(due_s, self._events[0][0])
+                continue
             if due_s > until_s:
                 self.now_s = until_s
                 return
             self.now_s = max(self.now_s, due_s)
-            while self._events and self._events[0][0] <= self.now_s:
-                heapq.heappop(self._events)[2]()
+            while events and events[0][0] <= self.now_s:
+                heapq.heappop(events)[2]()
 
     def close(self) -> None:
         """End every process, so that nothing is left open."""
