@@ -4,6 +4,7 @@ A write takes its time. It becomes durable half way, and the process hears of it
 between has written and does not know.
 """
 
+import sqlite3
 from asyncio import Future
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -181,18 +182,44 @@ def _fail(reply: "Future[T]", error: Exception) -> None:
         reply.set_exception(error)
 
 
+class CapFile:
+    """The file in which the product counts the daily cap, opened once for all processes of a history.
+
+    No two of them are at it in the same moment, and no machine loses power here: what guards against both
+    would only cost time.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.connection: sqlite3.Connection | None = None
+
+    def keep(self, opened: sqlite3.Connection) -> sqlite3.Connection:
+        """Keep what the first process opened, for the others."""
+        for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = MEMORY", "synchronous = OFF"):
+            opened.execute(f"PRAGMA {pragma}")
+        self.connection = opened
+        return opened
+
+    def close(self) -> None:
+        """Close it, if there was a cap to count."""
+        if self.connection is not None:
+            self.connection.close()
+
+
+class _CountOfProcess(SqliteQuota):
+    def __init__(self, file: CapFile, cap: int, clock: Clock) -> None:
+        self._file = file
+        super().__init__(file.path, scope="cop.example|c", cap=cap, window="utc_day", clock=clock.now)
+
+    def _opened(self) -> sqlite3.Connection:
+        return self._file.connection or self._file.keep(super()._opened())
+
+
 class QuotaOfProcess:
     """The daily cap: the product's count in its file, called at once, as there are no threads here."""
 
-    def __init__(self, path: Path, cap: int, clock: Clock) -> None:
-        self._quota = SqliteQuota(path, scope="cop.example|c", cap=cap, window="utc_day", clock=clock.now)
-        # No machine fails here: what keeps the file through a power loss would only cost time.
-        for pragma in ("journal_mode = MEMORY", "synchronous = OFF"):
-            self._quota._db.execute(f"PRAGMA {pragma}")
-
-    def close(self) -> None:
-        """Close the file."""
-        self._quota.close()
+    def __init__(self, file: CapFile, cap: int, clock: Clock) -> None:
+        self._quota = _CountOfProcess(file, cap, clock)
 
     async def reserve(self) -> bool:
         """Take one unit."""

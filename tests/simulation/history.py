@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import structlog
-from simulation.books import Book, QuotaOfProcess
+from simulation.books import Book, CapFile, QuotaOfProcess
 from simulation.loops import LivelockError
 from simulation.provider import DEADLINE_S, Provider
 from simulation.rules import REQUESTS_PER_RUN_MAX, Breach, broken_rules
@@ -64,11 +64,10 @@ class History:
     ends: list[RunEnd] = field(default_factory=list)
     breaches: list[Breach] = field(default_factory=list)
     options: RunOptions = field(init=False)
-    _quotas: list[QuotaOfProcess] = field(default_factory=list)
     _names: "count[int]" = field(default_factory=lambda: count(1))
     scene: Scene = field(init=False)
     _clock: Clock = field(init=False)
-    _folder: Path = field(init=False)
+    _cap_file: CapFile = field(init=False)
 
     def __post_init__(self) -> None:
         self.world = World(self.seed, self.is_told)
@@ -109,8 +108,9 @@ class History:
         random.seed(self.seed)  # libraries that draw from the common source
         self.world.tell("world", f"faults: {', '.join(self.weather.names) or 'none'}; {self.options}")
         with TemporaryDirectory(dir=_MEMORY) as folder, _without_logs():
-            self._folder = Path(folder)
+            self._cap_file = CapFile(Path(folder) / "quota.db")
             self._play()
+            self._cap_file.close()
         self.breaches += broken_rules(self)
         return Report(
             self.seed,
@@ -197,9 +197,6 @@ class History:
             if process.is_at_work:
                 self.breaches.append(Breach("a run does not end", f"{process.name} after {RUN_MAX_S} s"))
         self.world.bury()
-        for quota in self._quotas:
-            quota.close()
-        self._quotas.clear()
         return ends
 
     def _start(self, options: RunOptions, ends: list[RunEnd]) -> Process:
@@ -219,8 +216,7 @@ class History:
         """The daily cap as one process counts it, in the file of all."""
         if self.weather.cap is None:
             return None
-        self._quotas.append(QuotaOfProcess(self._folder / "quota.db", self.weather.cap, self._clock))
-        return self._quotas[-1]
+        return QuotaOfProcess(self._cap_file, self.weather.cap, self._clock)
 
     def _plan_faults(self, processes: list[Process]) -> None:
         """What happens to processes happens at its time, to one of those that run then."""

@@ -80,7 +80,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
         for _ in range(len(ready)):
             handle = ready.popleft()
             if not handle._cancelled:
-                handle._run()
+                try:
+                    handle._context.run(handle._callback, *handle._args)
+                except (SystemExit, KeyboardInterrupt):
+                    raise
+                except BaseException as error:  # noqa: BLE001 (as asyncio's own)
+                    self.failures.append(error)
         return wait_s == 0
 
     def _timers(self) -> list[asyncio.TimerHandle]:

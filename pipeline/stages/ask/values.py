@@ -141,10 +141,10 @@ class AnswerBuffer:
 
     def frame(self) -> pl.DataFrame:
         """`Answers`, all of them; nothing is kept here afterwards."""
-        if self._loose or not self._packed:
+        if self._loose:
             self._pack()
         packed, self._packed = self._packed, []
-        return slim(*packed)
+        return slim(*packed) if packed else pl.DataFrame(schema=ANSWERS)
 
     def _pack(self) -> None:
         # Column by column takes half as long as row by row.
