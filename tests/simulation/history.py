@@ -191,7 +191,7 @@ class History:
         processes = [self._start(options, ends) for _ in range(self.weather.process_count)]
         begun_s = self.world.now_s
         self._plan_faults(processes)
-        self.world.run(begun_s + RUN_MAX_S, lambda: not any([process.is_at_work for process in processes]))
+        self.world.run(begun_s + RUN_MAX_S, processes)
         for process in processes:
             self.breaches += [Breach("exception", repr(error)) for error in process.loop.failures[:1]]
             if process.is_at_work:
@@ -243,7 +243,7 @@ class History:
         self.world.tell("clock", f"jumps by {by_s:.0f} s")
 
     def _wait(self, wait_s: float) -> None:
-        self.world.run(self.world.now_s + wait_s, lambda: False)
+        self.world.run(self.world.now_s + wait_s)
 
 
 @contextmanager

@@ -8,11 +8,16 @@ stand; one that is stopped is a loop whose timers fire late.
 import asyncio
 import sys
 from asyncio import events
+from collections import deque
 from collections.abc import Callable
+from contextvars import Context, copy_context
 from heapq import heapify, heappop, heappush
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
+ROUND_S = 1e-6
+"""What a round of a loop takes."""
+_RESOLUTION_S = 1e-9
 _TICK_S = 1e-6
 """The least that a clock moves on."""
 _WAIT_MAX_S = 86_400.0
@@ -26,6 +31,54 @@ class LivelockError(Exception):
     """A process goes round without ever waiting for anything."""
 
 
+class Timeline(Protocol):
+    """Whoever has the time."""
+
+    now_s: float
+
+
+def leave() -> None:
+    """No loop runs now."""
+    events._set_running_loop(None)
+    sys.set_asyncgen_hooks(None, None)
+
+
+class Call:
+    """What a loop is to call in its next round."""
+
+    __slots__ = ("args", "callback", "context", "is_cancelled")
+
+    def __init__(self, callback: Callable[..., object], args: tuple[Any, ...], context: Context | None):
+        self.callback: Callable[..., object] | None = callback
+        self.args: tuple[Any, ...] = args
+        self.context = copy_context() if context is None else context
+        self.is_cancelled = False
+
+    def cancel(self) -> None:
+        """Do not call it; what it holds is free at once."""
+        self.is_cancelled = True
+        self.callback, self.args = None, ()
+
+
+class Timer(Call):
+    """What a loop is to call at its time."""
+
+    __slots__ = ("is_waiting", "loop", "when_s")
+
+    def __init__(self, loop: "VirtualLoop", when_s: float, *call: Any) -> None:
+        super().__init__(*call)
+        self.loop, self.when_s, self.is_waiting = loop, when_s, True
+
+    def __lt__(self, other: "Timer") -> bool:
+        return self.when_s < other.when_s
+
+    def cancel(self) -> None:
+        """Do not call it."""
+        if self.is_waiting and not self.is_cancelled:
+            self.loop.cancelled_count += 1
+        super().cancel()
+
+
 class VirtualLoop(asyncio.BaseEventLoop):
     """An event loop without a selector: it can wait for timers and for calls of the world, nothing else.
 
@@ -33,90 +86,86 @@ class VirtualLoop(asyncio.BaseEventLoop):
     debugging, sockets, wake-ups from threads. A history is a few thousand rounds.
     """
 
-    def __init__(self, clock: Callable[[], float], spend: Callable[[], None]) -> None:
-        """Start with nothing to do.
-
-        Args:
-            clock: seconds that never go back.
-            spend: called for each round of the loop, which takes its time as on a real machine.
-        """
+    def __init__(self, world: Timeline) -> None:
+        """Start with nothing to do, in the time of this world."""
         super().__init__()
-        self.time = clock  # type: ignore[method-assign]
-        self._spend = spend
+        self._world = world
+        self._calls: deque[Call] = deque()
+        self._timers: list[Timer] = []
+        self.cancelled_count = 0
+        """Of the timers."""
         self.due_at = 0.0
         """When it has something to do again, on its clock; inf where only the world can wake it."""
         self.failures: list[BaseException] = []
         self.set_exception_handler(self._note)
 
+    def time(self) -> float:
+        """Seconds that never go back."""
+        return self._world.now_s
+
     def run_until_idle(self) -> None:
-        """Run what is ready, and whatever becomes ready by it."""
-        hooks = sys.get_asyncgen_hooks()
-        sys.set_asyncgen_hooks(self._asyncgen_firstiter_hook, self._asyncgen_finalizer_hook)
-        events._set_running_loop(self)
-        try:
-            for _ in range(_ROUNDS_MAX):
-                if not self._round():
-                    return
-            raise LivelockError
-        finally:
-            events._set_running_loop(None)
-            sys.set_asyncgen_hooks(*hooks)
+        """Run what is ready, and whatever becomes ready by it. The loop counts as running until `leave`."""
+        if events._get_running_loop() is not self:
+            sys.set_asyncgen_hooks(None, self._asyncgen_finalizer_hook)
+            events._set_running_loop(self)
+        world, calls = self._world, self._calls
+        for _ in range(_ROUNDS_MAX):
+            timers = self._living_timers()
+            now_s, is_idle = world.now_s, not calls and not (timers and timers[0].when_s <= world.now_s)
+            if is_idle:
+                wait_s = max(min(timers[0].when_s - now_s, _WAIT_MAX_S), _TICK_S) if timers else inf
+                self.due_at = now_s + wait_s
+            else:
+                world.now_s = now_s = now_s + ROUND_S
+            while timers and timers[0].when_s < now_s + _RESOLUTION_S:
+                timer = heappop(timers)
+                timer.is_waiting = False
+                calls.append(timer)
+            for _ in range(len(calls)):
+                call = calls.popleft()
+                if not call.is_cancelled:
+                    try:
+                        call.context.run(call.callback, *call.args)  # type: ignore[arg-type]
+                    except Exception as error:  # noqa: BLE001 (as asyncio's own)
+                        self.failures.append(error)
+            if is_idle:
+                return
+        raise LivelockError
 
-    def _round(self) -> bool:
-        """Run what is ready now; False where nothing was, and it waits."""
-        timers, ready = self._timers(), self._ready
-        wait_s = 0.0
-        if not ready:
-            wait_s = max(0, timers[0]._when - self.time()) if timers else inf
-        if wait_s == 0:
-            self._spend()
-        else:
-            self.due_at = self.time() + max(min(wait_s, _WAIT_MAX_S), _TICK_S) if timers else inf
-        until = self.time() + self._clock_resolution
-        while timers and timers[0]._when < until:
-            timer = heappop(timers)
-            timer._scheduled = False
-            ready.append(timer)
-        for _ in range(len(ready)):
-            handle = ready.popleft()
-            if not handle._cancelled:
-                try:
-                    handle._context.run(handle._callback, *handle._args)
-                except (SystemExit, KeyboardInterrupt):
-                    raise
-                except BaseException as error:  # noqa: BLE001 (as asyncio's own)
-                    self.failures.append(error)
-        return wait_s == 0
-
-    def _timers(self) -> list[asyncio.TimerHandle]:
+    def _living_timers(self) -> list[Timer]:
         """The heap of timers, without cancelled ones that lie at its head, or are most of it."""
-        timers = self._scheduled
-        if len(timers) > _TIMERS_MIN and self._timer_cancelled_count > len(timers) / 2:
+        timers = self._timers
+        if len(timers) > _TIMERS_MIN and self.cancelled_count > len(timers) / 2:
             for timer in timers:
-                timer._scheduled = not timer._cancelled
-            timers = self._scheduled = [timer for timer in timers if timer._scheduled]
+                timer.is_waiting = not timer.is_cancelled
+            timers = self._timers = [timer for timer in timers if timer.is_waiting]
             heapify(timers)
-            self._timer_cancelled_count = 0
+            self.cancelled_count = 0
         else:
-            while timers and timers[0]._cancelled:
-                self._timer_cancelled_count -= 1
-                heappop(timers)._scheduled = False
+            while timers and timers[0].is_cancelled:
+                self.cancelled_count -= 1
+                heappop(timers).is_waiting = False
         return timers
 
     def call_soon(self, callback, *args, context=None):
         """As every loop's; the world sees that there is something to do."""
         self.due_at = -inf
-        handle = asyncio.Handle(callback, args, self, context)
-        self._ready.append(handle)
-        return handle
+        call = Call(callback, args, context)
+        self._calls.append(call)
+        return call
+
+    call_soon_threadsafe = call_soon  # there are no threads
+
+    def call_later(self, delay, callback, *args, context=None):
+        """As every loop's."""
+        return self.call_at(self._world.now_s + delay, callback, *args, context=context)
 
     def call_at(self, when, callback, *args, context=None):
         """As every loop's; also where the world calls it between two runs."""
         if when < self.due_at:
             self.due_at = when
-        timer = asyncio.TimerHandle(when, callback, args, self, context)
-        heappush(self._scheduled, timer)
-        timer._scheduled = True
+        timer = Timer(self, when, callback, args, context)
+        heappush(self._timers, timer)
         return timer
 
     def abandon(self) -> None:
@@ -128,6 +177,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
             for task in tasks:
                 task.cancel()
             self.run_until_idle()
+        leave()
         self.close()
 
     def _note(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

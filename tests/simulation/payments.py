@@ -79,17 +79,18 @@ def outcomes_of(question_count: int, answers: Sequence[pl.DataFrame]) -> pl.Data
             _numbered_on(assignments, len(answers), row=assignments.height, check=question_count),
         ),
     )
-    said = [
-        frame.with_columns(pl.col("check") + number * question_count) for number, frame in enumerate(answers)
-    ]
-    return resolve(findings, asked, Answers(pl.concat(said)), [cop.API], Environment.PRODUCTION)
+    said = pl.concat(answers).with_columns(pl.col("check") + _run_of_each(question_count) * question_count)
+    return resolve(findings, asked, Answers(said), [cop.API], Environment.PRODUCTION)
 
 
 def _numbered_on(frame: pl.DataFrame, times: int, **counts: int) -> pl.DataFrame:
     """A frame so many times over, its numbers higher each time by these counts."""
-    return pl.concat(
-        [
-            frame.with_columns(pl.col(column) + number * count for column, count in counts.items())
-            for number in range(times)
-        ]
+    run = _run_of_each(frame.height)
+    return pl.concat([frame] * times).with_columns(
+        pl.col(column) + run * count for column, count in counts.items()
     )
+
+
+def _run_of_each(count: int) -> pl.Expr:
+    """Of each row of a frame the run that it is of, where each has so many: 0 for the first."""
+    return pl.int_range(pl.len(), dtype=pl.UInt32) // count

@@ -5,7 +5,7 @@ so the same seed gives the same history, byte for byte.
 """
 
 import heapq
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -14,10 +14,8 @@ from math import inf
 from random import Random
 from typing import Any
 
-from simulation.loops import VirtualLoop
+from simulation.loops import VirtualLoop, leave
 from simulation.weather import BEGINNING, Span
-
-ROUND_S = 1e-6
 
 
 @dataclass(slots=True)
@@ -48,7 +46,7 @@ class Process:
         self.is_stopped = False
         self.states: Callable[[], list[str]] = lambda: ["starting"]
         """What it is doing, in the words of `tables.STATES`."""
-        self.loop = VirtualLoop(lambda: world.now_s, world.spend)
+        self.loop = VirtualLoop(world)
 
     def begin(self, main: Coroutine[Any, Any, Any]):
         """Start its first task."""
@@ -115,10 +113,6 @@ class World:
         self._gone += self.processes
         self.processes.clear()
 
-    def spend(self) -> None:
-        """Let the moment pass that a round of an event loop takes."""
-        self.now_s += ROUND_S
-
     def after(self, wait_s: float, do: Callable[[], None]) -> None:
         """Let something happen later."""
         heapq.heappush(self._events, (self.now_s + wait_s, next(self._numbers), do))
@@ -135,10 +129,27 @@ class World:
         """The hash of all that happened."""
         return self._digest.hexdigest()
 
-    def run(self, until_s: float, is_over: Callable[[], bool]) -> None:
-        """Let things happen in the order of their time, until it is over or the time has come."""
+    def run(self, until_s: float, for_these: Sequence[Process] = ()) -> None:
+        """Let things happen in the order of their time, until the time has come.
+
+        Args:
+            until_s: the time.
+            for_these: processes; where there are any, it ends also when none of them is at work any more.
+        """
+        try:
+            self._run(until_s, for_these)
+        finally:
+            leave()
+
+    def _run(self, until_s: float, for_these: Sequence[Process]) -> None:
         events = self._events
-        while not is_over():
+        while True:
+            for process in for_these:
+                if process.is_at_work:
+                    break
+            else:
+                if for_these:
+                    return
             due_s, ready = events[0][0] if events else inf, []
             for process in self.processes:
                 if process.is_alive and not process.is_stopped:
