@@ -6,7 +6,7 @@ between has written and does not know.
 
 import sqlite3
 from asyncio import Future
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -29,8 +29,10 @@ _KEYS: dict[Check, bytes] = {}
 class Book(MemoryLedger):
     """What is durable, whoever dies."""
 
-    def __init__(self) -> None:
+    def __init__(self, checks: Iterable[Check]) -> None:
         super().__init__(RunIdentity("input", "profile", "test", "1"), "2030-01-01T09:00:00Z")
+        self.rows = {self.question_key(check): check.check for check in checks}
+        """Of each question its number."""
         self.is_writing = True
         self.intended: dict[str, bytes] = {}
         """Correlation id -> question, of every durable intent."""

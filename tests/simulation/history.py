@@ -14,6 +14,7 @@ from typing import NamedTuple
 import structlog
 from simulation.books import Book, CapFile, QuotaOfProcess
 from simulation.loops import LivelockError
+from simulation.payments import payment_file
 from simulation.provider import DEADLINE_S, Provider
 from simulation.rules import REQUESTS_PER_RUN_MAX, Breach, broken_rules
 from simulation.runs import RunEnd, RunOptions, Scene, run
@@ -77,7 +78,7 @@ class History:
         self.world.begins_at, self.world.store_stalls = self.weather.begins_at, self.weather.store_stalls
         self.provider = Provider(self.world, self.weather, self.question_count)
         self.provider.agree(self.options.rate, self.options.in_flight_max)
-        self.book = Book()
+        self.book = Book(payment_file(self.question_count).checks)
         self._clock = Clock(self.world)
         self.scene = Scene(
             self.world,

@@ -39,7 +39,7 @@ class Timeline(Protocol):
 
 def leave() -> None:
     """No loop runs now."""
-    events._set_running_loop(None)
+    events._set_running_loop(None)  # noqa: SLF001
     sys.set_asyncgen_hooks(None, None)
 
 
@@ -105,9 +105,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def run_until_idle(self) -> None:
         """Run what is ready, and whatever becomes ready by it. The loop counts as running until `leave`."""
-        if events._get_running_loop() is not self:
+        if events._get_running_loop() is not self:  # noqa: SLF001
             sys.set_asyncgen_hooks(None, self._asyncgen_finalizer_hook)
-            events._set_running_loop(self)
+            events._set_running_loop(self)  # noqa: SLF001
         world, calls = self._world, self._calls
         for _ in range(_ROUNDS_MAX):
             timers = self._living_timers()
@@ -162,8 +162,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
 
     def call_at(self, when, callback, *args, context=None):
         """As every loop's; also where the world calls it between two runs."""
-        if when < self.due_at:
-            self.due_at = when
+        self.due_at = min(self.due_at, when)
         timer = Timer(self, when, callback, args, context)
         heappush(self._timers, timer)
         return timer

@@ -19,6 +19,8 @@ REQUESTS_PER_RUN_MAX = 40
 """Requests for one question in one run, at most."""
 
 
+_ANSWERED, _REFUSED = AnswerState.ANSWERED.value, AnswerState.REFUSED.value
+_FINAL = frozenset({_ANSWERED, _REFUSED})
 MATCHES = frozenset({Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH})
 """Outcomes that only a bank gives."""
 LANDING_S = 0.001
@@ -119,14 +121,14 @@ def _answers(history: History) -> list[Breach]:
         if sorted([check for check, *_ in end.said]) != list(range(1, history.question_count + 1)):
             return [Breach("outcomes", "not one answer per question")]
         for check, state, code, request_id in end.said:
-            if state in {AnswerState.ANSWERED, AnswerState.REFUSED} and check not in end.durable:
+            if state in _FINAL and check not in end.durable:
                 found.append(Breach("durable", f"row {check} is decided in the result and not in the ledger"))
-            if state == AnswerState.ANSWERED:
+            if state == _ANSWERED:
                 truth = provider.truths[check] or "MTCH"
                 given = provider.answers_given.get(request_id)
                 if given is None or given[0] != check or code != truth:
                     found.append(Breach("guessed", f"row {check}: {code}, the bank says {truth}"))
-            elif state == AnswerState.REFUSED and check not in history.weather.refused_rows:
+            elif state == _REFUSED and check not in history.weather.refused_rows:
                 found.append(Breach("guessed", f"row {check} was never refused"))
     return found[:3]
 

@@ -18,7 +18,7 @@ from simulation.world import Clock, Process, World
 
 from pipeline.apis import cop
 from pipeline.errors import PrecheckError, first_of
-from pipeline.frames import CHECKS, Check, slim
+from pipeline.frames import slim
 from pipeline.stages.ask import (
     ApiChannel,
     AskingContext,
@@ -153,8 +153,7 @@ async def run(
         await answers_so_far(checks, ledger) if asked is None or left is None else slim(left.answers, asked)
     )
     final = {answer.question for answer in scene.book.final_now()}
-    rows = {scene.book.question_key(check): check.check for check in file.checks}
-    decided = frozenset(rows[question] for question in final)
+    decided = frozenset(scene.book.rows[question] for question in final)
     ended(RunEnd(answers, error, tally, decided))
 
 
@@ -167,8 +166,8 @@ async def _ask_with_others(
 ) -> None:
     """Ask what is free, and wait for what others hold, until nothing is left or may be sent."""
     assert scene.shared is not None
-    columns = [left.todo.columns.index(column) for column in CHECKS]
-    scene.shared.open_round([Check(*(row[n] for n in columns)) for row in left.todo.iter_rows()])
+    every = payment_file(scene.provider.question_count).checks
+    scene.shared.open_round([every[number - 1] for number in left.todo["check"].to_list()])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run.keep)
         while scene.shared.undone_count and not tally.closures:

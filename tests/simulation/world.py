@@ -143,21 +143,8 @@ class World:
 
     def _run(self, until_s: float, for_these: Sequence[Process]) -> None:
         events = self._events
-        while True:
-            for process in for_these:
-                if process.is_at_work:
-                    break
-            else:
-                if for_these:
-                    return
-            due_s, ready = events[0][0] if events else inf, []
-            for process in self.processes:
-                if process.is_alive and not process.is_stopped:
-                    due_at = process.loop.due_at
-                    if due_at <= self.now_s:
-                        ready.append(process)
-                    elif due_at < due_s:
-                        due_s = due_at
+        while not for_these or _are_at_work(for_these):
+            ready, due_s = self._ready()
             if ready:
                 process = self.chance.choice(ready) if len(ready) > 1 else ready[0]
                 process.loop.run_until_idle()
@@ -169,8 +156,27 @@ class World:
             while events and events[0][0] <= self.now_s:
                 heapq.heappop(events)[2]()
 
+    def _ready(self) -> tuple[list[Process], float]:
+        """The processes that have something to do now, and when anything else happens."""
+        ready, due_s = [], self._events[0][0] if self._events else inf
+        for process in self.processes:
+            if process.is_alive and not process.is_stopped:
+                due_at = process.loop.due_at
+                if due_at <= self.now_s:
+                    ready.append(process)
+                elif due_at < due_s:
+                    due_s = due_at
+        return ready, due_s
+
     def close(self) -> None:
         """End every process, so that nothing is left open."""
         self.bury()
         for process in self._gone:
             process.loop.abandon()
+
+
+def _are_at_work(processes: Sequence[Process]) -> bool:
+    for process in processes:  # noqa: SIM110 (asked after every step of the world)
+        if process.is_at_work:
+            return True
+    return False
