@@ -314,10 +314,7 @@ def slim(*frames: pl.DataFrame) -> pl.DataFrame:
     present, absent = [], []
     for name, kind in schema.items():
         # Not by concat's own rechunk, which keeps the buffers that the pieces are cut from.
-        pieces = [frame.drop_in_place(name) for frame in frames]
-        column = pieces[0] if len(pieces) == 1 else pl.concat(pieces)
-        del pieces
-        column = column.rechunk()
+        column = pl.concat([frame.drop_in_place(name) for frame in frames]).rechunk()
         if column.count():
             present.append(column)
         else:
