@@ -48,6 +48,8 @@ def problem_detail(response: httpx.Response, check: Check | None = None) -> str:
     except ValueError:
         return ""
     text = (problem.detail or problem.title or "")[:_READ_CHARS_MAX]
+    if not text:
+        return ""  # nothing to search, and each question is searched for by patterns of its own
     text = "".join(letter if letter.isprintable() else _escaped(letter) for letter in " ".join(text.split()))
     text = _without(text, [] if check is None else _said_of(check))
     if len(text) > DETAIL_CHARS_MAX:

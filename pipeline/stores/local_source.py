@@ -26,7 +26,10 @@ class LocalSource:
             todo: `Checks`, with `attempts` and `is_suspect` as in `Question`.
             question_key: gives the key of a check in the ledger.
         """
-        self._left = {ApiName(str(api)): part for (api,), part in todo.group_by("api", maintain_order=True)}
+        apis = todo["api"].unique(maintain_order=True).to_list()
+        self._left = {
+            ApiName(api): todo if len(apis) == 1 else todo.filter(pl.col("api") == api) for api in apis
+        }
         self._question_key = question_key
         self._chunk_count = 0
 

@@ -152,6 +152,8 @@ def pause_s(headers: Mapping[str, str], *, now: datetime) -> float:
     30.0
     """
     value = headers.get("retry-after", "").strip()
+    if not value:
+        return 0.0
     if value.isascii() and value.isdigit():
         # More digits than an hour needs are an hour, and int() refuses thousands of them.
         return min(float(value.lstrip("0")[:10] or 0), RETRY_AFTER_MAX_S)

@@ -4,9 +4,10 @@ A write takes its time. It becomes durable half way, and the process hears of it
 between has written and does not know.
 """
 
+import sqlite3
 from asyncio import Future
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -23,30 +24,32 @@ from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.values import FinalAnswer, FruitlessQuestion, LedgerCounts, QuestionHistory, RunIdentity
 
 T = TypeVar("T")
+_KEYS: dict[Check, bytes] = {}
 
 
 class Book(MemoryLedger):
     """What is durable, whoever dies."""
 
-    def __init__(self) -> None:
+    def __init__(self, checks: Iterable[Check]) -> None:
         super().__init__(RunIdentity("input", "profile", "test", "1"), "2030-01-01T09:00:00Z")
+        self.rows = {self.question_key(check): check.check for check in checks}
+        """Of each question its number."""
         self.is_writing = True
-        self._keys: dict[Check, bytes] = {}
         self.intended: dict[str, bytes] = {}
         """Correlation id -> question, of every durable intent."""
         self.settled_at: dict[bytes, float] = {}
         """Question -> when its answer was durable."""
 
-    def followed_by_another(self) -> "Book":
-        """The empty book of another run, of another file; what leaves for either is in one list."""
-        another = Book()
+    def followed_by_another(self, checks: Iterable[Check]) -> "Book":
+        """The empty book of another run, of the questions of another file; what leaves is in one list."""
+        another = Book(checks)
         another.intended, another.settled_at = self.intended, self.settled_at
         return another
 
     def question_key(self, check: Check) -> bytes:
-        """The key of a question; there are few questions, and many look-ups."""
-        if (key := self._keys.get(check)) is None:
-            key = self._keys[check] = super().question_key(check)
+        """The key of a question; there are few questions, the same in all histories, and many look-ups."""
+        if (key := _KEYS.get(check)) is None:
+            key = _KEYS[check] = super().question_key(check)
         return key
 
     def final_now(self) -> list[FinalAnswer]:
@@ -205,17 +208,46 @@ class UnitsTaken:
         self.by_day[self._latest] += 1
 
 
+class CapFile:
+    """The file in which the product counts the daily cap, opened once for all processes of a history.
+
+    No two of them are at it in the same moment, and no machine loses power here: what guards against both
+    would only cost time.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.connection: sqlite3.Connection | None = None
+
+    def keep(self, opened: sqlite3.Connection) -> sqlite3.Connection:
+        """Keep what the first process opened, for the others."""
+        for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = MEMORY", "synchronous = OFF"):
+            opened.execute(f"PRAGMA {pragma}")
+        self.connection = opened
+        return opened
+
+    def close(self) -> None:
+        """Close it, if there was a cap to count."""
+        if self.connection is not None:
+            self.connection.close()
+
+
+class _CountOfProcess(SqliteQuota):
+    def __init__(self, file: CapFile, cap: int, clock: Clock) -> None:
+        self._file = file
+        super().__init__(file.path, scope="cop.example|c", cap=cap, window="utc_day", clock=clock.now)
+
+    def _opened(self) -> sqlite3.Connection:
+        return self._file.connection or self._file.keep(super()._opened())
+
+
 class QuotaOfProcess:
     """The daily cap: the product's count in its file, called at once, as there are no threads here."""
 
-    def __init__(self, path: Path, cap: int, clock: Clock, taken: UnitsTaken) -> None:
+    def __init__(self, file: CapFile, cap: int, clock: Clock, taken: UnitsTaken) -> None:
         self._clock = clock
         self._taken = taken
-        self._quota = SqliteQuota(path, scope="cop.example|c", cap=cap, window="utc_day", clock=clock.now)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._quota.close()
+        self._quota = _CountOfProcess(file, cap, clock)
 
     async def reserve(self) -> bool:
         """Take one unit."""

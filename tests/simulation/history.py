@@ -12,9 +12,10 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import structlog
-from simulation.books import Book, QuotaOfProcess, UnitsTaken
+from simulation.books import Book, CapFile, QuotaOfProcess, UnitsTaken
 from simulation.folder import RunFolder
 from simulation.loops import LivelockError
+from simulation.payments import payment_file
 from simulation.provider import DEADLINE_S, Provider
 from simulation.rules import REQUESTS_PER_RUN_MAX, Breach, broken_rules
 from simulation.runs import RunEnd, RunOptions, Scene, run
@@ -70,11 +71,10 @@ class History:
     """Process -> when it started."""
     breaches: list[Breach] = field(default_factory=list)
     options: RunOptions = field(init=False)
-    _quotas: list[QuotaOfProcess] = field(default_factory=list)
     _names: "count[int]" = field(default_factory=lambda: count(1))
     scene: Scene = field(init=False)
     _clock: Clock = field(init=False)
-    _folder: Path = field(init=False)
+    _cap_file: CapFile = field(init=False)
 
     def __post_init__(self) -> None:
         self.world = World(self.seed, self.is_told)
@@ -84,7 +84,7 @@ class History:
         self.world.begins_at, self.world.store_stalls = self.weather.begins_at, self.weather.store_stalls
         self.provider = Provider(self.world, self.weather, self.question_count)
         self.provider.agree(self.options.rate, self.options.in_flight_max)
-        self.book = Book()
+        self.book = Book(payment_file(self.question_count).checks)
         self._clock = Clock(self.world)
         self.scene = Scene(
             self.world,
@@ -134,7 +134,9 @@ class History:
         self.world.tell("person", "begins anew with another file")
         self.scene.file_version = other
         self.provider.go_by_file(other)
-        self.book = self.scene.book = self.book.followed_by_another()
+        self.book = self.scene.book = self.book.followed_by_another(
+            payment_file(self.question_count, other).checks
+        )
         if self.scene.shared is not None:
             self.scene.shared = SharedQuestions(self.world)
 
@@ -143,8 +145,9 @@ class History:
         random.seed(self.seed)  # libraries that draw from the common source
         self.world.tell("world", f"faults: {', '.join(self.weather.names) or 'none'}; {self.options}")
         with TemporaryDirectory(dir=_MEMORY) as folder, _without_logs():
-            self._folder = Path(folder)
+            self._cap_file = CapFile(Path(folder) / "quota.db")
             self._play()
+            self._cap_file.close()
         self.breaches += broken_rules(self)
         return Report(
             self.seed,
@@ -198,13 +201,8 @@ class History:
         """The rows that a healthy world would answer, and the last run did not; with the code of each."""
         if not self.ends:
             return dict.fromkeys(range(1, self.question_count + 1), "NO_RUN_ENDED")
-        said = self.ends[-1].answers.select("check", "state", "code").iter_rows()
         hopeless = self.weather.hopeless_rows
-        return {
-            check: code
-            for check, state, code in said
-            if state not in {"answered", "refused"} and check not in hopeless
-        }
+        return {check: code for check, code in self.ends[-1].open_rows.items() if check not in hopeless}
 
     def _runs_by_cap(self) -> int:
         """How many runs a healthy world may need: one a day under a cap, and as many rows for ever ill."""
@@ -220,9 +218,8 @@ class History:
             return False
         self.ends += ends
         last = ends[-1]
-        is_open = ~last.answers["state"].is_in(["answered", "refused"])
         self.book.finish(
-            "", question_count=self.question_count, unanswered_count=int(is_open.sum()), outcome_sha256=""
+            "", question_count=self.question_count, unanswered_count=len(last.open_rows), outcome_sha256=""
         )
         return last.is_complete
 
@@ -233,23 +230,19 @@ class History:
         processes = [self._start(options, ends, late_s) for late_s in starts_s]
         begun_s = self.world.now_s
         self._plan_faults(processes)
-
-        def is_over() -> bool:
-            sent = self.provider.departures
-            stuck_from_s = max(begun_s, sent[-1].time_s if sent else 0.0) + SILENCE_MAX_S
-            return self.world.now_s > stuck_from_s or not any(process.is_at_work for process in processes)
-
-        self.world.run(begun_s + RUN_MAX_S, is_over)
+        self.world.run(begun_s + RUN_MAX_S, processes, partial(self._stuck_at, begun_s))
         took_s = self.world.now_s - begun_s
         for process in processes:
             self.breaches += [Breach("exception", repr(error)) for error in process.loop.failures[:1]]
             if process.is_at_work:
                 self.breaches.append(Breach("a run does not end", f"{process.name} after {took_s:.0f} s"))
         self.world.bury()
-        for quota in self._quotas:
-            quota.close()
-        self._quotas.clear()
         return ends
+
+    def _stuck_at(self, begun_s: float) -> float:
+        """When nothing will have left for so long that nothing will."""
+        sent = self.provider.departures
+        return max(begun_s, sent[-1].time_s if sent else 0.0) + SILENCE_MAX_S
 
     def _start(self, options: RunOptions, ends: list[RunEnd], late_s: float) -> Process:
         process = self.world.process(f"run {next(self._names)}")
@@ -276,10 +269,7 @@ class History:
         """The daily cap as one process counts it, in the file of all."""
         if self.weather.cap is None:
             return None
-        self._quotas.append(
-            QuotaOfProcess(self._folder / "quota.db", self.weather.cap, self._clock, self.units)
-        )
-        return self._quotas[-1]
+        return QuotaOfProcess(self._cap_file, self.weather.cap, self._clock, self.units)
 
     def _plan_faults(self, processes: list[Process]) -> None:
         """What happens to processes happens at its time, to one of those that run then."""
@@ -306,7 +296,7 @@ class History:
         self.world.tell("clock", f"jumps by {by_s:.0f} s")
 
     def _wait(self, wait_s: float) -> None:
-        self.world.run(self.world.now_s + wait_s, lambda: False)
+        self.world.run(self.world.now_s + wait_s)
 
 
 @contextmanager

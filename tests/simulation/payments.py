@@ -1,5 +1,6 @@
 """The file of a simulated run: payments, the questions that they come to, and the outcome of each."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -14,6 +15,9 @@ from pipeline.frames import (
     WARNINGS,
     Accepted,
     Answers,
+    Assignments,
+    Bases,
+    Check,
     Findings,
     Outcomes,
     Payments,
@@ -26,7 +30,7 @@ from pipeline.jobs.writing import DecidedRun
 from pipeline.stages.plan import Plan, bases, plan
 from pipeline.stages.resolve import resolve
 from pipeline.stages.summarise import SummaryHeader, summarise
-from schemas.outcomes import Environment
+from schemas.outcomes import ApiName, Environment
 from schemas.summary import InputFile, Summary
 
 _TIME = "2030-01-01T09:00:00.000Z"
@@ -38,6 +42,8 @@ class PaymentFile(NamedTuple):
     """A file, read and planned."""
 
     planned: Plan
+    checks: list[Check]
+    """The questions, one by one."""
     question_of: dict[int, int]
     """Payment -> its question, by the file's own count."""
     payments: Payments
@@ -63,22 +69,51 @@ def payment_file(question_count: int, version: int = 1) -> PaymentFile:
     ]
     planned = plan(Accepted(pl.DataFrame(rows, schema=ACCEPTED)))
     assert planned.checks.height == question_count
+    checks = [Check(number, ApiName(api), *said) for number, api, *said in planned.checks.iter_rows()]
     payments = pl.DataFrame([{"row": row["row"]} for row in rows], schema=PAYMENTS)
-    return PaymentFile(planned, dict(enumerate(asked, start=1)), Payments(payments))
+    return PaymentFile(planned, checks, dict(enumerate(asked, start=1)), Payments(payments))
 
 
-def outcomes_of(file: PaymentFile, answers: pl.DataFrame) -> Outcomes:
-    """Decide every payment, as a run does once it has asked.
+def outcomes_of(question_count: int, answers: Sequence[pl.DataFrame]) -> list[Outcomes]:
+    """Decide every payment of each run, as a run does once it has asked: all in one, as if of one large file.
 
     Args:
-        file: of `payment_file`.
-        answers: `Answers`, one per question.
+        question_count: of the file of each.
+        answers: `Answers` of some runs, each with one per question.
+
+    Returns:
+        Of each run the outcomes of its payments.
     """
     findings = Findings(Rejects(pl.DataFrame(schema=REJECTS)), Warnings(pl.DataFrame(schema=WARNINGS)))
-    checks, assignments = file.planned
-    return resolve(
-        findings, Questions(bases(checks), assignments), Answers(answers), [cop.API], Environment.PRODUCTION
+    checks, assignments = payment_file(question_count).planned
+    asked = Questions(
+        Bases(_numbered_on(bases(checks), len(answers), check=question_count)),
+        Assignments(
+            _numbered_on(assignments, len(answers), row=assignments.height, check=question_count),
+        ),
     )
+    said = pl.concat(answers).with_columns(pl.col("check") + _run_of_each(question_count) * question_count)
+    every, count = (
+        resolve(findings, asked, Answers(said), [cop.API], Environment.PRODUCTION),
+        assignments.height,
+    )
+    return [
+        Outcomes(every.slice(start, count).with_columns(pl.col("row") - start))
+        for start in range(0, len(answers) * count, count)
+    ]
+
+
+def _numbered_on(frame: pl.DataFrame, times: int, **counts: int) -> pl.DataFrame:
+    """A frame so many times over, its numbers higher each time by these counts."""
+    run = _run_of_each(frame.height)
+    return pl.concat([frame] * times).with_columns(
+        pl.col(column) + run * count for column, count in counts.items()
+    )
+
+
+def _run_of_each(count: int) -> pl.Expr:
+    """Of each row of a frame the run that it is of, where each has so many: 0 for the first."""
+    return pl.int_range(pl.len(), dtype=pl.UInt32) // count
 
 
 def summary_of(file: PaymentFile, outcomes: Outcomes, asked: AskingResult) -> Summary:

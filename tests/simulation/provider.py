@@ -9,6 +9,7 @@ from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from email.utils import format_datetime
+from functools import cache
 from random import Random
 from typing import NamedTuple
 
@@ -48,6 +49,7 @@ class AgreedLimits(NamedTuple):
     """The most at a time under the limits before."""
 
 
+_CORRELATION = cop.CORRELATION_HEADER.lower().encode()
 Reply = httpx.Response | Exception | None
 """What comes back: a response, a broken connection, or nothing."""
 
@@ -126,8 +128,9 @@ class Provider:
         """A request leaves a process; it is known by its correlation id."""
         body = json.loads(b"".join(request.stream))  # type: ignore[arg-type]
         row = int(body["data"]["identification"][6:])
-        request_id = request.headers[cop.CORRELATION_HEADER]
-        token = request.headers["authorization"].removeprefix("Bearer ")
+        headers = {name.lower(): value.decode() for name, value in request.headers.raw}
+        request_id = headers[_CORRELATION]
+        token = headers[b"authorization"].removeprefix("Bearer ")
         left = Departure(self.world.now_s, process.name, request_id, row, token)
         self.departures.append(left)
         self.in_flight.add(request_id)
@@ -163,7 +166,9 @@ class Provider:
         self.world.after(takes_s, deliver)
 
     def _note_pause(self, process: Process, result: httpx.Response | Exception) -> None:
-        if isinstance(result, httpx.Response) and (wish := result.headers.get("retry-after", "")).isdigit():
+        if not isinstance(result, httpx.Response) or result.status_code == 200:
+            return
+        if (wish := result.headers.get("retry-after", "")).isdigit():
             now = self.world.now_s
             self.pauses.setdefault(process.name, []).append((now, now + min(int(wish), 60)))
 
@@ -235,7 +240,7 @@ class Provider:
             if left.row in rows:
                 return Met(name, _problem(status))
         if left.row in weather.broken_rows:
-            return Met("row broken", _answer(left.request_id, {"data": {"verificationReport": {}}}))
+            return Met("row broken", _answer(left.request_id, b'{"data": {"verificationReport": {}}}'))
         return None
 
     def _bank(self, left: Departure) -> Met | None:
@@ -281,14 +286,14 @@ class Provider:
         revoked = any(issued <= moment <= now for moment in self.weather.revocations)
         return (now <= until + 6 or self.weather.is_well(now)) and not revoked
 
-    def _wrong(self) -> dict[str, object]:
+    def _wrong(self) -> bytes:
         return self.world.chance.choice(
             [
-                {"data": {"verificationReport": {"matched": True, "reasonCode": "ANNM"}}},
-                {"data": {"verificationReport": {"matched": False, "reasonCode": "MBAM"}}},
-                {"data": {"verificationReport": {"matched": False, "reasonCode": "ZZZZ"}}},
-                {"data": {"verificationReport": {"matched": "true"}}},
-                {},
+                b'{"data": {"verificationReport": {"matched": true, "reasonCode": "ANNM"}}}',
+                b'{"data": {"verificationReport": {"matched": false, "reasonCode": "MBAM"}}}',
+                b'{"data": {"verificationReport": {"matched": false, "reasonCode": "ZZZZ"}}}',
+                b'{"data": {"verificationReport": {"matched": "true"}}}',
+                b"{}",
             ]
         )
 
@@ -329,19 +334,20 @@ class Wire(httpx.AsyncBaseTransport):
 
 
 def _problem(status: int, **headers: str) -> httpx.Response:
-    content = json.dumps({"code": "SERVER_ERROR", "status": status}).encode()
+    content = b'{"code": "SERVER_ERROR", "status": %d}' % status
     return httpx.Response(status, headers=headers, stream=httpx.ByteStream(content))
 
 
-def _answer(request_id: str, body: dict[str, object]) -> httpx.Response:
-    headers = {"content-type": "application/json", cop.CORRELATION_HEADER: request_id}
-    return httpx.Response(200, headers=headers, stream=httpx.ByteStream(json.dumps(body).encode()))
+def _answer(request_id: str, body: bytes) -> httpx.Response:
+    headers = [(b"content-type", b"application/json"), (_CORRELATION, request_id.encode())]
+    return httpx.Response(200, headers=headers, stream=httpx.ByteStream(body))
 
 
-def _report(truth: str | None) -> dict[str, object]:
-    if truth is None:
-        return {"data": {"verificationReport": {"matched": True}}}
-    report: dict[str, object] = {"matched": False, "reasonCode": truth}
+@cache
+def _report(truth: str | None) -> bytes:
+    report: dict[str, object] = {"matched": truth is None}
+    if truth is not None:
+        report["reasonCode"] = truth
     if truth in {"MBAM", "PAMM", "BAMM"}:
         report["name"] = "A Nother Name"
-    return {"data": {"verificationReport": report}}
+    return json.dumps({"data": {"verificationReport": report}}).encode()

@@ -6,20 +6,24 @@ from collections import Counter, defaultdict
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from simulation.payments import payment_file
+from simulation.payments import outcomes_of, payment_file, summary_of
 
-from pipeline.frames import AnswerState
+from pipeline.cli.exit_status import status_of_summary
+from pipeline.frames import AnswerState, Outcomes
 from pipeline.stages.ask import RUNS_MAX
 from schemas.outcomes import Outcome
 
 if TYPE_CHECKING:
     from simulation.history import History
     from simulation.provider import AgreedLimits, Departure
+    from simulation.runs import RunEnd
 
 REQUESTS_PER_RUN_MAX = 40
 """Requests for one question in one run, at most."""
 
 
+_ANSWERED, _REFUSED = AnswerState.ANSWERED.value, AnswerState.REFUSED.value
+_FINAL = frozenset({_ANSWERED, _REFUSED})
 MATCHES = frozenset({Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH})
 """Outcomes that only a bank gives."""
 SLOWING = frozenset(
@@ -43,7 +47,6 @@ STRETCH = 40
 """Requests in a row, whose time is judged."""
 LOST_MAX_S = 4.0
 """What a process may lose meanwhile, as others join, or hold the rest of the questions."""
-DECIDED = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED, AnswerState.REUSED})
 LEFT, GIVEN_UP = 75, 76
 """Exit statuses of runs that leave rows: for the same command, or for a person."""
 LANDING_S = 0.001
@@ -69,7 +72,6 @@ def broken_rules(history: History) -> list[Breach]:
         *_lost_time(history),
         *_answers(history),
         *_outcomes(history),
-        *_statuses(history),
         *_ends(history),
     ]
 
@@ -189,61 +191,77 @@ def _answers(history: History) -> list[Breach]:
     provider = history.provider
     found = []
     for end in history.ends:
-        if sorted(end.answers["check"].to_list()) != list(range(1, history.question_count + 1)):
+        if sorted([check for check, *_ in end.said]) != list(range(1, history.question_count + 1)):
             return [Breach("outcomes", "not one answer per question")]
-        for check, state, code, _, request_id, _, _ in end.answers.iter_rows():
-            if state in {AnswerState.ANSWERED, AnswerState.REFUSED} and check not in end.durable:
+        for check, state, code, request_id in end.said:
+            if state in _FINAL and check not in end.durable:
                 found.append(Breach("durable", f"row {check} is decided in the result and not in the ledger"))
-            if state == AnswerState.ANSWERED:
+            if state == _ANSWERED:
                 truth = end.truths[check] or "MTCH"
                 given = provider.answers_given.get(request_id)
                 if given is None or given[0] != check or code != truth:
                     found.append(Breach("guessed", f"row {check}: {code}, the bank says {truth}"))
-            elif state == AnswerState.REFUSED and check not in history.weather.refused_rows:
+            elif state == _REFUSED and check not in history.weather.refused_rows:
                 found.append(Breach("guessed", f"row {check} was never refused"))
     return found[:3]
 
 
 def _outcomes(history: History) -> list[Breach]:
     """One outcome per payment; and what it says is what its bank said about its question."""
-    file = payment_file(history.question_count)
-    for end in history.ends:
-        said = end.outcomes.select("row", "check_outcome", "check_code").rows()
-        if [row for row, _, _ in said] != list(file.question_of):
-            return [Breach("outcomes", "not one outcome per payment")]
-        for row, outcome, code in said:
-            truth = end.truths[file.question_of[row]]
-            if outcome in MATCHES and (truth or "MTCH") != code:
-                return [Breach("guessed", f"payment {row}: {outcome} {code}, the bank says {truth}")]
-            if outcome == Outcome.MATCH and truth is not None:
-                return [Breach("guessed", f"payment {row}: a match, the bank says {truth}")]
+    if not history.ends:
+        return []
+    try:
+        outcomes = outcomes_of(history.question_count, [end.answers for end in history.ends])
+    except AssertionError as error:
+        return [Breach("outcomes", f"they cannot be decided: {error!r}")]
+    for end, decided in zip(history.ends, outcomes, strict=True):
+        found = _outcomes_of_run(history, end, decided) or _status(history, end, decided)
+        if found is not None:
+            return [found]
     return []
 
 
-def _statuses(history: History) -> list[Breach]:
+def _outcomes_of_run(history: History, end: RunEnd, decided: Outcomes) -> Breach | None:
+    question_of = payment_file(history.question_count).question_of
+    rows, outcomes, codes = (decided[name].to_list() for name in ("row", "check_outcome", "check_code"))
+    if rows != list(question_of):
+        return Breach("outcomes", "not one outcome per payment")
+    for row, outcome, code in zip(rows, outcomes, codes, strict=True):
+        truth = end.truths[question_of[row]]
+        if outcome in MATCHES and (truth or "MTCH") != code:
+            return Breach("guessed", f"payment {row}: {outcome} {code}, the bank says {truth}")
+        if outcome == Outcome.MATCH and truth is not None:
+            return Breach("guessed", f"payment {row}: a match, the bank says {truth}")
+    return None
+
+
+def _status(history: History, end: RunEnd, decided: Outcomes) -> Breach | None:
     """What a run says of itself is true: complete, and 0, where all is decided; 75 where rows are left.
 
     76, with nothing else wrong, where three runs have asked about every row that is left.
     """
-    runs_of: defaultdict[int, set[str]] = defaultdict(set)
+    summary = summary_of(payment_file(history.question_count), decided, end.asked)
+    status = status_of_summary(summary, ()) if end.error is None else end.error.exit_code
+    said = f"{end.process} ends with {status} and {len(end.open_rows)} rows left"
+    if summary.complete == bool(end.open_rows):
+        return Breach("status", f"{said}; it says complete: {summary.complete}")
+    if end.error is not None:
+        expected = end.error.exit_code
+    elif not end.open_rows:
+        expected = 0
+    elif status == GIVEN_UP and all(len(_runs_of(history)[row]) >= RUNS_MAX for row in end.open_rows):
+        return None
+    else:
+        expected = LEFT
+    return None if status == expected else Breach("status", f"{said}; {expected} is true")
+
+
+def _runs_of(history: History) -> dict[int, set[str]]:
+    """Question -> the runs that asked it."""
+    runs = defaultdict(set)
     for left in history.provider.departures:
-        runs_of[left.row].add(left.process)
-    for end in history.ends:
-        open_rows = [check for check, state, *_ in end.answers.iter_rows() if state not in DECIDED]
-        said = f"{end.process} ends with {end.status} and {len(open_rows)} rows left"
-        if end.is_said_complete == bool(open_rows):
-            return [Breach("status", f"{said}; it says complete: {end.is_said_complete}")]
-        if end.error is not None:
-            expected = end.error.exit_code
-        elif not open_rows:
-            expected = 0
-        elif min(len(runs_of[row]) for row in open_rows) >= RUNS_MAX and end.status == GIVEN_UP:
-            continue
-        else:
-            expected = LEFT
-        if end.status != expected:
-            return [Breach("status", f"{said}; {expected} is true")]
-    return []
+        runs[left.row].add(left.process)
+    return runs
 
 
 def _ends(history: History) -> list[Breach]:

@@ -3,25 +3,24 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
+from random import Random
 from typing import NamedTuple
-from uuid import UUID
 
 import anyio
 import polars as pl
 from simulation import breakers
 from simulation.books import Book, LedgerOfProcess
-from simulation.payments import outcomes_of, payment_file, summary_of
+from simulation.payments import payment_file
 from simulation.provider import DEADLINE_S, Provider, Wire
 from simulation.sharing import DividedAccount, SharedQuestions, SharedRunOfProcess
 from simulation.weather import Weather
 from simulation.world import Clock, Process, World
 
 from pipeline.apis import cop
-from pipeline.cli.exit_status import status_of_summary
 from pipeline.errors import PrecheckError, first_of
 from pipeline.executors.asking import AskingResult
-from pipeline.frames import CHECKS, Answers, Check, slim
+from pipeline.frames import Answers, slim
 from pipeline.stages.ask import (
     ApiChannel,
     AskingContext,
@@ -44,6 +43,7 @@ from schemas.outcomes import ApiName
 from schemas.token import TokenRequest
 
 ATTEMPTS_MAX = 3
+_FINAL = frozenset({"answered", "refused"})
 POLL_INTERVAL_S = 1.0
 """How often a process looks for more to ask while others hold the rest."""
 _REQUEST = TokenRequest.model_validate(
@@ -60,30 +60,42 @@ class RunOptions(NamedTuple):
     retry_unanswered: bool = False
 
 
-@dataclass(slots=True)
+@dataclass
 class RunEnd:
     """How a run ended."""
 
-    answers: pl.DataFrame
-    """`Answers`: one per question."""
-    outcomes: pl.DataFrame
-    """`Outcomes`: one per payment."""
-    error: PrecheckError | None
-    tally: AskingTally
+    asked: AskingResult
     durable: frozenset[int]
     """The questions whose final answer the ledger had as the run ended."""
-    status: int
-    """The exit status of the command."""
-    is_said_complete: bool
-    """Whether its summary says that every payment is decided."""
     process: str
     truths: Mapping[int, str | None]
     """What the banks say of the payees of its file."""
 
     @property
+    def answers(self) -> pl.DataFrame:
+        """`Answers`: one per question."""
+        return self.asked.answers
+
+    @property
+    def error(self) -> PrecheckError | None:
+        """What ended it early."""
+        return self.asked.ended_by
+
+    @cached_property
+    def said(self) -> list[tuple[int, str, str, str | None]]:
+        """Of each answer its question, state, code and correlation id."""
+        columns = [self.answers[name].to_list() for name in ("check", "state", "code", "request_id")]
+        return list(zip(*columns, strict=True))
+
+    @cached_property
+    def open_rows(self) -> dict[int, str]:
+        """The questions without a final answer, and the code of each."""
+        return {check: code for check, state, code, _ in self.said if state not in _FINAL}
+
+    @property
     def is_complete(self) -> bool:
         """Whether every question has its final answer."""
-        return self.error is None and self.answers["state"].is_in(["answered", "refused", "reused"]).all()
+        return self.error is None and not self.open_rows
 
 
 @dataclass(slots=True)
@@ -118,7 +130,7 @@ async def run(
         scene.clock.now,
         process.loop.time,
         chance.random,
-        lambda: str(UUID(int=chance.getrandbits(128), version=4)),
+        partial(_new_id, chance),
         anyio.Event(),
         tally,
     )
@@ -158,15 +170,11 @@ async def run(
     )
     given_up_count = await count_given_up(checks, ledger)
     final = {answer.question for answer in scene.book.final_now()}
-    rows = {ledger.question_key(Check(*check)): check[0] for check in checks.iter_rows()}
-    decided = frozenset(rows[question] for question in final)
-    outcomes = outcomes_of(file, answers)
+    decided = frozenset(scene.book.rows[question] for question in final)
     cap = scene.weather.cap
     caps = {} if quota is None or cap is None else {ApiName.COP: (cap, await quota.resets_at())}
     asked_all = AskingResult(Answers(answers), caps, tally.closed, tally, given_up_count, error)
-    summary = summary_of(file, outcomes, asked_all)
-    status = status_of_summary(summary, ()) if error is None else error.exit_code
-    ended(RunEnd(answers, outcomes, error, tally, decided, status, summary.complete, process.name, truths))
+    ended(RunEnd(asked_all, decided, process.name, truths))
 
 
 async def _ask_with_others(
@@ -178,8 +186,8 @@ async def _ask_with_others(
 ) -> None:
     """Ask what is free, and wait for what others hold, until nothing is left or may be sent."""
     assert scene.shared is not None
-    columns = [left.todo.columns.index(column) for column in CHECKS]
-    scene.shared.open_round([Check(*(row[n] for n in columns)) for row in left.todo.iter_rows()])
+    every = payment_file(scene.provider.question_count, scene.file_version).checks
+    scene.shared.open_round([every[number - 1] for number in left.todo["check"].to_list()])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run.keep)
         while scene.shared.undone_count and not tally.closures:
@@ -190,6 +198,13 @@ async def _ask_with_others(
                     break  # nothing may be sent
             await anyio.sleep(POLL_INTERVAL_S)
         tasks.cancel_scope.cancel()
+
+
+def _new_id(chance: Random) -> str:
+    """A UUID of version 4."""
+    digits = f"{chance.getrandbits(128):032x}"
+    variant = "89ab"[int(digits[16], 16) % 4]
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
 @asynccontextmanager

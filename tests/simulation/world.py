@@ -5,7 +5,7 @@ so the same seed gives the same history, byte for byte.
 """
 
 import heapq
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
@@ -14,10 +14,8 @@ from math import inf
 from random import Random
 from typing import Any
 
-from simulation.loops import VirtualLoop
+from simulation.loops import VirtualLoop, leave
 from simulation.weather import BEGINNING, Span
-
-ROUND_S = 1e-6
 
 
 @dataclass(slots=True)
@@ -26,10 +24,14 @@ class Clock:
 
     world: "World"
     ahead_s: float = 0.0
+    _shown: tuple[float, datetime] = (-1.0, BEGINNING)
 
     def now(self) -> datetime:
-        """What it shows, UTC."""
-        return self.world.begins_at + timedelta(seconds=self.world.now_s + self.ahead_s)
+        """What it shows, UTC; it is looked at several times in one moment."""
+        since_s = self.world.now_s + self.ahead_s
+        if self._shown[0] != since_s:
+            self._shown = since_s, self.world.begins_at + timedelta(seconds=since_s)
+        return self._shown[1]
 
 
 class Process:
@@ -44,7 +46,7 @@ class Process:
         self.is_stopped = False
         self.states: Callable[[], list[str]] = lambda: ["starting"]
         """What it is doing, in the words of `tables.STATES`."""
-        self.loop = VirtualLoop(lambda: world.now_s, world.spend)
+        self.loop = VirtualLoop(world)
 
     def begin(self, main: Coroutine[Any, Any, Any]):
         """Start its first task."""
@@ -67,11 +69,6 @@ class Process:
         self.is_stopped = False
         if self.is_alive:
             self.world.tell(self.name, "woken")
-
-    @property
-    def due_at(self) -> float:
-        """When it has something to do."""
-        return inf if self.is_stopped or not self.is_alive else self.loop.due_at
 
 
 @dataclass(slots=True)
@@ -116,10 +113,6 @@ class World:
         self._gone += self.processes
         self.processes.clear()
 
-    def spend(self) -> None:
-        """Let the moment pass that a round of an event loop takes."""
-        self.now_s += ROUND_S
-
     def after(self, wait_s: float, do: Callable[[], None]) -> None:
         """Let something happen later."""
         heapq.heappush(self._events, (self.now_s + wait_s, next(self._numbers), do))
@@ -136,27 +129,61 @@ class World:
         """The hash of all that happened."""
         return self._digest.hexdigest()
 
-    def run(self, until_s: float, is_over: Callable[[], bool]) -> None:
-        """Let things happen in the order of their time, until it is over or the time has come."""
-        while not is_over():
-            living = [process for process in self.processes if process.is_alive]
-            while ready := [process for process in living if process.due_at <= self.now_s]:
+    def run(
+        self,
+        until_s: float,
+        for_these: Sequence[Process] = (),
+        stuck_at: Callable[[], float] = lambda: inf,
+    ) -> None:
+        """Let things happen in the order of their time, until the time has come.
+
+        Args:
+            until_s: the time.
+            for_these: processes; where there are any, it ends also when none of them is at work any more.
+            stuck_at: gives the time after which nothing more is expected of them.
+        """
+        try:
+            self._run(until_s, for_these, stuck_at)
+        finally:
+            leave()
+
+    def _run(self, until_s: float, for_these: Sequence[Process], stuck_at: Callable[[], float]) -> None:
+        events = self._events
+        while not for_these or _are_at_work(for_these):
+            ready, due_s = self._ready()
+            if ready:
                 process = self.chance.choice(ready) if len(ready) > 1 else ready[0]
                 process.loop.run_until_idle()
-                if is_over():
-                    return
-            due_s = min([process.due_at for process in living], default=inf)
-            if self._events:
-                due_s = min(due_s, self._events[0][0])
-            if due_s > until_s:
-                self.now_s = until_s
+                continue
+            end_s = min(until_s, stuck_at())
+            if due_s > end_s:
+                self.now_s = end_s
                 return
             self.now_s = max(self.now_s, due_s)
-            while self._events and self._events[0][0] <= self.now_s:
-                heapq.heappop(self._events)[2]()
+            while events and events[0][0] <= self.now_s:
+                heapq.heappop(events)[2]()
+
+    def _ready(self) -> tuple[list[Process], float]:
+        """The processes that have something to do now, and when anything else happens."""
+        ready, due_s = [], self._events[0][0] if self._events else inf
+        for process in self.processes:
+            if process.is_alive and not process.is_stopped:
+                due_at = process.loop.due_at
+                if due_at <= self.now_s:
+                    ready.append(process)
+                elif due_at < due_s:
+                    due_s = due_at
+        return ready, due_s
 
     def close(self) -> None:
         """End every process, so that nothing is left open."""
         self.bury()
         for process in self._gone:
             process.loop.abandon()
+
+
+def _are_at_work(processes: Sequence[Process]) -> bool:
+    for process in processes:  # noqa: SIM110 (asked after every step of the world)
+        if process.is_at_work:
+            return True
+    return False

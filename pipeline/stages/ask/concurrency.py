@@ -53,6 +53,11 @@ class ConcurrencyLimit:
         """Whether the server wants fewer than agreed."""
         return self.window < self._most
 
+    @property
+    def is_exceeded(self) -> bool:
+        """Whether more places are taken than there are now: they were taken when there were more."""
+        return self.in_flight > self._most
+
     def resize(self, most: int, rate_per_s: float) -> None:
         """As many may be in flight from now on; what is in flight already lands first."""
         self._has_none = most == 0

@@ -117,7 +117,8 @@ class RequestGate:
             ticket = DepartureState(not self._places.is_open, self._pause_count)
             if self._is_free(responder):
                 await self._channel.pace.slot()
-                if await self._reserve(responder):
+                # Another share, with fewer places, may have come while it waited.
+                if not self._places.is_exceeded and await self._reserve(responder):
                     break
             self._places.give_back()  # something happened while it waited
         self._server.start()

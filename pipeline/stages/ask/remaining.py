@@ -177,7 +177,8 @@ async def _known(
 ) -> AsyncIterator[list[tuple[Check, bytes, QuestionHistory]]]:
     """Some questions at a time, in their order; each with its key, and what the ledger knows of it."""
     for part in checks.iter_slices(_LOOKED_UP_AT_ONCE):
-        some = [Check(number, _APIS[api], *said) for number, api, *said in part.iter_rows()]
+        rows = zip(*(column.to_list() for column in part.iter_columns()), strict=True)
+        some = [Check(number, _APIS[api], *said) for number, api, *said in rows]
         questions = [ledger.question_key(check) for check in some]
         known = await ledger.known(questions)
         yield [

@@ -117,8 +117,7 @@ class SqliteQuota:
         self._clock = clock
         self._first_taken: int | None = None
         self._one_at_a_time = threading.Lock()  # a connection has one transaction
-        _create(path)
-        self._db = _connected(path)
+        self._db = self._opened()
         try:
             with self._transaction() as db:
                 db.execute(
@@ -133,6 +132,11 @@ class SqliteQuota:
         except BaseException:
             self.close()
             raise
+
+    def _opened(self) -> sqlite3.Connection:
+        """A connection to the file, which is made where it is missing."""
+        _create(self._path)
+        return _connected(self._path)
 
     def __enter__(self) -> Self:
         return self
