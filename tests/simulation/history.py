@@ -74,6 +74,7 @@ class History:
     _names: "count[int]" = field(default_factory=lambda: count(1))
     scene: Scene = field(init=False)
     _clock: Clock = field(init=False)
+    _folder: Path = field(init=False)
     _cap_file: CapFile = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,7 +146,8 @@ class History:
         random.seed(self.seed)  # libraries that draw from the common source
         self.world.tell("world", f"faults: {', '.join(self.weather.names) or 'none'}; {self.options}")
         with TemporaryDirectory(dir=_MEMORY) as folder, _without_logs():
-            self._cap_file = CapFile(Path(folder) / "quota.db")
+            self._folder = Path(folder)
+            self._cap_file = CapFile(self._folder / "quota.db")
             self._play()
             self._cap_file.close()
         self.breaches += broken_rules(self)
