@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.desk.folders import FileFolder
+from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.people import Person
 from pipeline.desk.refusals import Conflict, DeskRefusal
@@ -14,7 +14,7 @@ from pipeline.desk.states import Standing, State
 from pipeline.jobs.fix import FixJob, fix_folder
 from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.review.decisions import RunDecisions
-from schemas.desk import RowsDecided, Signed
+from schemas.desk import DeskFile, RowsDecided, Signed
 from schemas.folder import (
     APPROVALS,
     ATTENTION,
@@ -54,6 +54,11 @@ class Made(NamedTuple):
     split: Split
 
 
+def reason_of(wanted: Decided) -> str:
+    """The reason as it is put on record, in one line."""
+    return " ".join(wanted.reason.split())[:REASON_CHARS_MAX]
+
+
 def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: datetime) -> None:
     """Put a decision on record.
 
@@ -74,7 +79,7 @@ def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: d
             if at.state is State.RUNNING
             else gettext("Nothing can be decided any more: the names were deleted.")
         )
-    reason = " ".join(wanted.reason.split())[:REASON_CHARS_MAX]
+    reason = reason_of(wanted)
     if wanted.decision in (Decision.RELEASE, Decision.FIX) and not reason:
         raise DeskRefusal(gettext("Give a reason: one is recorded with every release and every correction."))
     at.folder.decisions.append(
@@ -202,7 +207,7 @@ _TITLES: Mapping[str, tuple[str, bool, bool]] = {
     f"{HOLD}.*": (_N("Payments to hold"), True, True),
     HOLD_REASONS: (_N("Why each payment is held"), True, True),
     f"{CORRECTED}.*": (_N("The file with the corrections"), True, True),
-    CORRECTIONS: (_N("What was corrected, and what could not be"), True, True),
+    CORRECTIONS: (_N("Corrections that are known, made or not"), True, True),
     REPORT_HTML: (_N("Report, to read and print"), True, False),
     REPORT_XLSX: (_N("Report, as a workbook"), True, False),
     ATTENTION: (_N("Payments to look at, as a table"), True, False),
@@ -231,6 +236,20 @@ def offered(at: Standing) -> list[Offered]:
             for path in sorted(at.folder.run.glob(pattern))
             if path.is_file() and not path.is_symlink() and not path.name.endswith(".part")
         ]
+    return found
+
+
+def correctors(home: DeskHome, file: DeskFile) -> set[str]:
+    """Who had rows corrected in the files that this one is the correction of: what it says is theirs.
+
+    Raises:
+        InputError: what was decided there was changed.
+    """
+    found = set()
+    while file.corrects is not None:
+        before = home.folder(file.corrects)
+        found |= {entry.by for entry in before.decisions.entries() if entry.decision is Decision.FIX}
+        file = before.read()
     return found
 
 

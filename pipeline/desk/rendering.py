@@ -56,7 +56,7 @@ DEEDS = {
     Deed.APPROVED: gettext_noop("approved"),
     Deed.DOWNLOADED: gettext_noop("downloaded"),
     Deed.VERIFIED: gettext_noop("verified"),
-    Deed.PURGED: gettext_noop("purged"),
+    Deed.PURGED: gettext_noop("deleted the names"),
     Deed.REFUSED: gettext_noop("turned away"),
 }
 """What people do, in words."""
@@ -69,6 +69,8 @@ FACTS = {
     "differing_count": gettext_noop("differences"),
     "from_workbook": gettext_noop("from a workbook"),
     "file": gettext_noop("file"),
+    "profile": gettext_noop("profile"),
+    "reason": gettext_noop("reason"),
 }
 """What is on record of a deed, in words."""
 _NOT_DONE = gettext_noop("Not done")
@@ -92,7 +94,11 @@ def refused(request: web.Request, sentence: str, status: int, next_step: str = "
     """A page about what was not done, and what to do instead."""
     step = next_step or NEXT_STEPS.get(status, _PUT_RIGHT)
     title = gettext(_TITLES.get(status, _NOT_DONE))
-    return html(request, "refused", status, title=title, sentence=sentence, next_step=gettext(step))
+    file_id = request.match_info.get("id") if status != HTTPStatus.NOT_FOUND else None
+    back = f"/files/{file_id}" if file_id else None
+    return html(
+        request, "refused", status, title=title, sentence=sentence, next_step=gettext(step), back=back
+    )
 
 
 @cache

@@ -273,7 +273,11 @@ def _fault_of_approvals(manifest: Manifest) -> str | None:
 def _approvals_told(manifest: Manifest) -> str:
     """How many decisions there are, whose they are, and who approved them."""
     approvals = manifest.approvals
-    told = [f"{len(approvals):,}, as recorded", f"decided by {_names(each.by for each in approvals)}"]
+    told = [f"{len(approvals):,}, as recorded"]
+    if deciders := _names(each.by for each in approvals if each.rows):
+        told.append(f"decided by {deciders}")
+    else:
+        told.append(f"no decision about a row, for {_names(each.by for each in approvals)}")
     if approvers := _names(each.approved_by for each in approvals if each.approved_by is not None):
         is_own = any(each.self_approved for each in approvals)
         told.append(f"approved by {approvers}" + (", self-approved" if is_own else ", four eyes"))

@@ -165,11 +165,13 @@ async def start(request: web.Request) -> web.Response:
     said = await request.post()
     if at.state is State.PLANNED:
         await _choose(at, said)
+        if said.get("profile", said.get("planned")) != said.get("planned"):
+            raise web.HTTPSeeOther(f"/files/{at.id}/plan")  # nothing starts but what was shown as a plan
     else:
         again = said.get("retry_unanswered") == "yes"
         await asyncio.to_thread(lambda: at.folder.change(retry_unanswered=again))
     await asyncio.to_thread(checks.start, at.folder, context.child_environment)
-    await context.record(request, Deed.STARTED, at.id)
+    await context.record(request, Deed.STARTED, at.id, profile=at.folder.read().profile or "")
     raise web.HTTPSeeOther(f"/files/{at.id}/progress")
 
 

@@ -12,7 +12,7 @@ from pipeline.desk.keeping import forget
 from pipeline.desk.languages import gettext
 from pipeline.desk.people import Person, Role, refuse_same_person
 from pipeline.desk.refusals import Conflict, DeskRefusal, Forbidden, Missing
-from pipeline.desk.releasing import REASON_CHARS_MAX, approve, corrected_file, offered
+from pipeline.desk.releasing import REASON_CHARS_MAX, approve, corrected_file, correctors, offered
 from pipeline.desk.rendering import html
 from pipeline.desk.review import LastWord, Review, last_words, opened
 from pipeline.desk.states import Standing, State
@@ -95,7 +95,7 @@ def _why_not(request: web.Request, at: Standing, person: Person, words: dict[int
 def _refuse_same(request: web.Request, at: Standing, person: Person, words: dict[int, LastWord]) -> None:
     refuse_same_person(
         person,
-        deciders={word.by for word in words.values()},
+        deciders={word.by for word in words.values()} | correctors(context_of(request).home, at.file),
         uploader=at.file.uploaded_by,
         uploader_may_approve=context_of(request).told.uploader_may_approve,
     )
@@ -171,7 +171,7 @@ async def forget_names(request: web.Request) -> web.Response:
     if not reason:
         raise DeskRefusal(gettext("Give a reason: one is recorded with every deletion."))
     await asyncio.to_thread(forget, at, person.name, reason, context.clock())
-    await context.record(request, Deed.PURGED, at.id)
+    await context.record(request, Deed.PURGED, at.id, reason=reason)
     raise web.HTTPSeeOther(f"/files/{at.id}/release")
 
 

@@ -13,7 +13,7 @@ from pipeline.desk.languages import gettext
 from pipeline.desk.pages.numbers import number
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal, Missing
-from pipeline.desk.releasing import Decided, decide, require_possible, signed
+from pipeline.desk.releasing import Decided, decide, reason_of, require_possible, signed
 from pipeline.desk.rendering import html
 from pipeline.desk.review import Asked, LastWord, Review, last_words, opened
 from pipeline.desk.states import Standing, State
@@ -107,9 +107,10 @@ async def decide_row(request: web.Request) -> web.Response:
     if decision is not None:
         require_possible(run, row, decision)
     wanted = Decided([row], decision, said.get("reason", ""))
-    await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
-    word = "taken back" if decision is None else decision.value
-    await context.record(request, Deed.DECIDED, at.id, row=row, decision=word)
+    if not await asyncio.to_thread(_is_recorded, run, wanted, person.name, said.get("before")):
+        await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
+        word = "taken back" if decision is None else decision.value
+        await context.record(request, Deed.DECIDED, at.id, row=row, decision=word)
     if request.headers.get("X-Part") == "row":
         words = await asyncio.to_thread(last_words, run)
         line = run.row(row, words)
@@ -129,6 +130,25 @@ async def decide_row(request: web.Request) -> web.Response:
             decided_count=run.groups.row_count - sum(left.values()),
         )
     raise web.HTTPSeeOther(f"{_way_back(at, said)}#row-{row}")
+
+
+def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> bool:
+    """Whether this very decision is on record, as where a button was pressed twice.
+
+    Raises:
+        Conflict: another one is, made since the page was shown.
+    """
+    [row] = wanted.rows
+    now = last_words(run).get(row)
+    if before is None or before == ("" if now is None else now.time):
+        return False
+    if now is None:
+        if wanted.decision is None:
+            return True
+        raise Conflict(gettext("The decision on row %(row)s was taken back meanwhile.", row=row))
+    if (now.decision, now.by, now.reason or "") == (wanted.decision, by, reason_of(wanted)):
+        return True
+    raise Conflict(gettext("%(name)s decided about row %(row)s meanwhile.", name=now.by, row=row))
 
 
 @routes.post("/files/{id}/groups")

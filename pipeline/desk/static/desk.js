@@ -44,6 +44,12 @@ if (rows) {
   });
 }
 
+// A reason that is on record is that of its decision, not of another one.
+if (rows) rows.addEventListener("change", (event) => {
+  const reason = event.target.form?.elements.reason;
+  if (event.target.name === "decision" && reason && reason.value === reason.defaultValue) reason.value = event.target.defaultChecked ? reason.defaultValue : "";
+});
+
 const keys = document.getElementById("keys");
 if (rows && keys) {
   keys.closest("label").hidden = false;

@@ -104,6 +104,11 @@ def test_a_plan_without_prices_says_nothing_of_cost(plan_of):
     assert "not counted" not in said
 
 
+def test_a_plan_says_that_real_banks_will_be_asked_and_by_which_profile(plan_of):
+    assert "Real banks will be asked, by the profile silent." in plan_of("silent")
+    assert "Real banks" not in plan_of("sandbox")
+
+
 def test_a_plan_says_what_of_a_shared_ledger_is_not_counted(plan_of):
     assert f"What other hosts have in {LEDGER} is not counted: answers that" in plan_of("shared")
     assert f"Was andere Rechner in {LEDGER} haben, ist nicht mitgezählt:" in plan_of("shared", "de")

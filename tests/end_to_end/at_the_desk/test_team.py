@@ -59,6 +59,46 @@ def test_who_decided_does_not_approve_and_neither_does_who_uploaded(team_desk, a
     assert not list((team_desk.folder(at) / "run.precheck").glob("release*"))
 
 
+def test_a_file_of_which_no_row_was_decided_names_who_wanted_it_approved(team_desk, at):
+    anna = team_desk.person(ANNA)
+    assert anna.approve(at).status == 303
+    assert (
+        "four eyes, as whoever handed the file over is another person"
+        in anna.get(f"/files/{at}/release").text
+    )
+    verified = anna.post(f"/files/{at}/verify").text
+    said = "no decision about a row, for up@example.com; approved by anna@example.com, four eyes"
+    assert said in verified
+
+
+def test_who_had_a_row_corrected_does_not_approve_the_corrected_file(team_desk, at):
+    up, both = team_desk.person(UP), team_desk.person(BOTH)
+    assert decide(both, at, 2, "fix", "their letter").status == 303
+    assert team_desk.person(ANNA).approve(at).status == 303
+    again = up.post(f"/files/{at}/check-again").to.split("/")[2]
+    up.post(f"/files/{again}/columns", {"then": "plan"})
+    up.post(f"/files/{again}/start")
+    up.wait(again)
+    head = team_desk.person(ANNA).head_of(again)
+    refused = both.post(f"/files/{again}/release", {"decisions": head})
+    assert refused.status == 403
+    assert "You decided about rows of this file" in refused.text
+    assert f'<a href="/files/{again}">Back to the file</a>' in refused.text
+    assert team_desk.person(ANNA).approve(again).status == 303
+
+
+def test_a_decision_that_was_made_since_the_page_was_shown_is_not_overwritten(team_desk, at):
+    rita, both = team_desk.person(RITA), team_desk.person(BOTH)
+    path, shown = f"/files/{at}/rows/10", {"before": ""}
+    assert rita.post(path, {"decision": "release", "reason": "phoned", **shown}).status == 303
+    refused = both.post(path, {"decision": "hold", **shown})
+    assert refused.status == 409
+    assert "rita@example.com decided about row 10 meanwhile." in refused.text
+    # A button that was pressed twice records once.
+    assert rita.post(path, {"decision": "release", "reason": "phoned", **shown}).status == 303
+    assert [entry["decision"] for entry in team_desk.decisions(at)] == ["release"]
+
+
 FORBIDDEN = [
     (RITA, "POST", "/sample"),
     (RITA, "POST", "/files"),
@@ -106,9 +146,11 @@ def test_who_uploads_deletes_a_file_of_which_no_check_has_begun_and_no_other(tea
     assert uma.post(f"/files/{at}/forget", {"reason": " "}).status == 422
     assert uma.post(f"/files/{at}/forget", {"reason": "the wrong month"}).status == 303
     assert not (team_desk.folder(at) / "input").exists()
-    assert [
-        entry["by"] for entry in team_desk.audit() if (entry["run"], entry["deed"]) == (at, "purged")
-    ] == [UMA]
+    [deleted] = [entry for entry in team_desk.audit() if (entry["run"], entry["deed"]) == (at, "purged")]
+    assert (deleted["by"], deleted["facts"]) == (UMA, {"reason": "the wrong month"})
+    page = uma.get(f"/files/{at}/release").text
+    assert "It had not been checked." in page
+    assert "Check that nothing was changed" not in page
     assert uma.post(f"/files/{begun}/forget", {"reason": "the wrong month"}).status == 403
     assert (team_desk.folder(begun) / "input").exists()
     assert team_desk.person(ANNA).post(f"/files/{begun}/forget", {"reason": "asked to"}).status == 303

@@ -576,3 +576,22 @@ def test_the_sample_goes_all_the_way(tmp_path, serve_desk):
         assert all(counts[outcome] for outcome in ("close_match", "no_match", "not_possible", "rejected"))
         assert "&lt;a " not in visitor.get(f"/files/{at}/review").text
         assert visitor.approve(at).status == 303
+
+
+def test_a_start_with_another_profile_than_was_planned_shows_its_plan_and_starts_nothing(
+    tmp_path, serve_desk, sandbox
+):
+    with serve_desk(tmp_path, "--config", sandbox.config) as desk:
+        visitor, before = desk.visitor(), sandbox.call_count
+        at = visitor.planned(payments(1))
+        visitor.post(f"/files/{at}/plan", {"profile": "sandbox"})
+        assert "<b>Simulated.</b>" in visitor.get(f"/files/{at}/plan").text
+        other = {"planned": "sandbox", "profile": "production"}
+        assert visitor.post(f"/files/{at}/start", other).to.endswith("/plan")
+        assert '<option value="production" selected>' in visitor.get(f"/files/{at}/plan").text
+        assert sandbox.call_count == before
+        assert visitor.post(f"/files/{at}/start", other | {"planned": "production"}).to.endswith("/progress")
+        visitor.wait(at)
+        assert [entry["facts"] for entry in desk.audit() if entry["deed"] == "started"] == [
+            {"profile": "production"}
+        ]
