@@ -121,6 +121,11 @@ class Visitor:
         self.wait(at)
         return at
 
+    def start(self, at, profile):
+        """Start the check of a planned file by a profile, as from a page that shows its plan."""
+        self.post(f"/files/{at}/plan", {"profile": profile})
+        return self.post(f"/files/{at}/start", {"profile": profile, "planned": profile})
+
     def progress(self, at):
         return json.loads(self.get(f"/files/{at}/progress.json").text)
 

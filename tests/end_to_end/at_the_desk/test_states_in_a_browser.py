@@ -67,8 +67,14 @@ def page(browser, here):
 
 def started(visitor, data, profile):
     at = visitor.planned(data)
-    assert visitor.post(f"/files/{at}/start", {"profile": profile}).status == 303
+    assert visitor.start(at, profile).status == 303
     return at
+
+
+def planned_by(page, profile):
+    """Have the page show the plan by a profile: nothing else starts."""
+    page.select_option("select[name=profile]", profile)
+    press(page, "Plan with it")
 
 
 def press(page, button):
@@ -112,7 +118,7 @@ def test_axe_finds_nothing_while_a_check_runs_is_stopped_capped_or_waits(here, m
     page.wait_for_selector("text=Waiting for the next day")
     found["capped"] = faults_of(page)
     waiting = mara.planned(MIXED)
-    mara.post(f"/files/{waiting}/start", {"profile": "sandbox"})
+    mara.start(waiting, "sandbox")
     mara.wait(waiting)
     mara.post(f"/files/{waiting}/hand-over")
     for name in ("release", "review"):
@@ -136,7 +142,7 @@ def deeds(here, at):
 def test_a_mouse_that_clicks_twice_starts_one_check_and_approves_once(here, mara, page):
     at = mara.planned(MIXED)
     page.goto(f"{here.origin}/files/{at}/plan")
-    page.select_option("select[name=profile]", "sandbox")
+    planned_by(page, "sandbox")
     page.dblclick("text=Start the check")
     page.wait_for_url("**/review")
     page.click("text=Review done")
@@ -155,7 +161,7 @@ def test_two_tabs_that_start_the_same_file_start_one_check(here, mara, page):
     other = page.context.new_page()
     for tab in (page, other):
         tab.goto(f"{here.origin}/files/{at}/plan")
-        tab.select_option("select[name=profile]", "slow")
+        planned_by(tab, "slow")
     page.click("text=Start the check")
     page.wait_for_url("**/progress")
     other.click("text=Start the check")
@@ -169,7 +175,7 @@ def test_two_tabs_that_start_the_same_file_start_one_check(here, mara, page):
 def test_back_from_a_check_that_runs_shows_how_it_stands_and_starts_nothing(here, mara, page):
     at = mara.planned(payments(60, 3_000))
     page.goto(f"{here.origin}/files/{at}/plan")
-    page.select_option("select[name=profile]", "slow")
+    planned_by(page, "slow")
     page.click("text=Start the check")
     page.wait_for_url("**/progress")
     page.go_back()

@@ -374,8 +374,8 @@ def test_a_check_survives_a_killed_desk_is_found_again_stopped_and_goes_on(
         with serve_desk(tmp_path, environment=environment) as desk:
             visitor = desk.visitor()
             at = visitor.planned(payments(count))
-            assert visitor.post(f"/files/{at}/start", {"profile": "sandbox"}).status == 303
-            assert visitor.post(f"/files/{at}/start", {"profile": "sandbox"}).status == 409  # a double click
+            assert visitor.start(at, "sandbox").status == 303
+            assert visitor.start(at, "sandbox").status == 409  # a double click
             wait_until(lambda: visitor.progress(at)["done"] > 0)
             os.kill(
                 process_of(desk, at), signal.SIGSTOP
@@ -421,7 +421,7 @@ def test_a_check_that_was_killed_says_so_and_goes_on(tmp_path, serve_desk, serve
     ):
         visitor = desk.visitor()
         at = visitor.planned(payments(50))
-        visitor.post(f"/files/{at}/start", {"profile": "sandbox"})
+        visitor.start(at, "sandbox")
         wait_until(lambda: visitor.progress(at)["done"] > 0)
         os.kill(process_of(desk, at), signal.SIGKILL)
         visitor.wait(at)
@@ -445,7 +445,7 @@ def test_a_reached_cap_says_when_the_check_can_go_on(tmp_path, serve_desk, sandb
         visitor = desk.visitor()
         at = visitor.planned(payments(5))
         assert "2 a day" in visitor.get(f"/files/{at}/plan").text
-        visitor.post(f"/files/{at}/start", {"profile": "mine"})
+        visitor.start(at, "mine")
         visitor.wait(at)
         page = visitor.get(f"/files/{at}/progress").text
         assert "Waiting for the next day" in page
@@ -469,7 +469,7 @@ def test_a_capped_check_goes_on_when_the_next_day_has_come_asks_nothing_twice_an
         with serve_desk(tmp_path, environment=config | clocks.at(today, "10:00:00")) as desk:
             visitor = desk.first_visitor()
             at = visitor.planned(payments(4))
-            visitor.post(f"/files/{at}/start", {"profile": "mine"})
+            visitor.start(at, "mine")
             visitor.wait(at)
             assert f"Go on after {tomorrow} 00:00 UTC" in visitor.get(f"/files/{at}/progress").text
             codes = [row["check_code"] for row in rows_of(download(visitor, at, "outcomes.csv"))]
