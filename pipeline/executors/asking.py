@@ -124,7 +124,7 @@ def _why_left(
     left: QuestionsLeft, caps: Caps, closed: Mapping[ApiName, str], ended_by: PrecheckError | None
 ) -> str:
     if ended_by is not None:
-        return f", as the run ended early. {ended_by}"
+        return f", as the run ended early: {ended_by}"
     if closed:
         return f"; {'; '.join(closed.values())}. Then run the same command again."
     if not left.capped:

@@ -159,6 +159,9 @@ def test_who_uploads_deletes_a_file_of_which_no_check_has_begun_and_no_other(tea
 def test_an_auditor_reads_the_evidence_and_who_did_what(team_desk, checked):
     otto = team_desk.person(OTTO)
     assert otto.get("/audit").status == 200
+    listed = otto.get("/").text
+    assert f'<a href="/files/{checked}/release">Evidence</a>' in listed
+    assert f"/files/{checked}/review" not in listed
     for name in ("manifest.json", "summary.json"):
         assert otto.get(f"/files/{checked}/download/{name}").status == 200
     assert "Thornwood" not in otto.get(f"/files/{checked}/release").text
