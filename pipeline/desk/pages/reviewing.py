@@ -2,7 +2,9 @@
 
 import asyncio
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from aiohttp import web
@@ -25,6 +27,7 @@ from schemas.review import Decision
 
 routes = web.RouteTableDef()
 WORKBOOK_BYTES_MAX = 64 * 1024**2
+_ONE_AT_A_TIME = threading.Lock()
 _NOT_MATCHES = tuple(outcome for outcome in Outcome if outcome is not Outcome.MATCH)
 
 
@@ -107,8 +110,8 @@ async def decide_row(request: web.Request) -> web.Response:
     if decision is not None:
         require_possible(run, row, decision)
     wanted = Decided([row], decision, said.get("reason", ""))
-    if not await asyncio.to_thread(_is_recorded, run, wanted, person.name, said.get("before")):
-        await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
+    make = partial(decide, at, run, wanted, person, context.clock())
+    if await asyncio.to_thread(_record_once, run, wanted, person.name, said.get("before"), make):
         word = "taken back" if decision is None else decision.value
         await context.record(request, Deed.DECIDED, at.id, row=row, decision=word)
     if request.headers.get("X-Part") == "row":
@@ -130,6 +133,19 @@ async def decide_row(request: web.Request) -> web.Response:
             decided_count=run.groups.row_count - sum(left.values()),
         )
     raise web.HTTPSeeOther(f"{_way_back(at, said)}#row-{row}")
+
+
+def _record_once(run: Review, wanted: Decided, by: str, before: str | None, make: Callable[[], None]) -> bool:
+    """Make a decision that is not on record yet; whether it was made.
+
+    Raises:
+        DeskRefusal, Conflict: as `_is_recorded` and `decide`.
+    """
+    with _ONE_AT_A_TIME:  # two requests of one button may be here in the same moment
+        if _is_recorded(run, wanted, by, before):
+            return False
+        make()
+        return True
 
 
 def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> bool:

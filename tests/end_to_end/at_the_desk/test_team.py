@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import stat
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,15 @@ def test_a_decision_that_was_made_since_the_page_was_shown_is_not_overwritten(te
     # A button that was pressed twice records once.
     assert rita.post(path, {"decision": "release", "reason": "phoned", **shown}).status == 303
     assert [entry["decision"] for entry in team_desk.decisions(at)] == ["release"]
+
+
+def test_a_button_that_is_pressed_twice_at_once_records_once(team_desk, at):
+    fields = {"decision": "hold", "reason": "unknown", "before": ""}
+    with ThreadPoolExecutor(4) as presses:
+        people = [team_desk.person(RITA) for _ in range(8)]
+        pressed = [presses.submit(rita.post, f"/files/{at}/rows/11", fields) for rita in people]
+    assert {answer.result().status for answer in pressed} == {303}
+    assert [entry["decision"] for entry in team_desk.decisions(at)] == ["hold"]
 
 
 FORBIDDEN = [
