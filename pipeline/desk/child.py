@@ -37,7 +37,7 @@ class ProgressFile:
         """Nothing to write: no data set is checked here."""
 
     def begin(self, *, simulated: bool) -> None:
-        """Who answers is known."""
+        """Note whether the answers will be simulated."""
         self._write(simulated=simulated)
 
     def wait(self, holder: LeaseHolder) -> None:

@@ -207,7 +207,7 @@ _TITLES: Mapping[str, tuple[str, bool, bool]] = {
     f"{HOLD}.*": (_N("Payments to hold"), True, True),
     HOLD_REASONS: (_N("Why each payment is held"), True, True),
     f"{CORRECTED}.*": (_N("The file with the corrections"), True, True),
-    CORRECTIONS: (_N("Corrections that are known, made or not"), True, True),
+    CORRECTIONS: (_N("Known corrections, applied or not"), True, True),
     REPORT_HTML: (_N("Report, to read and print"), True, False),
     REPORT_XLSX: (_N("Report, as a workbook"), True, False),
     ATTENTION: (_N("Payments to look at, as a table"), True, False),

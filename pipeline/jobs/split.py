@@ -92,7 +92,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         control = require_sums(run, payment_files)
         _write_reasons(run, placements, decisions, files)
         approvals = (
-            [approval_of_none(approver, job.decisions, _told("no decision about a row", release))]
+            [approval_of_none(approver, job.decisions, _told("no decision on any row", release))]
             if decisions.is_empty()
             else _approvals(
                 _not_on_record(decisions, approvals_of(job.folder)),

@@ -277,7 +277,7 @@ def _approvals_told(manifest: Manifest) -> str:
     if deciders := _names(each.by for each in approvals if each.rows):
         told.append(f"decided by {deciders}")
     else:
-        told.append(f"no decision about a row, for {_names(each.by for each in approvals)}")
+        told.append(f"no decision on any row; submitted by {_names(each.by for each in approvals)}")
     if approvers := _names(each.approved_by for each in approvals if each.approved_by is not None):
         is_own = any(each.self_approved for each in approvals)
         told.append(f"approved by {approvers}" + (", self-approved" if is_own else ", four eyes"))

@@ -726,9 +726,11 @@ def test_an_approval_where_nobody_decided_about_a_row_is_on_record_too(
     split_of(folder, decisions=recorded(folder), is_identified=is_identified)
     [one] = approvals(folder)
     assert (one["by"], one["time"], one["approved_by"], one["rows"]) == ("Cleo", LATER, "Mara", [])
-    assert one["what"].startswith("no decision about a row: the released payments are release.csv, SHA-256 ")
+    assert one["what"].startswith("no decision on any row: the released payments are release.csv, SHA-256 ")
     [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if found.what == "approvals"]
-    assert finding.said == f"1, as recorded; no decision about a row, for Cleo; approved by Mara, {how}"
+    assert (
+        finding.said == f"1, as recorded; no decision on any row; submitted by Cleo; approved by Mara, {how}"
+    )
 
 
 def test_a_split_by_one_person_who_decided_nothing_is_self_approved(folder_of, split_of):

@@ -96,7 +96,7 @@ class _Outage:
         return since, clocks.monotonic() - began
 
     def end(self, connection: int, clocks: StoreClocks, place: str) -> None:
-        """A connection is there; the end is announced once none waits any more."""
+        """A connection is back; announced once none waits any more."""
         with self._lock:
             is_last = self._since.pop(connection, None) is not None and not self._since
         if is_last and clocks.wait_max_s > 0:

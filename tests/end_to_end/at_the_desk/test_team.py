@@ -68,7 +68,7 @@ def test_a_file_of_which_no_row_was_decided_names_who_wanted_it_approved(team_de
         in anna.get(f"/files/{at}/release").text
     )
     verified = anna.post(f"/files/{at}/verify").text
-    said = "no decision about a row, for up@example.com; approved by anna@example.com, four eyes"
+    said = "no decision on any row; submitted by up@example.com; approved by anna@example.com, four eyes"
     assert said in verified
 
 
