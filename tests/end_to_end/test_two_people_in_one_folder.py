@@ -7,6 +7,7 @@ import pytest
 FOLDER = "payments.precheck"
 FIX = ("fix", FOLDER, "--accept", "account_type", "--allow-simulated")
 SPLIT = ("split", FOLDER, "--hold-undecided", "--allow-simulated")
+REPORT = ("report", FOLDER)
 ROW_COUNT = 3000
 """Enough for a command to be met in the middle of its work."""
 
@@ -26,24 +27,30 @@ def approvals(desk):
     return [approval["by"] for approval in json.loads(path.read_bytes())] if path.exists() else []
 
 
+def said(by, words):
+    """The words in which someone answers for a command; a report is nobody's decision."""
+    reason = ("--reason", "agreed") if words is FIX else ()
+    return () if words is REPORT else ("--by", by, *reason)
+
+
 @pytest.mark.parametrize(
     ("first", "second"),
-    [(FIX, SPLIT), (SPLIT, FIX), (FIX, ("report", FOLDER))],
+    [(FIX, SPLIT), (SPLIT, FIX), (FIX, REPORT)],
     ids=lambda words: words[0],
 )
 def test_the_second_is_told_who_is_at_work_and_changes_nothing(checked, wait_until, first, second):
     lock = checked.folder / FOLDER / ".lock"
-    with checked.start(*first, *(("--by", "Mara", "--reason", "agreed") if first is FIX else ())) as at_work:
+    with checked.start(*first, *said("Mara", first)) as at_work:
         wait_until(lambda: str(at_work.pid) in lock.read_text())
         with at_work.stopped():
             assert str(at_work.pid) in lock.read_text(), "its work had ended before it was stopped"
-            refused = checked(*second, *(("--by", "Noor", "--reason", "agreed") if second is FIX else ()))
+            refused = checked(*second, *said("Noor", second))
         assert at_work.end().status == 0
     assert refused.status == 75
     [sentence] = refused.sentences
     assert f"{FOLDER}: process {at_work.pid} on" in sentence
     assert "is working in this folder" in sentence
-    assert approvals(checked) == (["Mara"] if first is FIX else [])
+    assert approvals(checked) == ["Mara"]
     assert checked("verify", FOLDER).status == 0
 
 
