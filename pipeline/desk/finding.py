@@ -1,4 +1,4 @@
-"""Searching the payments of every file at the desk."""
+"""Searching payments: those of one file, and of every file at the desk."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,12 +7,16 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.desk.folders import FileFolder
-from pipeline.desk.states import Standing, State, standing
+from pipeline.desk.states import Standing, standing
 from pipeline.errors import PrecheckError
 from pipeline.runs.ended import ended_run
 
 HITS_MAX = 100
 TEXT_CHARS_MIN = 3
+_SEPARATORS = "[ -]*"
+_BLOCK_CHARS = 1 << 20
+_OVERLAP_CHARS = 4096
+"""More than a text that is searched for, its account number in groups, can be long."""
 
 
 class Hit(NamedTuple):
@@ -22,6 +26,22 @@ class Hit(NamedTuple):
     row: int
     outcome: str
     name: str
+
+
+def has_text(text: str, columns: Iterable[str], accounts: Iterable[str]) -> pl.Expr:
+    """Whether a row has a text in one of its cells, in capitals or not.
+
+    Args:
+        text: what to look for; an account number with or without spaces and hyphens.
+        columns: to look in, of strings.
+        accounts: those among them in which account numbers may be written in groups.
+    """
+    needle = text.strip()
+    found = [pl.col(name).str.contains(_any_case(pl.escape_regex(needle))) for name in columns]
+    if any(map(str.isdigit, needle)):
+        grouped = _any_case(_SEPARATORS.join(map(pl.escape_regex, _without_separators(needle))))
+        found += [pl.col(name).str.contains(grouped) for name in accounts]
+    return pl.any_horizontal(hit.fill_null(value=False) for hit in found)
 
 
 def find(folders: Iterable[FileFolder], text: str) -> list[Hit]:
@@ -36,9 +56,8 @@ def find(folders: Iterable[FileFolder], text: str) -> list[Hit]:
     hits: list[Hit] = []
     for folder in folders:
         try:
-            at = standing(folder)
-            if at.summary is not None and at.state is not State.PURGED:
-                hits += _in_run(at, text.strip().casefold(), HITS_MAX - len(hits))
+            if folder.read().purged_at is None:
+                hits += _in_run(folder, text.strip(), HITS_MAX - len(hits))
         except (PrecheckError, pl.exceptions.PolarsError):
             continue  # the list of files shows what cannot be read
         if len(hits) >= HITS_MAX:
@@ -46,30 +65,55 @@ def find(folders: Iterable[FileFolder], text: str) -> list[Hit]:
     return hits
 
 
-def _in_run(at: Standing, needle: str, at_most: int) -> list[Hit]:
-    run = ended_run(at.folder.run)
-    cells = _scan(run.outcome_file, run.manifest.input.delimiter, has_headers=run.manifest.input.header_line)
-    bare = needle.replace(" ", "").replace("-", "")
-    texts = pl.all().cast(pl.String).str.to_lowercase()
-    has_text = texts.str.contains(needle, literal=True)
-    has_account = texts.str.replace_all("[ -]", "").str.contains(bare or needle, literal=True)
-    numbered = cells.with_row_index("row_at_desk", offset=1)
+def _in_run(folder: FileFolder, text: str, at_most: int) -> list[Hit]:
+    run = ended_run(folder.run)
+    if not _may_have(run.outcome_file, text):
+        return []
+    described = run.manifest.input
+    cells = _scan(run.outcome_file, described.delimiter, has_headers=described.header_line)
+    columns = cells.collect_schema().names()
     found = (
-        numbered.filter(pl.any_horizontal((has_text | has_account).fill_null(value=False)))
+        cells.cast(pl.String)
+        .with_row_index("row_at_desk", offset=1)
+        .filter(has_text(text, columns, columns))
         .head(at_most)
         .collect()
     )
-    columns = run.manifest.input.columns
-    names = [header for header, field in columns.items() if field == "name" and header in found.columns]
+    at = standing(folder)
+    names = [header for header, field in described.columns.items() if field == "name" and header in columns]
     return [
         Hit(
             at,
             line["row_at_desk"],
             str(line.get("check_outcome") or ""),
-            " ".join(str(line[header]) for header in names if line[header]),
+            " ".join(line[header] for header in names if line[header]),
         )
         for line in found.iter_rows(named=True)
     ]
+
+
+def _may_have(path: Path, text: str) -> bool:
+    """Whether a text is anywhere in an outcome file: most of them have it nowhere, and need not be parsed."""
+    if path.suffix == ".parquet" or '"' in text:  # which CSV doubles
+        return True
+    needle = text.lower()
+    bare = _without_separators(needle)
+    with path.open(encoding="utf-8", errors="replace") as file:
+        end = ""
+        while block := file.read(_BLOCK_CHARS):
+            looked_at = (end + block).lower()
+            if needle in looked_at or bare in _without_separators(looked_at):
+                return True
+            end = block[-_OVERLAP_CHARS:]
+    return False
+
+
+def _any_case(pattern: str) -> str:
+    return f"(?i){pattern}"
+
+
+def _without_separators(text: str) -> str:
+    return text.replace(" ", "").replace("-", "")
 
 
 def _scan(path: Path, delimiter: str | None, *, has_headers: bool) -> pl.LazyFrame:

@@ -9,6 +9,7 @@ import polars as pl
 
 from pipeline.config.profiles import choose
 from pipeline.desk.core_words import place_in_words
+from pipeline.desk.finding import has_text
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.journal import ChainedJournal
 from pipeline.desk.languages import amount, gettext, gettext_noop
@@ -28,6 +29,7 @@ from schemas.summary import Summary
 
 ROWS_ON_PAGE = 50
 _ANSWER = ("check_outcome", "check_code", "check_matched_name", "check_id")
+ACCOUNTS = ("account_number", "iban")
 SEARCHED = ("name", "payment_id", "account_number", "iban", "reference", "check_matched_name")
 _FIXES: Mapping[str, str] = {
     Action.FIX_NAME: gettext_noop("Use the bank's name"),
@@ -188,20 +190,13 @@ class Review(NamedTuple):
             is_decided = pl.col("row").is_in(pl.Series("row", list(said), pl.UInt32).implode())
             found = found.filter(is_decided if asked.decided == "yes" else ~is_decided)
         if asked.text.strip():
-            found = found.filter(pl.col("row").is_in(self._with_text(asked.text).implode()))
+            found = found.filter(self._with_text(found["row"], asked.text))
         return found.sort("row") if asked.sort == "row" else found
 
-    def _with_text(self, text: str) -> pl.Series:
-        needle = text.strip().casefold()
-        bare = needle.replace(" ", "").replace("-", "")
-        cells = self.rows.payments.hstack(self.rows.outcomes.select("check_matched_name"))
-        lower = [pl.col(name).str.to_lowercase() for name in SEARCHED]
-        accounts = [
-            pl.col(name).str.to_lowercase().str.replace_all("[ -]", "") for name in ("account_number", "iban")
-        ]
-        hits = [cell.str.contains(needle, literal=True) for cell in lower]
-        hits += [cell.str.contains(bare, literal=True) for cell in accounts if bare]
-        return cells.filter(pl.any_horizontal(hit.fill_null(value=False) for hit in hits))["row"]
+    def _with_text(self, rows: pl.Series, text: str) -> pl.Series:
+        at = rows - 1
+        cells = self.rows.payments[at].hstack(self.rows.outcomes[at].select("check_matched_name"))
+        return cells.select(has_text(text, SEARCHED, ACCOUNTS).alias("has_text"))["has_text"]
 
     def _shown(self, some: pl.DataFrame, said: Mapping[int, LastWord]) -> list[ListedRow]:
         if some.is_empty():

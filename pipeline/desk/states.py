@@ -62,7 +62,7 @@ class Standing(NamedTuple):
     progress: CheckProgress | None
     """Of the last check; None where there was none."""
     summary: Summary | None
-    """Of its run; None where none has written one."""
+    """Of its run, without the rows to look at, which are many; None where none has written one."""
     decisions: str
     """The hash of the last decision."""
 
@@ -118,4 +118,4 @@ def _summary_of(run: Path) -> Summary | None:
 @lru_cache(maxsize=256)
 def _summary(run: Path, _changed_ns: int, _inode: int) -> Summary:
     """A summary, read once as long as it stays the same: a list shows all of them."""
-    return read_summary(run)
+    return read_summary(run).model_copy(update={"attention": []})

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import checks
 import data_sets
+import desk_pages
 import evenness
 import frames
 import latency
@@ -37,6 +38,7 @@ SECTIONS = {
     "ledger": ledger,
     "shared-ledger": shared_ledger,
     "starts": starts,
+    "desk": desk_pages,
 }
 
 
