@@ -111,6 +111,7 @@ class CheckProgress(OwnDocument):
     waiting_for: str | None = None
     done_count: int = 0
     check_count: int = 0
+    answered_before_count: Annotated[int, Field(description="In neither of the counts above.")] = 0
     asking_since: Annotated[str | None, Field(description="When the first question left.")] = None
     outcomes: dict[str, int] = {}
     slowed: Annotated[bool, Field(description="Whether a server wants fewer requests than agreed.")] = False

@@ -40,3 +40,6 @@ class Payment(BaseModel):
 
 FIELDS: tuple[str, ...] = tuple(Payment.model_fields)
 """The canonical fields, in the order of the documentation."""
+
+IGNORE = "ignore"
+"""In a mapping, beside the fields: the columns that are to be read as none of them."""

@@ -66,6 +66,18 @@ class StoryDecision(OwnDocument):
     """Who decided by the word of a workbook; None where it names nobody."""
 
 
+class StoryPayment(OwnDocument):
+    """Where the payment went when the file was split last."""
+
+    file: str
+    """Of the payments to release, or to hold."""
+    is_released: bool
+    approved_by: str
+    time: str
+    self_approved: bool | None
+    """As in `SplitMade`."""
+
+
 class Story(OwnDocument):
     """One payment, from the file to the outcome."""
 
@@ -88,3 +100,5 @@ class Story(OwnDocument):
     outcome: OutcomeColumns
     decisions: list[StoryDecision] = []
     """What people decided, oldest first, of what was approved."""
+    payment_file: StoryPayment | None = None
+    """None where the file was not split, or by a version that did not record which rows were held."""

@@ -108,7 +108,8 @@ input_options: list[Callable[..., Any]] = [
         "mapping",
         multiple=True,
         metavar="FIELD=HEADER",
-        help="Read the column HEADER as FIELD, such as --map name=Beneficiary. May be repeated.",
+        help="Read the column HEADER as FIELD, such as --map name=Beneficiary; with ignore as FIELD, do not "
+        "read it. May be repeated.",
     ),
     click.option(
         "--input-format",
@@ -256,14 +257,14 @@ def read_mapping(pairs: tuple[str, ...]) -> dict[str, str]:
     Raises:
         UsageError: a mapping is malformed, names no field, or maps a field twice.
     """
-    from schemas.payments import FIELDS
+    from schemas.payments import FIELDS, IGNORE
 
     mapping = {}
     for pair in pairs:
         name, separator, header = pair.partition("=")
         if not separator or not name.strip() or not header.strip():
             raise UsageError(f"--map {pair}: write FIELD=HEADER, such as --map name=Beneficiary")
-        if name.strip() not in FIELDS:
+        if name.strip() not in (*FIELDS, IGNORE):
             raise UsageError(f"--map {pair}: no field {name.strip()}; one of {', '.join(FIELDS)}")
         if name.strip() in mapping:
             raise UsageError(f"--map {pair}: {name.strip()} is mapped twice; name one header")

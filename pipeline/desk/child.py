@@ -49,6 +49,7 @@ class ProgressFile:
         changes: dict[str, object] = {
             "done_count": so_far.done_count,
             "check_count": so_far.check_count,
+            "answered_before_count": so_far.answered_before_count,
             "outcomes": {outcome.value: count for outcome, count in so_far.outcomes.items()},
             "slowed": bool(so_far.slowed),
         }

@@ -37,6 +37,7 @@ EVIDENCE = (
 """What is looked at in the evidence; files are called by their names."""
 _HEADERS = (
     *(_N("header not known"), _N("empty in every row"), _N("your own side, never asked about")),
+    _N("ignored"),
     *(_N("by its cells"), _N("never the payee"), _N("no name in its cells")),
     _N("nobody says whose account, so taken for your own beside the payee's"),
     *(_N("no %(field)s in its cells"), _N("%(header)s is read instead")),
@@ -77,6 +78,8 @@ _DIFFERENCES = (
 _PAIR, _AND_MORE = _N("“%(theirs)s” for “%(ours)s”"), _N("and more")
 _SENTENCES = (
     _N("Answered on %(day)s by an earlier run."),
+    _N("** (%(num)s character)"),
+    _N("** (%(num)s characters)"),
     _N("Questions left: %(num)s. Go on."),
     _N("Questions left: %(num)s; the daily cap of %(cap)s is used up. Go on after %(time)s UTC (days needed "
        "at this cap: %(days)s)."),

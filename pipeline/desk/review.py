@@ -15,6 +15,7 @@ from pipeline.desk.journal import ChainedJournal
 from pipeline.desk.languages import amount, gettext, gettext_noop
 from pipeline.errors import InputError
 from pipeline.frames import DECISIONS, Decisions, Outcomes, Warned
+from pipeline.headers.readings import spoken
 from pipeline.reports.choices import CORRECTABLE, policy_of
 from pipeline.reports.documents import Rows
 from pipeline.reports.groups import Pending, Row, in_line, numbered, pending
@@ -40,6 +41,7 @@ _POLICY_SAYS: Mapping[str, str] = {
     Verdict.RELEASE: gettext_noop("The policy releases it, unless you hold it."),
     Verdict.REVIEW: gettext_noop("The policy leaves it to you: it is held until you release it."),
 }
+_OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 _NEVER: Mapping[str, str] = {
     Outcome.REJECTED: gettext_noop(
         "It was not checked, so it is held. Correct it in your file and upload that again."
@@ -246,12 +248,18 @@ def _policy_says(line: Mapping[str, str]) -> str:
     if said is not None:
         return gettext(said)
     held_by = line["decided_by"]
+    if held_by in _OUTCOMES:
+        held_by = gettext(spoken(held_by))
     if line["can_fix"]:
         return gettext(
             "The policy holds %(what)s: no decision here releases it, but a correction can be checked.",
             what=held_by,
         )
-    return gettext("The policy holds %(what)s: no decision here releases it.", what=held_by)
+    return gettext(
+        "The policy holds %(what)s: no decision here releases it. Put into your file what the payee has "
+        "confirmed, and upload that again.",
+        what=held_by,
+    )
 
 
 def opened(folder: FileFolder) -> Review:

@@ -263,4 +263,5 @@ def _progress(tally: AskingTally) -> RunProgress:
     # Earlier answers, and questions beyond a limit, would distort the speed.
     before_count = tally.settled_count
     done_count, check_count = tally.done_count - before_count, tally.check_count - before_count
-    return RunProgress(done_count, check_count, tally.outcomes, tally.slowed)
+    answered_before_count = tally.answered_before.total() + tally.reused.total()
+    return RunProgress(done_count, check_count, tally.outcomes, tally.slowed, answered_before_count)

@@ -21,7 +21,7 @@ from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, INITIALS, meaning
 from pipeline.headers.not_payments import INSIST, why_not_payments
 from pipeline.headers.readings import ColumnReading, readings_of, with_looks
 from pipeline.headers.spelling import fold
-from schemas.payments import FIELDS
+from schemas.payments import FIELDS, IGNORE
 
 ACCOUNT_FIELDS = ("iban", "account_number")
 """A file needs one of these..."""
@@ -81,7 +81,8 @@ def read_columns(
         cells: The columns of the file and all of its rows.
         mapping: From `--map FIELD=HEADER`. A mapped field is read from its header and from nothing else. A
             header may be given by its place (`#3`), a name in two columns as `Forename+Surname`, and a field
-            that stands in one of several columns as `Holder|Supplier`: the first that is filled.
+            that stands in one of several columns as `Holder|Supplier`: the first that is filled. The columns
+            of `ignore` are read as no field, in the same way of writing.
         where: The file, for messages.
         decided: The `decision` of an earlier reading of these columns, which then stands.
 
@@ -97,7 +98,8 @@ def read_columns(
         mapped = _mapped(mapping if decided is None else decided, headers)
         insisted = bool(mapped.keys() & {"name", *ACCOUNT_FIELDS})
         choices = [] if decided is not None else _choices(seen, mapped, insisted=insisted)
-        found = {field: ColumnChoice(field, sources, "map") for field, sources in mapped.items()}
+        ignored = mapped.get(IGNORE, ())
+        found = {choice.field: choice for choice in _by_mapping(mapped)}
         found |= {choice.field: choice for choice in choices if choice.sources and choice.field not in found}
         _require(found, seen)
     except ColumnsRefused as refusal:
@@ -105,7 +107,8 @@ def read_columns(
             f"{where}: {refusal}", _as_far_as_known(seen, mapping), advice=refusal.advice
         ) from None
     notes = [note for choice in choices for note in choice.notes]
-    readings = readings_of(seen, [*found.values(), *(choice for choice in choices if not choice.sources)])
+    unread = [choice for choice in choices if not choice.sources]
+    readings = readings_of(seen, [*found.values(), *unread], ignored=_headers(ignored))
     currency = _currency(found)
     if currency is not None:
         notes.append(
@@ -189,17 +192,25 @@ def _choices(
     return choices
 
 
+def _by_mapping(mapped: Mapping[str, tuple[tuple[str, ...], ...]]) -> list[ColumnChoice]:
+    return [ColumnChoice(field, sources, "map") for field, sources in mapped.items() if field != IGNORE]
+
+
+def _headers(sources: Iterable[tuple[str, ...]]) -> frozenset[str]:
+    return frozenset(header for parts in sources for header in parts)
+
+
 def _mapped(mapping: Mapping[str, str], headers: Sequence[str]) -> dict[str, tuple[tuple[str, ...], ...]]:
     """Where `--map` has each field read from."""
     mapped = {field: _targets(field, target, headers) for field, target in mapping.items()}
     taken = [header for sources in mapped.values() for parts in sources for header in parts]
     if len(set(taken)) < len(taken):
-        raise ColumnsRefused("one header is mapped to two fields", "give each field its own header")
+        raise ColumnsRefused("one header is mapped twice", "give each field its own header")
     return mapped
 
 
 def _targets(field: str, target: str, headers: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    if field not in FIELDS:
+    if field not in (*FIELDS, IGNORE):
         raise ColumnsRefused(f"{field}: no such field", f"choose from {', '.join(FIELDS)}")
     if (whole := _matching(target, headers)) is not None:
         return ((whole,),)
@@ -303,8 +314,8 @@ def _as_far_as_known(cells: ColumnCells, mapping: Mapping[str, str]) -> tuple[Co
     disputed: dict[str, tuple[str, tuple[str, ...]]] = {}
     while (choices := _undisputed(cells, mapped, disputed)) is None:
         pass
-    found = [ColumnChoice(field, sources, "map") for field, sources in mapped.items()]
-    readings = readings_of(cells, [*found, *choices], disputed)
+    ignored = _headers(mapped.get(IGNORE, ()))
+    readings = readings_of(cells, [*_by_mapping(mapped), *choices], disputed, ignored=ignored)
     missing = _missing({*mapped, *(choice.field for choice in choices)})
     return with_looks(readings, _guesses_for_unknown(cells.without(disputed), missing))
 

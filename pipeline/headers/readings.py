@@ -1,6 +1,6 @@
 """The report on each column: as which field it is read and by which rule, or why it is only kept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.headers.cells import ColumnCells
@@ -41,6 +41,8 @@ def readings_of(
     cells: ColumnCells,
     choices: Sequence[ColumnChoice],
     disputed: Mapping[str, tuple[str, tuple[str, ...]]] | None = None,
+    *,
+    ignored: Collection[str] = (),
 ) -> tuple[ColumnReading, ...]:
     """How each header is read, in file order.
 
@@ -48,13 +50,16 @@ def readings_of(
         cells: Of the file.
         choices: Where its fields are read from.
         disputed: Header -> a field that it could be, and the other columns that could be it as well.
+        ignored: Headers that are to be read as nothing.
     """
     used = {header: choice for choice in choices for parts in choice.sources for header in parts}
     readings = []
     for header in cells.headers:
         values = cells.first_values(header)
         choice = used.get(header)
-        if disputed is not None and header in disputed:
+        if header in ignored:
+            readings.append(ColumnReading(header, None, "ignored", (), values))
+        elif disputed is not None and header in disputed:
             field, others = disputed[header]
             readings.append(ColumnReading(header, field, _rule(header), others, values, is_disputed=True))
         elif choice is not None:

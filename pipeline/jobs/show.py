@@ -36,11 +36,19 @@ from pipeline.stages.read.messages import batches_in
 from pipeline.stages.validate import validate
 from pipeline.stores.values import RequestAttempt
 from schemas.approvals import Approval
-from schemas.manifest import Manifest
+from schemas.manifest import Manifest, SplitMade
 from schemas.outcomes import COLUMNS, ApiName, Environment, Outcome, OutcomeColumns
 from schemas.payments import FIELDS
 from schemas.places import Places, place_text
-from schemas.story import Story, StoryAttempt, StoryDecision, StoryFinding, StoryQuestion, StoryRoute
+from schemas.story import (
+    Story,
+    StoryAttempt,
+    StoryDecision,
+    StoryFinding,
+    StoryPayment,
+    StoryQuestion,
+    StoryRoute,
+)
 from schemas.wire import timestamp
 
 ROWS_LISTED_MAX = 100
@@ -110,7 +118,12 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
             batches_in(rows.original),
         )
         told = assembled(row, context, partial(record.attempts, secret=run.key_of_names(record)))
-        return told.model_copy(update={"decisions": _decisions(row, manifest.approvals)})
+        return told.model_copy(
+            update={
+                "decisions": _decisions(row, manifest.approvals),
+                "payment_file": _payment_file(row, manifest.splits),
+            }
+        )
 
 
 def _decisions(row: int, approvals: Sequence[Approval]) -> list[StoryDecision]:
@@ -119,6 +132,22 @@ def _decisions(row: int, approvals: Sequence[Approval]) -> list[StoryDecision]:
         for approval in approvals
         if row in approval.rows
     ]
+
+
+def _payment_file(row: int, splits: Sequence[SplitMade]) -> StoryPayment | None:
+    last = splits[-1] if splits else None
+    if last is None or last.held_rows is None:
+        return None
+    is_held = row in last.held_rows
+    file = last.hold if is_held else last.release
+    assert file is not None, "a row is in one of both files"
+    return StoryPayment(
+        file=file.name,
+        is_released=not is_held,
+        approved_by=last.by,
+        time=last.time,
+        self_approved=last.self_approved,
+    )
 
 
 def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:

@@ -12,9 +12,10 @@ from pipeline.frames import AnswerState
 from pipeline.reports.terminal import STYLES, rule_table
 from pipeline.reports.wording import SIMULATED, advice, visible
 from schemas.outcomes import Outcome, OutcomeColumns
-from schemas.story import Story, StoryAttempt, StoryDecision
+from schemas.story import Story, StoryAttempt, StoryDecision, StoryPayment
 
 ROWS_SHOWN_MAX = 20
+_EYES = {True: ", self-approved", False: ", four eyes", None: ""}
 
 
 def print_story(story: Story, console: Console) -> None:
@@ -49,6 +50,8 @@ def _parts(story: Story, width: int) -> Iterable[tuple[str, RenderableType]]:
             "Decisions",
             _pairs(line for decision in story.decisions for line in _lines_of_decision(decision)),
         )
+    if story.payment_file is not None:
+        yield "Payment file", _pairs(_lines_of_payment(story.payment_file))
 
 
 def _question(story: Story) -> RenderableType:
@@ -101,12 +104,20 @@ def _lines_of_decision(said: StoryDecision) -> Iterable[tuple[str, str]]:
     claim = "" if said.claimed_by is None else f" (the workbook names {said.claimed_by})"
     yield (
         said.decision or "no effect",
-        f"by {said.by}{claim}, {said.time[:19].replace('T', ' ')} UTC: {said.why}",
+        f"by {said.by}{claim}, {_moment(said.time)}: {said.why}",
     )
     yield "", said.what
     if said.approved_by is not None:
-        how = {True: ", self-approved", False: ", four eyes", None: ""}[said.self_approved]
-        yield "", f"approved by {said.approved_by}{how}"
+        yield "", f"approved by {said.approved_by}{_EYES[said.self_approved]}"
+
+
+def _lines_of_payment(placed: StoryPayment) -> Iterable[tuple[str, str]]:
+    yield "released in" if placed.is_released else "held in", placed.file
+    yield "approved by", f"{placed.approved_by}{_EYES[placed.self_approved]}, {_moment(placed.time)}"
+
+
+def _moment(time: str) -> str:
+    return f"{time[:19].replace('T', ' ')} UTC"
 
 
 def _to_do(outcome: OutcomeColumns) -> str:
@@ -128,7 +139,7 @@ def _outcome(outcome: OutcomeColumns) -> RenderableType:
         lines["name at the bank"] = outcome.check_matched_name
     lines["to do"] = f"{outcome.check_action.replace('_', ' ')}: {_to_do(outcome)}"
     if outcome.check_id is not None:
-        lines["answered"] = f"{(outcome.check_time or '')[:19].replace('T', ' ')} UTC"
+        lines["answered"] = _moment(outcome.check_time or "")
         lines["answer's id"] = outcome.check_id
     return _pairs(lines.items())
 

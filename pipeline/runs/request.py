@@ -117,6 +117,8 @@ class RunProgress(NamedTuple):
     """What became of those that are done."""
     slowed: Mapping[ApiName, float] = MappingProxyType({})
     """How many requests may be in flight, where a server wants fewer than agreed."""
+    answered_before_count: int = 0
+    """Questions that had their answer before this run began, in none of the counts above."""
 
 
 class RunObserver(Protocol):

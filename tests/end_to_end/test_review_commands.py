@@ -74,6 +74,32 @@ def test_a_mixed_file_becomes_a_corrected_file_a_released_file_and_a_hold_list(c
     ]
 
 
+def test_show_ends_with_what_was_decided_and_where_the_payment_went(checked):
+    rows = checked.outcomes(FOLDER)
+    match = next(number for number, row in enumerate(rows, 1) if row["check_outcome"] == "match")
+    rejected = next(number for number, row in enumerate(rows, 1) if row["check_outcome"] == "rejected")
+    assert json.loads(checked("show", FOLDER, "--row", match, "--json").out)["payment_file"] is None
+    assert checked("fix", FOLDER, *ACCEPT, "--allow-simulated").status == 0
+    split = ("split", FOLDER, "--by", "Noor", "--hold-undecided", "--allow-simulated")
+    assert checked(*split).status == 0
+    for row, file in ((match, "release.simulated.csv"), (rejected, "hold.simulated.csv")):
+        placed = json.loads(checked("show", FOLDER, "--row", row, "--json").out)["payment_file"]
+        assert placed.pop("time").endswith("Z")
+        assert placed == {
+            "file": file,
+            "is_released": row == match,
+            "approved_by": "Noor",
+            "self_approved": True,
+        }
+    text = checked("show", FOLDER, "--row", rejected).err
+    assert "held in      hold.simulated.csv" in text.partition("Payment file\n")[2]
+    assert "approved by  Noor, self-approved, " in text
+    corrected = checked("show", FOLDER, "--row", 2).err
+    decisions = corrected.partition("Decisions\n")[2].partition("Payment file\n")[0]
+    assert "by Mara Ellery, " in decisions
+    assert "UTC: agreed" in decisions
+
+
 def test_decisions_written_into_the_workbook_release_a_row_and_are_on_record(checked, sandbox):
     folder = checked.folder / FOLDER
     profile = "\n".join(

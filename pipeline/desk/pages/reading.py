@@ -28,10 +28,13 @@ from pipeline.runs.request import Clock
 from schemas.columns import ColumnsRead
 from schemas.desk import Deed, DeskFile
 from schemas.forecast import Forecast
-from schemas.payments import FIELDS
+from schemas.payments import FIELDS, IGNORE
 
 routes = web.RouteTableDef()
 _BEFORE_CHECK = (State.NEW, State.PLANNED)
+_JOINED_BY = {**dict.fromkeys(FIELDS, "+"), IGNORE: "|"}
+"""What may be chosen beside a column -> how a mapping joins the columns it was chosen of: parts of a name,
+or all that are not read."""
 
 
 @routes.get("/files/{id}/columns")
@@ -51,7 +54,7 @@ async def columns(request: web.Request) -> web.Response:
         read=read,
         refusal=refusal,
         same=same,
-        fields=[(field, words(field)) for field in FIELDS],
+        fields=[*((field, words(field)) for field in FIELDS), (IGNORE, gettext("not to be read"))],
         chosen=_chosen_beside(at.file.mapping),
         encodings=ENCODINGS,
         formats=INPUT_NAMES,
@@ -62,7 +65,7 @@ async def columns(request: web.Request) -> web.Response:
 def _chosen_beside(mapping: Mapping[str, str]) -> dict[str, str]:
     """Header -> the field that was chosen beside it."""
     whole = {header: field for field, header in mapping.items()}
-    parts = {part: field for field, headers in mapping.items() for part in headers.split("+")}
+    parts = {part: field for field, headers in mapping.items() for part in headers.split(_JOINED_BY[field])}
     return {**parts, **whole}
 
 
@@ -107,10 +110,9 @@ def _said(file: DeskFile, said: dict[str, str]) -> dict[str, object]:
     """What the form says about a file, of closed lists."""
     mapping: dict[str, str] = {}
     for name, field in said.items():
-        if name.startswith("column:") and field in FIELDS:
+        if name.startswith("column:") and field in _JOINED_BY:
             header = name.removeprefix("column:")
-            # Of a name that stands in several columns, each of them is chosen.
-            mapping[field] = f"{mapping[field]}+{header}" if field in mapping else header
+            mapping[field] = _JOINED_BY[field].join([*filter(None, [mapping.get(field)]), header])
     encoding, sheet, kind = (said.get(name, "").strip() for name in ("encoding", "sheet", "format"))
     has_columns = any(name.startswith("column:") for name in said)
     return {

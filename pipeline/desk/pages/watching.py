@@ -60,8 +60,8 @@ def _live(at: Standing, context: Context) -> dict[str, object]:
     return {
         "state": at.state.value,
         "is_on": is_on,
-        "done": now.done_count,
-        "of": now.check_count,
+        "done": now.answered_before_count + now.done_count,
+        "of": now.answered_before_count + now.check_count,
         "count": _count(now) if now.check_count else "",
         "rate": _rate(now, context.clock()) if is_on else "",
         "sentence": sentence if is_on else "",
@@ -70,10 +70,11 @@ def _live(at: Standing, context: Context) -> dict[str, object]:
 
 
 def _count(now: CheckProgress) -> str:
-    """How many of the questions are answered."""
-    done = number(now.done_count)
+    """How many of the questions are answered, before this check was started again or since."""
+    before = now.answered_before_count
+    done = number(before + now.done_count)
     return ngettext(
-        "%(done)s of %(num)s question", "%(done)s of %(num)s questions", now.check_count, done=done
+        "%(done)s of %(num)s question", "%(done)s of %(num)s questions", before + now.check_count, done=done
     )
 
 

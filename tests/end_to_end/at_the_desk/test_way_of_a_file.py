@@ -211,11 +211,11 @@ def test_the_verdict_of_the_policy_stands_beside_the_choice_and_nobody_decides_a
     rows = dict(re.findall(r'<tr class="[^"]*" id="row-(\d+)">(.*?)</tr>', page, re.DOTALL))
     assert "The policy leaves it to you" in rows["10"]
     assert 'value="release"' in rows["10"]
-    assert "The policy holds no_match: no decision here releases it." in rows["17"]
+    assert "The policy holds no match: no decision here releases it." in rows["17"]
     assert 'value="release"' not in rows["17"]
     refused = decide(reviewer, reviewed, 17, "release")
     assert refused.status == 422
-    assert "The policy holds no_match" in refused.text
+    assert "The policy holds no match" in refused.text
     assert not (desk_with_policy.folder(reviewed) / "decisions.jsonl").exists()
 
 
@@ -308,6 +308,15 @@ def test_the_story_of_a_row_tells_what_was_asked_and_who_decided(desk_with_polic
     assert "Rita: to release, <q>phoned</q>" in page
     assert "FR76" not in page
     assert reviewer.get(f"/files/{reviewed}/rows/999").status == 404
+    assert "Where the payment went" not in page
+    reviewer.approve(reviewed)
+    page = reviewer.get(f"/files/{reviewed}/rows/16").text
+    assert "<b>Released</b> in release.simulated.csv, approved by Rita" in page
+    assert "<b>self-approved</b>" in page
+    assert "<b>Held</b> in hold.simulated.csv" in reviewer.get(f"/files/{reviewed}/rows/18").text
+    decide(reviewer, reviewed, 16, "hold", "called back")
+    page = reviewer.get(f"/files/{reviewed}/rows/16").text
+    assert "What was decided since then is not in that file." in page
 
 
 def test_a_pain001_is_corrected_and_split_in_its_own_bytes(desk_with_policy, reviewer):
@@ -331,6 +340,22 @@ def test_a_column_is_mapped_by_hand_and_remembered_for_the_next_file_of_that_hea
     assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/plan")
     next_one = reviewer.file(payments(2, "Ref,Wer,sort_code,account_number,amount,currency"))
     assert "The file cannot be read" not in reviewer.get(f"/files/{next_one}/columns").text
+
+
+def test_columns_that_are_not_to_be_read_are_left_out_and_come_back_as_they_are(desk_with_policy, reviewer):
+    at = reviewer.file(payments(2, "payment_id,name,sort_code,account_number,reference,currency"))
+    said = {"column:payment_id": "ignore", "column:reference": "ignore", "then": "plan"}
+    assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/plan")
+    page = reviewer.get(f"/files/{at}/columns").text
+    assert page.count('<option value="ignore" selected>not to be read</option>') == 2
+    reviewer.post(f"/files/{at}/start")
+    reviewer.wait(at)
+    run = desk_with_policy.folder(at) / "run.precheck"
+    manifest = json.loads((run / "manifest.json").read_bytes())
+    assert manifest["mapping"] == {"ignore": "payment_id|reference"}
+    assert not {"payment_id", "reference"} & set(manifest["input"]["columns"])
+    assert (run / "outcomes.csv").read_text().startswith("payment_id,name,sort_code,")
+    assert "Nothing was changed." in reviewer.post(f"/files/{at}/verify").text
 
 
 def test_the_same_file_uploaded_before_is_told(desk_with_policy, reviewer):
@@ -484,6 +509,7 @@ def test_a_capped_check_goes_on_when_the_next_day_has_come_asks_nothing_twice_an
             assert visitor.post(f"/files/{at}/start").status == 303
             visitor.wait(at)
             assert len(sandbox.questions()) == 4
+            assert visitor.progress(at)["count"] == "4 of 4 questions"
             assert visitor.get(f"/files/{at}").to.endswith("/review")
             rows = rows_of(download(visitor, at, "outcomes.csv"))
             assert len({row["check_id"] for row in rows}) == len(rows)  # each has an answer of its own
@@ -553,7 +579,7 @@ def test_the_journal_says_who_did_what_and_a_change_of_it_is_found(tmp_path, ser
         download(visitor, at, "manifest.json")
         page = visitor.get("/audit").text
         assert f'<a href="/files/{at}">payroll.csv</a>' in page
-        assert "row: 1, decision: hold" in page
+        assert "row: 1, decision: Hold" in page
         for deed in ("opened", "uploaded", "read as", "started", "downloaded"):
             assert f">{deed}</td>" in page
         path = desk.home / "audit.jsonl"

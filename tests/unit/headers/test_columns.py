@@ -117,8 +117,31 @@ def test_map_of_a_field_that_does_not_exist_is_refused():
 
 
 def test_map_of_one_header_to_two_fields_is_refused():
-    with pytest.raises(InputError, match="one header is mapped to two fields"):
+    with pytest.raises(InputError, match="one header is mapped twice"):
         columns_of("payee", "iban", mapping={"name": "payee", "reference": "payee"})
+
+
+def test_a_column_that_is_to_be_ignored_is_read_as_nothing():
+    seen = columns_of("payee", "iban", "reference", "bic", mapping={"ignore": "reference|#4"})
+    assert seen.sources == {"name": (("payee",),), "iban": (("iban",),)}
+    assert [(reading.field, reading.how) for reading in seen.readings[2:]] == [(None, "ignored")] * 2
+    assert seen.decision == {"name": "#1", "iban": "#2"}
+
+
+def test_of_two_columns_that_could_be_the_payee_one_is_ignored():
+    both = ("Tenant", "Landlord", "iban")
+    with pytest.raises(InputError):
+        columns_of(*both)
+    assert columns_of(*both, mapping={"ignore": "Tenant"}).sources["name"] == (("Landlord",),)
+
+
+@pytest.mark.parametrize("ignored", ["payee", "iban"])
+def test_without_the_payee_or_the_account_nothing_is_read(ignored):
+    with pytest.raises(ColumnsError, match=r"no column for the (payee|account)") as error:
+        columns_of("payee", "iban", "reference", mapping={"ignore": ignored})
+    [reading] = [one for one in error.value.readings if one.header == ignored]
+    assert reading.field is None
+    assert reading.how.startswith("ignored")
 
 
 def test_a_header_that_stands_twice_is_refused_without_quoting_it():
