@@ -320,4 +320,4 @@ def slim(*frames: pl.DataFrame) -> pl.DataFrame:
         else:
             absent.append(pl.lit(None, kind).alias(name))
     joined = pl.DataFrame(present) if present else pl.DataFrame(height=height)
-    return joined.with_columns(absent).select(list(schema)) if absent else joined
+    return joined.with_columns(absent)[list(schema)] if absent else joined

@@ -32,6 +32,7 @@ STOP_INTERVAL_S = 0.05
 Caps = dict[ApiName, tuple[int, datetime]]
 """API -> its daily cap, and when it resets."""
 _HAS_UVLOOP = find_spec("uvloop") is not None
+_IS_UNDECIDED = pl.col("state").is_in([AnswerState.UNANSWERED, AnswerState.DEFERRED])
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 T = TypeVar("T")
 
@@ -62,7 +63,7 @@ class AskingResult:
     @property
     def undecided(self) -> pl.DataFrame:
         """The answers of questions that a later run may ask."""
-        return self.answers.filter(pl.col("state").is_in([AnswerState.UNANSWERED, AnswerState.DEFERRED]))
+        return self.answers.filter(_IS_UNDECIDED)
 
     def calls(self, bases: Bases) -> list[ApiCalls]:
         """How many questions each API had, and what became of them."""
@@ -71,10 +72,17 @@ class AskingResult:
 
     def next_step(self, bases: Bases) -> str:
         """How to go on with the questions that are left, and when."""
-        capped = self.undecided.filter(pl.col("code") == OwnCode.DAILY_CAP).join(bases, on="check")
-        counts = {ApiName(api): count for api, count in capped.group_by("api").len().iter_rows()}
-        left = QuestionsLeft(self.undecided.height, self.given_up_count, counts)
+        undecided = self.undecided
+        counts = _capped_counts(undecided, bases) if self.caps else {}
+        left = QuestionsLeft(undecided.height, self.given_up_count, counts)
         return next_step(left, self.caps, self.closed, self.ended_by)
+
+
+def _capped_counts(undecided: pl.DataFrame, bases: Bases) -> dict[ApiName, int]:
+    """How many questions a daily cap left, by API."""
+    capped = undecided["check"].filter(undecided["code"] == OwnCode.DAILY_CAP)
+    apis = bases["api"].filter(bases["check"].is_in(capped.implode()))
+    return {ApiName(api): count for api, count in apis.value_counts().iter_rows()}
 
 
 class QuestionsLeft(NamedTuple):

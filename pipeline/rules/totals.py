@@ -54,16 +54,7 @@ def totals(rows: pl.DataFrame) -> list[Money]:
     Args:
         rows: with `amount` as `frames.MONEY` and `currency`, as `with_money` gives them.
     """
-    sums = (
-        rows.filter(pl.col("amount") >= 0)
-        .group_by("currency")
-        .agg(pl.len().alias("row_count"), pl.col("amount").sum())
-        .sort("currency", nulls_last=True)
-    )
-    return [
-        Money(currency=currency, row_count=row_count, amount=plain(amount))
-        for currency, row_count, amount in sums.iter_rows()
-    ]
+    return [_money(*sums) for sums in _sums(rows, "currency").iter_rows()]
 
 
 def outcome_totals(rows: pl.DataFrame) -> list[OutcomeTotal]:
@@ -72,12 +63,29 @@ def outcome_totals(rows: pl.DataFrame) -> list[OutcomeTotal]:
     Args:
         rows: as `outcomes_with_money` gives them.
     """
-    money = rows.select("check_outcome", "amount", "currency")
-    by_outcome = ((outcome, money.filter(pl.col("check_outcome") == outcome)) for outcome in Outcome)
+    row_counts = dict(rows["check_outcome"].value_counts().iter_rows())
+    money: dict[str, list[Money]] = {}
+    for outcome, *sums in _sums(rows, "check_outcome", "currency").iter_rows():
+        money.setdefault(outcome, []).append(_money(*sums))
     return [
-        OutcomeTotal(outcome=outcome, row_count=mine.height, totals=totals(mine))
-        for outcome, mine in by_outcome
+        OutcomeTotal(outcome=outcome, row_count=row_counts.get(outcome, 0), totals=money.get(outcome, []))
+        for outcome in Outcome
     ]
+
+
+def _sums(rows: pl.DataFrame, *by: str) -> pl.DataFrame:
+    """The rows with a readable amount, and their sum, by these columns, of which `currency` is one."""
+    return (
+        rows.select(*by, "amount")
+        .filter(pl.col("amount") >= 0)
+        .group_by(by)
+        .agg(pl.len().alias("row_count"), pl.col("amount").sum())
+        .sort("currency", nulls_last=True)
+    )
+
+
+def _money(currency: str | None, row_count: int, amount: Decimal) -> Money:
+    return Money(currency=currency, row_count=row_count, amount=plain(amount))
 
 
 def control_totals(outcomes: list[OutcomeTotal]) -> list[Money]:

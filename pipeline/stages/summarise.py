@@ -29,6 +29,8 @@ ATTENTION = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 """The outcomes whose rows a person must look at before anything is paid."""
 UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
 """The outcomes that a later run may change."""
+_NEEDS_ATTENTION = pl.col("check_outcome").is_in(list(ATTENTION))
+_IS_UNDECIDED = pl.col("check_outcome").is_in(list(UNDECIDED))
 
 
 class SummaryHeader(NamedTuple):
@@ -82,11 +84,8 @@ def summarise(
     assert rows.height == payments.height == outcomes.height
     calls = list(calls)
     batches = batch_totals(header.message, rows)
-    needs_attention = pl.col("check_outcome").is_in(list(ATTENTION))
     asked_count, undecided_count, attention_count = rows.select(
-        pl.col("check_api").count(),
-        pl.col("check_outcome").is_in(list(UNDECIDED)).sum(),
-        needs_attention.sum().alias("attention"),
+        pl.col("check_api").count(), _IS_UNDECIDED.sum(), _NEEDS_ATTENTION.sum().alias("attention")
     ).row(0)
     return Summary(
         tool_version=header.tool_version,
@@ -104,7 +103,7 @@ def summarise(
         routes=header.routes,
         calls=calls,
         saved_call_count=asked_count - sum(call.question_count for call in calls),
-        attention=_attention_rows(rows.lazy().filter(needs_attention)),
+        attention=_attention_rows(rows.lazy().filter(_NEEDS_ATTENTION)),
         attention_count=attention_count,
         warnings=[
             WarningRow(row=row, code=code, message=message)

@@ -47,6 +47,10 @@ class PaymentFile(NamedTuple):
     question_of: dict[int, int]
     """Payment -> its question, by the file's own count."""
     payments: Payments
+    bases: Bases
+
+
+_NO_WARNINGS = Warnings(pl.DataFrame(schema=WARNINGS))
 
 
 @cache
@@ -71,7 +75,8 @@ def payment_file(question_count: int, version: int = 1) -> PaymentFile:
     assert planned.checks.height == question_count
     checks = [Check(number, ApiName(api), *said) for number, api, *said in planned.checks.iter_rows()]
     payments = pl.DataFrame([{"row": row["row"]} for row in rows], schema=PAYMENTS)
-    return PaymentFile(planned, checks, dict(enumerate(asked, start=1)), Payments(payments))
+    question_of = dict(enumerate(asked, start=1))
+    return PaymentFile(planned, checks, question_of, Payments(payments), bases(planned.checks))
 
 
 def outcomes_of(question_count: int, answers: Sequence[pl.DataFrame]) -> list[Outcomes]:
@@ -84,10 +89,11 @@ def outcomes_of(question_count: int, answers: Sequence[pl.DataFrame]) -> list[Ou
     Returns:
         Of each run the outcomes of its payments.
     """
-    findings = Findings(Rejects(pl.DataFrame(schema=REJECTS)), Warnings(pl.DataFrame(schema=WARNINGS)))
-    checks, assignments = payment_file(question_count).planned
+    findings = Findings(Rejects(pl.DataFrame(schema=REJECTS)), _NO_WARNINGS)
+    file = payment_file(question_count)
+    assignments = file.planned.assignments
     asked = Questions(
-        Bases(_numbered_on(bases(checks), len(answers), check=question_count)),
+        Bases(_numbered_on(file.bases, len(answers), check=question_count)),
         Assignments(
             _numbered_on(assignments, len(answers), row=assignments.height, check=question_count),
         ),
@@ -118,8 +124,7 @@ def _run_of_each(count: int) -> pl.Expr:
 
 def summary_of(file: PaymentFile, outcomes: Outcomes, asked: AskingResult) -> Summary:
     """The summary of a run, as the job makes it of what came of the asking."""
-    warnings = Warnings(pl.DataFrame(schema=WARNINGS))
-    decided = DecidedRun(outcomes, warnings, bases(file.planned.checks), asked)
+    decided = DecidedRun(outcomes, _NO_WARNINGS, file.bases, asked)
     header = SummaryHeader(
         tool_version="1",
         profile="test",
@@ -139,4 +144,4 @@ def summary_of(file: PaymentFile, outcomes: Outcomes, asked: AskingResult) -> Su
         next_step=asked.next_step(decided.bases),
         given_up=decided.given_up,
     )
-    return summarise(header, file.payments, outcomes, warnings, asked.calls(decided.bases))
+    return summarise(header, file.payments, outcomes, _NO_WARNINGS, asked.calls(decided.bases))

@@ -67,7 +67,8 @@ async def remaining_questions(
             answers.add(_unasked(number, AnswerState.UNANSWERED, known.code, known.attempts))
         left = left.filter(~pl.col("check").is_in(list(given_up))) if given_up else left
     todo = left if limit is None else left.head(limit)
-    for number, attempts in left[todo.height :].select("check", "attempts").iter_rows():
+    beyond = left[todo.height :]
+    for number, attempts in zip(beyond["check"], beyond["attempts"], strict=True):
         answers.add(_unasked(number, AnswerState.DEFERRED, OwnCode.LIMIT, attempts))
     tally.check_count = checks.height
     tally.done_count = tally.settled_count = answers.count
@@ -154,7 +155,7 @@ async def _open(
     never have their turn.
     """
     found.fruitless = await ledger.fruitless()
-    is_open, attempts, failed = [], [], []
+    is_open, attempts, failed, is_suspect = [], [], [], []
     async for some in _known(checks, ledger):
         for check, question, known in some:
             found.note(check, question, known)
@@ -162,14 +163,16 @@ async def _open(
             if known.answer is None:
                 attempts.append(known.attempts)
                 failed.append(known.attempts if known.code else 0)
+                is_suspect.append(check.check in found.suspects)
             else:
                 answers.add(Answer(check.check, *known.answer[1:]))
-    left = checks.filter(pl.Series(is_open, dtype=pl.Boolean)).with_columns(
-        pl.Series("attempts", attempts, dtype=pl.Int32),
-        pl.Series("failed", failed, dtype=pl.Int32),
-        is_suspect=pl.col("check").is_in(list(found.suspects)),
+    left = checks.filter(pl.Series(is_open, dtype=pl.Boolean)).hstack(
+        [
+            pl.Series("attempts", attempts, dtype=pl.Int32),
+            pl.Series("is_suspect", is_suspect, dtype=pl.Boolean),
+        ]
     )
-    return left.sort("is_suspect", "failed", maintain_order=True).drop("failed")
+    return left.sort("is_suspect", pl.Series(failed, dtype=pl.Int32), maintain_order=True)
 
 
 async def _known(
