@@ -110,8 +110,11 @@ class VirtualLoop(asyncio.BaseEventLoop):
             events._set_running_loop(self)  # noqa: SLF001
         world, calls = self._world, self._calls
         for _ in range(_ROUNDS_MAX):
-            timers = self._living_timers()
-            now_s, is_idle = world.now_s, not calls and not (timers and timers[0].when_s <= world.now_s)
+            timers = self._timers
+            if timers and (timers[0].is_cancelled or len(timers) > _TIMERS_MIN):
+                timers = self._living_timers()
+            now_s = world.now_s
+            is_idle = not calls and not (timers and timers[0].when_s <= now_s)
             if is_idle:
                 wait_s = max(min(timers[0].when_s - now_s, _WAIT_MAX_S), _TICK_S) if timers else inf
                 self.due_at = now_s + wait_s
@@ -155,6 +158,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return call
 
     call_soon_threadsafe = call_soon  # there are no threads
+    get_debug = staticmethod(bool)
+    """Never: every future and every task asks."""
 
     def call_later(self, delay, callback, *args, context=None):
         """As every loop's."""

@@ -27,6 +27,7 @@ from pipeline.frames import (
     Warnings,
 )
 from pipeline.jobs.writing import DecidedRun
+from pipeline.rules import totals
 from pipeline.stages.plan import Plan, bases, plan
 from pipeline.stages.resolve import resolve
 from pipeline.stages.summarise import SummaryHeader, summarise
@@ -51,6 +52,10 @@ class PaymentFile(NamedTuple):
 
 
 _NO_WARNINGS = Warnings(pl.DataFrame(schema=WARNINGS))
+_MONEY: dict[int, tuple[pl.Series, pl.Series]] = {}
+"""Money of the payments of a file, by their id: they are kept for good, and the same in all histories."""
+_money_of = totals.money_of
+totals.money_of = lambda payments: _MONEY.get(id(payments)) or _money_of(payments)
 
 
 @cache
@@ -75,6 +80,7 @@ def payment_file(question_count: int, version: int = 1) -> PaymentFile:
     assert planned.checks.height == question_count
     checks = [Check(number, ApiName(api), *said) for number, api, *said in planned.checks.iter_rows()]
     payments = pl.DataFrame([{"row": row["row"]} for row in rows], schema=PAYMENTS)
+    _MONEY[id(payments)] = totals.money_of(payments)
     question_of = dict(enumerate(asked, start=1))
     return PaymentFile(planned, checks, question_of, Payments(payments), bases(planned.checks))
 

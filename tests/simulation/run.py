@@ -200,7 +200,7 @@ def _prepare(mistake: str | None) -> None:
     import simulation.history  # noqa: F401  (what it imports is there for good, and not to be looked at again)
 
     gc.freeze()
-    gc.set_threshold(100_000, 50, 100)
+    gc.set_threshold(500_000, 20, 100)
 
 
 if __name__ == "__main__":

@@ -140,7 +140,7 @@ class World:
         Args:
             until_s: the time.
             for_these: processes; where there are any, it ends also when none of them is at work any more.
-            stuck_at: gives the time after which nothing more is expected of them.
+            stuck_at: gives the time after which nothing more is expected of them; it never goes back.
         """
         try:
             self._run(until_s, for_these, stuck_at)
@@ -148,17 +148,18 @@ class World:
             leave()
 
     def _run(self, until_s: float, for_these: Sequence[Process], stuck_at: Callable[[], float]) -> None:
-        events = self._events
+        events, end_s = self._events, -inf
         while not for_these or _are_at_work(for_these):
             ready, due_s = self._ready()
             if ready:
                 process = self.chance.choice(ready) if len(ready) > 1 else ready[0]
                 process.loop.run_until_idle()
                 continue
-            end_s = min(until_s, stuck_at())
             if due_s > end_s:
-                self.now_s = end_s
-                return
+                end_s = min(until_s, stuck_at())
+                if due_s > end_s:
+                    self.now_s = end_s
+                    return
             self.now_s = max(self.now_s, due_s)
             while events and events[0][0] <= self.now_s:
                 heapq.heappop(events)[2]()
