@@ -52,7 +52,7 @@ class DecidedRun(NamedTuple):
     @property
     def given_up(self) -> bool:
         """Whether questions are left, and no later run would ask any of them."""
-        return 0 < self.asked.undecided.height == self.asked.given_up_count
+        return 0 < self.asked.given_up_count == self.asked.undecided.height
 
 
 def leave(

@@ -185,9 +185,10 @@ class MemoryLedger:
 
     def look_up(self, question: bytes) -> QuestionHistory:
         """The history of a question now."""
-        line = self._latest.get(question)
-        code = None if line is None or line.failure is None else line.failure[0]
-        return QuestionHistory(self._answers.get(question), self._attempts(question), code)
+        answer, line = self._answers.get(question), self._latest.get(question)
+        if line is None:
+            return QuestionHistory(answer, 0, None)
+        return QuestionHistory(answer, line.attempt, None if line.failure is None else line.failure[0])
 
     def _attempts(self, question: bytes) -> int:
         return self._latest[question].attempt if question in self._latest else 0

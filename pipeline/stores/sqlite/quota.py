@@ -71,6 +71,10 @@ SCHEMA = (
         cap INTEGER NOT NULL, seat INTEGER NOT NULL CHECK(seat BETWEEN 1 AND cap)) STRICT""",
     "CREATE INDEX reservation_by_time ON reservation(scope, time_ms)",
 )
+_TAKEN_SINCE = (
+    "FROM reservation WHERE time_ms > ? AND scope IN"
+    " (SELECT scope FROM scope WHERE canonical(scope) = canonical(?))"
+)
 
 
 class QuotaUse(NamedTuple):
@@ -161,7 +165,7 @@ class SqliteQuota:
         """
         with self._transaction() as db:
             count = self._count(db)
-            if count.closed or len(count.times_ms) + spare_count >= self._cap:
+            if count.closed or count.used_count + spare_count >= self._cap:
                 return False
             db.execute("UPDATE scope SET latest_ms = ? WHERE scope = ?", (count.now_ms, self._scope))
             db.execute(
@@ -171,7 +175,7 @@ class SqliteQuota:
             )
             taken = db.execute(
                 "INSERT INTO reservation(scope, time_ms, cap, seat) VALUES(?, ?, ?, ?)",
-                (self._scope, count.now_ms, self._cap, len(count.times_ms) + 1),
+                (self._scope, count.now_ms, self._cap, count.used_count + 1),
             )
             self._first_taken = self._first_taken or taken.lastrowid
         return True
@@ -179,7 +183,7 @@ class SqliteQuota:
     def used(self) -> int:
         """Units taken in the current window, by every process."""
         with self._transaction() as db:
-            return len(self._count(db).times_ms)
+            return self._count(db).used_count
 
     def resets_at(self) -> datetime:
         """When there is more to take: UTC midnight, or in a rolling window the next unit's return.
@@ -187,7 +191,7 @@ class SqliteQuota:
         In a rolling window that is not full, that is now.
         """
         with self._transaction() as db:
-            return self._count(db).resets_at(self._cap)
+            return _resets_at(db, self._scope, self._count(db), self._cap)
 
     def close_for_today(self) -> None:
         """Take the server's word that nothing is left: no more in this UTC day, or for 24 hours."""
@@ -241,23 +245,25 @@ def usage(path: Path, now: datetime) -> list[QuotaUse]:
     if not path.exists():
         return []
     with count_errors(path), closing(_connected(path)) as db:
+        db.execute("BEGIN")  # what is read is of one moment
         # SQLite takes kind and cap from the row that has the maximum.
         scopes = db.execute(
             "SELECT canonical(scope) AS one, kind, cap, max(latest_ms) FROM scope GROUP BY one ORDER BY one"
         ).fetchall()
-        counts = [_counted(db, scope, window, now) for scope, window, *_ in scopes]
-    return [
-        QuotaUse(
-            scope,
-            window,
-            _time(count.start_ms),
-            len(count.times_ms),
-            cap,
-            count.closed,
-            count.resets_at(cap),
-        )
-        for (scope, window, cap, _), count in zip(scopes, counts, strict=True)
-    ]
+        return [_use(db, scope, window, cap, now) for scope, window, cap, _ in scopes]
+
+
+def _use(db: sqlite3.Connection, scope: str, window: Window, cap: int, now: datetime) -> QuotaUse:
+    count = _counted(db, scope, window, now)
+    return QuotaUse(
+        scope,
+        window,
+        _time(count.start_ms),
+        count.used_count,
+        cap,
+        count.closed,
+        _resets_at(db, scope, count, cap),
+    )
 
 
 class _Count(NamedTuple):
@@ -266,8 +272,8 @@ class _Count(NamedTuple):
     window: Window
     now_ms: int
     closed_until_ms: int
-    times_ms: list[int]
-    """The reservations that count, oldest first."""
+    used_count: int
+    """The reservations that count."""
 
     @property
     def closed(self) -> bool:
@@ -282,16 +288,6 @@ class _Count(NamedTuple):
         """When the earliest window opens that has no moment in common with this one."""
         return self.start_ms + _DAY_MS if self.window == "utc_day" else self.now_ms + _DAY_MS
 
-    def resets_at(self, cap: int) -> datetime:
-        excess_count = len(self.times_ms) - cap
-        if self.window == "utc_day" or cap == 0:
-            free_ms = self.next_window_ms
-        elif excess_count >= 0:
-            free_ms = self.times_ms[excess_count] + _DAY_MS + _EDGE_MS
-        else:
-            free_ms = self.now_ms
-        return _time(max(free_ms, self.closed_until_ms))
-
 
 def _counted(db: sqlite3.Connection, scope: str, window: Window, now: datetime) -> _Count:
     latest_ms, closed_until_ms = db.execute(
@@ -299,12 +295,24 @@ def _counted(db: sqlite3.Connection, scope: str, window: Window, now: datetime) 
         (scope,),
     ).fetchone()
     now_ms = max(_ms(now), latest_ms)
-    taken = db.execute(
-        "SELECT time_ms FROM reservation WHERE time_ms > ? AND scope IN"
-        " (SELECT scope FROM scope WHERE canonical(scope) = canonical(?)) ORDER BY time_ms",
-        (_window_start_ms(window, now_ms) - _EDGE_MS, scope),
-    )
-    return _Count(window, now_ms, closed_until_ms, [time_ms for [time_ms] in taken])
+    counted_after_ms = _window_start_ms(window, now_ms) - _EDGE_MS
+    [used_count] = db.execute(f"SELECT count(*) {_TAKEN_SINCE}", (counted_after_ms, scope)).fetchone()
+    return _Count(window, now_ms, closed_until_ms, used_count)
+
+
+def _resets_at(db: sqlite3.Connection, scope: str, count: _Count, cap: int) -> datetime:
+    excess_count = count.used_count - cap
+    if count.window == "utc_day" or cap == 0:
+        free_ms = count.next_window_ms
+    elif excess_count >= 0:
+        [oldest_kept_ms] = db.execute(
+            f"SELECT time_ms {_TAKEN_SINCE} ORDER BY time_ms LIMIT 1 OFFSET ?",
+            (count.start_ms - _EDGE_MS, scope, excess_count),
+        ).fetchone()
+        free_ms = oldest_kept_ms + _DAY_MS + _EDGE_MS
+    else:
+        free_ms = count.now_ms
+    return _time(max(free_ms, count.closed_until_ms))
 
 
 def _window_start_ms(window: Window, now_ms: int) -> int:
