@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from simulation.history import Report
 
 AT_ONCE = 25
+OF_A_POOL = 1000
+"""Then other processes take over: what histories leave in memory is not to add up over a hundred thousand."""
 STORY_MAX = 400
 
 
@@ -156,24 +158,25 @@ def _find_mistakes(asked: argparse.Namespace) -> int:
 def _played(asked: argparse.Namespace) -> Iterator[Batch]:
     """The batches, as they end."""
     end = asked.first + asked.histories
-    starts = range(asked.first, end, AT_ONCE)
-    with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
-        futures = [
-            pool.submit(
-                play,
-                range(start, min(start + AT_ONCE, end)),
-                asked.mistake,
-                asked.questions,
-                stop_at_first=asked.mistake is not None,
-            )
-            for start in starts
-        ]
-        for future in futures:
-            yield future.result()
-            if asked.mistake and future.result().failed:
-                for other in futures:
-                    other.cancel()
-                return
+    for first in range(asked.first, end, OF_A_POOL):
+        last = min(first + OF_A_POOL, end)
+        with ProcessPoolExecutor(asked.workers, mp_context=get_context("spawn")) as pool:
+            futures = [
+                pool.submit(
+                    play,
+                    range(start, min(start + AT_ONCE, last)),
+                    asked.mistake,
+                    asked.questions,
+                    stop_at_first=asked.mistake is not None,
+                )
+                for start in range(first, last, AT_ONCE)
+            ]
+            for future in futures:
+                yield future.result()
+                if asked.mistake and future.result().failed:
+                    for other in futures:
+                        other.cancel()
+                    return
 
 
 def _replay(seed: int, question_count: int, mistake: str | None) -> int:
