@@ -2,6 +2,7 @@
 
 import random
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ import structlog
 from simulation.books import Book, CapFile, QuotaOfProcess, UnitsTaken
 from simulation.folder import RunFolder
 from simulation.loops import LivelockError
-from simulation.payments import payment_file
+from simulation.dialects import VOP
 from simulation.provider import DEADLINE_S, Provider
 from simulation.rules import REQUESTS_PER_RUN_MAX, Breach, broken_rules
 from simulation.runs import RunEnd, RunOptions, Scene, run
@@ -25,6 +26,7 @@ from simulation.world import Clock, Process, World
 
 from pipeline.stores.values import ServerAccount
 from pipeline.transport.rate_limiter import window_of
+from schemas.outcomes import ApiName
 
 QUESTION_COUNT = 200
 RUN_MAX_S = 2 * 3600.0
@@ -64,6 +66,8 @@ class History:
     world: World = field(init=False)
     weather: Weather = field(init=False)
     provider: Provider = field(init=False)
+    """That of CoP."""
+    providers: dict[ApiName, Provider] = field(init=False)
     book: Book = field(init=False)
     units: UnitsTaken = field(default_factory=UnitsTaken)
     ends: list[RunEnd] = field(default_factory=list)
@@ -85,23 +89,34 @@ class History:
         self.world.begins_at, self.world.store_stalls = self.weather.begins_at, self.weather.store_stalls
         self.provider = Provider(self.world, self.weather, self.question_count)
         self.provider.agree(self.options.rate, self.options.in_flight_max)
-        self.book = Book(payment_file(self.question_count).checks)
+        self.providers = {ApiName.COP: self.provider}
+        if self.weather.vop is not None:
+            self.providers[ApiName.VOP_GATEWAY] = self._vop(self.weather.vop)
         self._clock = Clock(self.world)
         self.scene = Scene(
             self.world,
             self.weather,
-            self.provider,
-            self.book,
+            self.providers,
+            Book([]),
             self._clock,
-            DividedAccount(self.world, self._account()),
+            {name: DividedAccount(self.world, self._account(name)) for name in self.providers},
             SharedQuestions(self.world) if self.weather.process_count > 1 else None,
         )
+        self.book = self.scene.book = Book(self.scene.file.checks)
         for moment, by_s in self.weather.clock_jumps:
             self.world.after(moment, lambda by_s=by_s: self._jump(by_s))
 
-    def _account(self) -> ServerAccount:
-        rate, places = self.options.rate, self.options.in_flight_max
-        return ServerAccount("cop.example|c", "cop", rate, places, window_of(rate), DEADLINE_S)
+    def _vop(self, weather: Weather) -> Provider:
+        provider = Provider(self.world, weather, self.question_count, VOP)
+        provider.agree(*self.weather.vop_limits)
+        return provider
+
+    def _account(self, name: ApiName = ApiName.COP) -> ServerAccount:
+        """Of a provider, as its limits are now."""
+        limits = self.providers[name].limits[-1]
+        return ServerAccount(
+            f"{name}.example|c", name, limits.rate, limits.places, window_of(limits.rate), DEADLINE_S
+        )
 
     def _change_limits(self) -> None:
         """A person sets other limits, between two runs."""
@@ -109,7 +124,7 @@ class History:
             rate, places = self.weather.other_limits
             self.options = self.options._replace(rate=rate, in_flight_max=places)
             self.provider.agree(rate, places)
-            self.scene.account.account = self._account()
+            self.scene.accounts[ApiName.COP].account = self._account()
 
     def _put_another_file(self) -> None:
         """A person puts another file where the first one was: it is refused where that one has answers.
@@ -134,10 +149,9 @@ class History:
             self.breaches.append(Breach("another file", "it was refused with --fresh"))
         self.world.tell("person", "begins anew with another file")
         self.scene.file_version = other
-        self.provider.go_by_file(other)
-        self.book = self.scene.book = self.book.followed_by_another(
-            payment_file(self.question_count, other).checks
-        )
+        for provider in self.providers.values():
+            provider.go_by_file(other)
+        self.book = self.scene.book = self.book.followed_by_another(self.scene.file.checks)
         if self.scene.shared is not None:
             self.scene.shared = SharedQuestions(self.world)
 
@@ -157,8 +171,8 @@ class History:
             self.world.digest,
             self.world.story,
             self.weather.names,
-            dict(self.provider.met),
-            len(self.provider.departures),
+            dict(sum((provider.met for provider in self.providers.values()), Counter())),
+            sum(len(provider.departures) for provider in self.providers.values()),
             self.world.now_s,
             len(self.ends),
         )
@@ -243,8 +257,8 @@ class History:
 
     def _stuck_at(self, begun_s: float) -> float:
         """When nothing will have left for so long that nothing will."""
-        sent = self.provider.departures
-        return max(begun_s, sent[-1].time_s if sent else 0.0) + SILENCE_MAX_S
+        sent = [each.departures[-1].time_s for each in self.providers.values() if each.departures]
+        return max(begun_s, *sent, 0.0) + SILENCE_MAX_S
 
     def _start(self, options: RunOptions, ends: list[RunEnd], late_s: float) -> Process:
         process = self.world.process(f"run {next(self._names)}")
@@ -285,13 +299,19 @@ class History:
 
     def _kill(self, process: Process) -> None:
         if process.is_at_work:
-            self.provider.meet(process, "kill -9")
+            self._meet(process, "kill -9")
             process.kill()
 
     def _stop(self, process: Process, for_s: float) -> None:
         if process.is_at_work:
-            self.provider.meet(process, "SIGSTOP")
+            self._meet(process, "SIGSTOP")
             process.stop(for_s)
+
+    def _meet(self, process: Process, fault: str) -> None:
+        """A fault of the process itself, which is met beside every API."""
+        self.provider.meet(process, fault)
+        for provider in self.providers.values():
+            provider.met_at[process.name] = self.world.now_s
 
     def _jump(self, by_s: float) -> None:
         self._clock.ahead_s += by_s

@@ -17,6 +17,8 @@ from typing import Any
 from simulation.loops import VirtualLoop, leave
 from simulation.weather import BEGINNING, Span
 
+from pipeline.stages.ask.concurrency import ConcurrencyLimit
+
 
 @dataclass(slots=True)
 class Clock:
@@ -46,6 +48,8 @@ class Process:
         self.is_stopped = False
         self.states: Callable[[], list[str]] = lambda: ["starting"]
         """What it is doing, in the words of `tables.STATES`."""
+        self.places: list[ConcurrencyLimit] = []
+        """Its places at each API."""
         self.loop = VirtualLoop(world)
 
     def begin(self, main: Coroutine[Any, Any, Any]):
