@@ -7,7 +7,7 @@ between has written and does not know.
 import sqlite3
 from asyncio import Future
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -59,6 +59,18 @@ class Book(MemoryLedger):
             return list(self.answers())
         finally:
             self.is_writing = True
+
+    def requests(self) -> Iterator[tuple[bytes, int, str, FinalAnswer | None, str | None]]:
+        """Of each request its question, attempt and id; its answer, or the code that it failed with."""
+        for line in self._lines:
+            answer = self._answers.get(line.question)
+            is_its = answer is not None and answer.request_id == line.request_id
+            code = None if line.failure is None else line.failure[0]
+            yield line.question, line.attempt, line.request_id, answer if is_its else None, code
+
+    def go_by_answers(self, answers: Iterable[FinalAnswer]) -> None:
+        """Have these answers from now on."""
+        self._answers = {answer.question: answer for answer in answers}
 
     def now(self, write: "Callable[[], object]") -> None:
         """Make a write durable: the coroutine of the model ends at its one checkpoint."""

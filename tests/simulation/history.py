@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import structlog
 from simulation.books import Book, CapFile, QuotaOfProcess, UnitsTaken
+from simulation.dialects import VOP
 from simulation.folder import RunFolder
 from simulation.loops import LivelockError
-from simulation.dialects import VOP
 from simulation.provider import DEADLINE_S, Provider
+from simulation.purging import older_than, purged
 from simulation.rules import REQUESTS_PER_RUN_MAX, Breach, broken_rules
 from simulation.runs import RunEnd, RunOptions, Scene, run
 from simulation.sharing import DividedAccount, SharedQuestions
@@ -180,12 +181,31 @@ class History:
     def _play(self) -> None:
         try:
             self._runs()
+            self._purge_at_the_end()
         except LivelockError:
             self.breaches.append(Breach("livelock", "a process goes round without waiting for anything"))
         except AssertionError as error:
             self.breaches.append(Breach("assertion", "".join(traceback.format_exception(error)[-2:]).strip()))
         finally:
             self.world.close()
+
+    def _purge(self, *, is_late: bool) -> bool:
+        """A person erases the names that banks returned, of answers that are older; whether one does it now."""
+        older_than_s = self.weather.purge_older_than_s
+        if older_than_s is None or is_late != self.weather.is_purged_late or not self.ends:
+            return False
+        folder = self._folder / f"purged {len(self.ends)}"
+        folder.mkdir()
+        self.world.tell("person", f"purges what is older than {older_than_s:.0f} s")
+        wrong = purged(self.book, folder, older_than(older_than_s), self._clock.now())
+        self.breaches += [Breach("purge", what) for what in wrong]
+        return True
+
+    def _purge_at_the_end(self) -> None:
+        """What is purged is neither asked again nor decided otherwise by one more run."""
+        if self._purge(is_late=True) and not self.open_rows:
+            self._wait(60)
+            self._ended_complete(self.options)
 
     def _runs(self) -> None:
         """Run after run, until everything is decided: a person does what the exit status asks for.
@@ -202,6 +222,7 @@ class History:
             if number == 0:
                 self._change_limits()
                 self._put_another_file()
+                self._purge(is_late=False)
         self._wait(max(self.weather.heals_at_s - self.world.now_s, 0))
         runs_well = self._runs_by_cap()
         for number in range(runs_well):

@@ -245,7 +245,7 @@ def _state_of(places: ConcurrencyLimit) -> str:
 
 
 @asynccontextmanager
-async def _channel(  # noqa: PLR0913, PLR0917 (whose it is, and the limits on the way)
+async def _channel(
     scene: Scene,
     process: Process,
     options: RunOptions,

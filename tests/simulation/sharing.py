@@ -39,7 +39,9 @@ class DividedAccount:
     def share(self, process: Process) -> LeasedShare:
         """A share that a process has nothing of yet."""
         server, self.joined_count = self.account.scope.partition("|")[0], self.joined_count + 1
-        me = joining(f"{process.name} {self.joined_count}", LeaseHolder(server, len(process.name)), self.account)
+        me = joining(
+            f"{process.name} {self.joined_count}", LeaseHolder(server, len(process.name)), self.account
+        )
 
         async def renew(wish: ShareWish) -> ShareRenewal:
             def divide() -> ShareRenewal:

@@ -88,6 +88,10 @@ class Weather:
     """When the server says 429 to everything."""
     other_file: bool = False
     """After the first run another file lies where the first one was."""
+    purge_older_than_s: float | None = None
+    """Names of older answers are purged, once."""
+    is_purged_late: bool = False
+    """Once the last run has ended, and not after the first."""
     vop: "Weather | None" = None
     """That of the VoP gateway, where the file has questions for it, too."""
     vop_limits: tuple[int, int] = (20, 16)
@@ -359,8 +363,14 @@ def _vop(weather: Weather, _chance: Random, _count: int) -> None:
     weather.vop = weather  # until its own is drawn, once all else is
 
 
+def _purge(weather: Weather, chance: Random, _count: int) -> None:
+    weather.purge_older_than_s = chance.choice([0.0, 1.0, 10.0, 600.0])
+    weather.is_purged_late = chance.random() < 0.5
+
+
 LATEST_FAULTS = {
     "VoP beside CoP": _vop,
+    "purge": _purge,
 }
 """As `FAULTS`, each by a chance of its own: another one here changes no draw of those before it."""
 FAULTS_OF_A_SERVER = (
