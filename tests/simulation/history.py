@@ -190,7 +190,7 @@ class History:
             self.world.close()
 
     def _purge(self, *, is_late: bool) -> bool:
-        """A person erases the names that banks returned, of answers that are older; whether one does it now."""
+        """A person erases the names that banks returned, of older answers; whether one does it now."""
         older_than_s = self.weather.purge_older_than_s
         if older_than_s is None or is_late != self.weather.is_purged_late or not self.ends:
             return False

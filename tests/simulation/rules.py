@@ -152,9 +152,9 @@ def _bounds(provider: Provider) -> list[Breach]:
 def _lost_time(history: History, provider: Provider) -> list[Breach]:
     """Once it has met its last fault of an API and is answered again, a process loses no time there.
 
-    Whatever befalls the other API. Any so many requests, one after the other, then take twice what the rate and the places ask for, at most.
-    It is judged of processes that start once all is well; of others, where no fault slows them for longer
-    than they meet it.
+    Whatever befalls the other API. Any so many requests, one after the other, then take twice what the rate
+    and the places ask for, at most. It is judged of processes that start once all is well; of others, where
+    no fault slows them for longer than they meet it.
     """
     weather = provider.weather
     faults = {*weather.names, f"outage {weather.outage_kind}"}
