@@ -21,7 +21,7 @@ from simulation.provider import DEADLINE_S, Provider
 from simulation.purging import older_than, purged
 from simulation.rules import REQUESTS_PER_RUN_MAX, Breach, broken_rules
 from simulation.runs import RunEnd, RunOptions, Scene, run
-from simulation.sharing import DividedAccount, SharedQuestions
+from simulation.sharing import DividedAccount, SharedQuestions, parts_of
 from simulation.weather import Weather, weather_of
 from simulation.world import Clock, Process, World
 
@@ -36,6 +36,8 @@ SILENCE_MAX_S = 1800.0
 """For how long a run may send nothing, and not end."""
 RUNS_ILL_MAX = 6
 DAY_S = 86_400.0
+FORGOTTEN_S = 1.0
+"""What a store forgets that fails over."""
 PAUSE_BETWEEN_RUNS_S = (2.0, 60.0, 3600.0)
 
 _MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -98,14 +100,49 @@ class History:
             self.world,
             self.weather,
             self.providers,
-            Book([]),
+            Book([], lambda: self.world.now_s),
             self._clock,
             {name: DividedAccount(self.world, self._account(name)) for name in self.providers},
             SharedQuestions(self.world) if self.weather.process_count > 1 else None,
         )
-        self.book = self.scene.book = Book(self.scene.file.checks)
+        self.book = self.scene.book = Book(self.scene.file.checks, lambda: self.world.now_s)
+        self._lose_replies()
         for moment, by_s in self.weather.clock_jumps:
             self.world.after(moment, lambda by_s=by_s: self._jump(by_s))
+
+    def _lose_replies(self) -> None:
+        """A store that processes share may lose its replies, and fail over."""
+        weather, world = self.weather, self.world
+        world.meet = self._meet
+        if self.scene.shared is not None:
+            world.lost_reply_share, world.lost_replies_until_s = weather.lost_reply_share, weather.heals_at_s
+            for moment in weather.failovers:
+                world.after(max(moment - FORGOTTEN_S, 0.0), partial(self._lag, moment))
+
+    def _lag(self, until_s: float) -> None:
+        """From now on a standby gets nothing any more; it takes over then."""
+        shared, book = self.scene.shared, self.scene.book
+        assert shared is not None
+        forget_questions, forget_lines = shared.forgetting(), book.forgetting()
+        divisions = {name: account.division for name, account in self.scene.accounts.items()}
+
+        def fail_over() -> None:
+            if self.scene.book is not book:
+                return  # another file has been begun since
+            self.world.tell("store", "fails over, and lacks the last second")
+            self.world.forgot_count += 1
+            forget_questions()
+            forget_lines()
+            for name, division in divisions.items():
+                account = self.scene.accounts[name]
+                if parts_of(account.division) != parts_of(division):
+                    self.providers[name].forgot_at.append(self.world.now_s)
+                account.division = division
+            for process in self.world.processes:
+                if process.is_at_work:
+                    self._meet(process, "failover")
+
+        self.world.after(until_s - self.world.now_s, fail_over)
 
     def _vop(self, weather: Weather) -> Provider:
         provider = Provider(self.world, weather, self.question_count, VOP)
@@ -255,8 +292,9 @@ class History:
             return False
         self.ends += ends
         last = ends[-1]
+        left_count = max(len(last.open_rows), self.question_count - self.book.counts.answer_count)
         self.book.finish(
-            "", question_count=self.question_count, unanswered_count=len(last.open_rows), outcome_sha256=""
+            "", question_count=self.question_count, unanswered_count=left_count, outcome_sha256=""
         )
         return last.is_complete
 

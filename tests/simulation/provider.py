@@ -18,6 +18,7 @@ from simulation.payments import row_of
 from simulation.weather import Weather
 from simulation.world import Process, World
 
+from pipeline.stores.sharing import LEASE_S
 from pipeline.transport.tokens import TokenUnavailable
 from schemas.token import TokenRequest, TokenResponse
 
@@ -83,6 +84,8 @@ class Provider:
     """Process -> when it met the last one."""
     pauses: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     """Process -> from when to when it was asked to send nothing."""
+    forgot_at: list[float] = field(default_factory=list)
+    """When a store forgot who had which part of it."""
     _in_this_second: Counter[int] = field(default_factory=Counter)
     _tokens: dict[str, tuple[float, float]] = field(default_factory=dict)
     _token_count: int = 0
@@ -134,13 +137,19 @@ class Provider:
         self.in_flight.add(request_id)
         # A client that is dead or stands still has given it up by then.
         self.world.after(DEADLINE_S, lambda: self.in_flight.discard(request_id))
-        self.in_flight_most = max(self.in_flight_most, len(self.in_flight))
+        if not self.is_divided_twice(DEADLINE_S):
+            self.in_flight_most = max(self.in_flight_most, len(self.in_flight))
         self.world.tell(process.name, f"asks about row {row} ({request_id[:8]})")
         if arrives:
             self.world.after(self._on_its_way_s(), lambda: self._arrive(process, left, reply))
         else:
             self.meet(process, "half-dead connection")
         return request_id
+
+    def is_divided_twice(self, counts_s: float, at_s: float | None = None) -> bool:
+        """Whether two processes may have used one part of it, whose requests count for so long."""
+        now = self.world.now_s if at_s is None else at_s
+        return any(at <= now < at + LEASE_S + counts_s for at in self.forgot_at)
 
     def _on_its_way_s(self) -> float:
         return self.weather.latency_s / 2 + self.world.chance.uniform(0, 0.01)

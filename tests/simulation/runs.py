@@ -11,6 +11,7 @@ import anyio
 import polars as pl
 from simulation import breakers
 from simulation.books import Book, LedgerOfProcess
+from simulation.committing import CommittingRun
 from simulation.payments import PaymentFile, payment_file
 from simulation.provider import DEADLINE_S, Provider, Wire
 from simulation.sharing import DividedAccount, SharedQuestions, SharedRunOfProcess, leased
@@ -155,7 +156,9 @@ async def run(
     if scene.shared is None:
         ledger = LedgerOfProcess(scene.book, process, scene.weather)
     else:
-        ledger = SharedRunOfProcess(scene.shared, scene.book, process, scene.weather)
+        is_lossy = scene.weather.lost_reply_share or scene.weather.failovers
+        kind = CommittingRun if is_lossy else SharedRunOfProcess
+        ledger = kind(scene.shared, scene.book, process, scene.weather)
 
     async def asking(source: QuestionSource, left: RemainingQuestions) -> pl.DataFrame:
         """Ask with a share of each account, which is given back: whoever waits for others has none."""

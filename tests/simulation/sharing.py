@@ -4,9 +4,9 @@ They are what a store on another machine keeps: they outlive every process, and 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from simulation.books import Book, LedgerOfProcess, called
@@ -16,7 +16,7 @@ from simulation.world import Process, World
 from pipeline.frames import TURNED_AWAY_CODES, Check, OwnCode
 from pipeline.stores.leased_shares import LeasedShare, Waiting, leased_shares
 from pipeline.stores.protocols import LeaseLostError
-from pipeline.stores.sharing import Division, ShareRenewal, ShareWish, joining, renewed
+from pipeline.stores.sharing import Division, SharePart, ShareRenewal, ShareWish, joining, renewed
 from pipeline.stores.values import ChunkLease, LeaseHolder, Question, QuestionChunk, ServerAccount
 from schemas.outcomes import ApiName
 
@@ -67,6 +67,11 @@ async def leased(
         yield {ApiName(name): share for name, share in shares.items()}
 
 
+def parts_of(division: Division) -> dict[str, tuple[SharePart, SharePart]]:
+    """Who has what of an account, or gave up what."""
+    return {share.holder: (share.part, share.given_up) for share in division.shares}
+
+
 @dataclass(slots=True)
 class Chunk:
     """Questions that one process asks at a time."""
@@ -74,6 +79,7 @@ class Chunk:
     checks: list[Check]
     api: ApiName
     fence: int = 0
+    holder: str = ""
     lease_until: float = -1.0
     is_done: bool = False
 
@@ -104,6 +110,15 @@ class SharedQuestions:
         now = self.world.now_s
         return sum(not chunk.is_done and chunk.lease_until <= now for chunk in self.chunks)
 
+    def forgetting(self) -> Callable[[], None]:
+        """What makes it forget all that happens to it from now on."""
+        chunks = [replace(chunk) for chunk in self.chunks]
+
+        def forget() -> None:
+            self.chunks[: len(chunks)] = chunks  # a round that was opened since is there
+
+        return forget
+
     def is_latest(self, hold: ChunkLease) -> bool:
         """Whether nobody else has taken the chunk over."""
         return self.chunks[hold.chunk].fence == hold.fence
@@ -129,8 +144,10 @@ class SharedRunOfProcess(LedgerOfProcess):
             for number, chunk in enumerate(self._shared.chunks):
                 if chunk.api is not api or number in mine or number in self._taken_over:
                     continue  # questions of it may still be under way here
-                if not chunk.is_done and chunk.lease_until <= self._world.now_s:
-                    chunk.fence += 1
+                is_ours = chunk.holder == self._process.name  # by a claim whose reply was lost
+                if not chunk.is_done and (is_ours or chunk.lease_until <= self._world.now_s):
+                    chunk.fence = max(chunk.fence + 1, int(self._world.now_s * 1e6))
+                    chunk.holder = self._process.name
                     chunk.lease_until = self._world.now_s + CHUNK_LEASE_S
                     return QuestionChunk(ChunkLease(number, chunk.fence), self._questions(chunk))
             return None
@@ -203,6 +220,7 @@ class SharedRunOfProcess(LedgerOfProcess):
             for hold in given:
                 if self._shared.is_latest(hold):
                     self._shared.chunks[hold.chunk].lease_until = -1.0
+                    self._shared.chunks[hold.chunk].holder = ""
 
         await called(self._process, leave, self._takes_s())
 

@@ -90,6 +90,10 @@ class Weather:
     """After the first run another file lies where the first one was."""
     purge_older_than_s: float | None = None
     """Names of older answers are purged, once."""
+    lost_reply_share: float = 0.0
+    """Of the replies of a store that processes share: it did what it was asked."""
+    failovers: list[float] = field(default_factory=list)
+    """When it fails over to one that lacks the last second."""
     is_purged_late: bool = False
     """Once the last run has ended, and not after the first."""
     vop: "Weather | None" = None
@@ -368,9 +372,22 @@ def _purge(weather: Weather, chance: Random, _count: int) -> None:
     weather.is_purged_late = chance.random() < 0.5
 
 
+def _lost_commits(weather: Weather, chance: Random, _count: int) -> None:
+    weather.lost_reply_share = chance.choice([0.01, 0.1, 0.4])
+
+
+def _failovers(weather: Weather, chance: Random, _count: int) -> None:
+    moments = sorted(chance.uniform(1, chance.choice([5, 20])) for _ in range(chance.randint(1, 2)))
+    away = [Span(moment, moment + chance.choice([0.3, 2.0, 8.0])) for moment in moments]
+    if weather.process_count > 1:
+        weather.failovers, weather.store_stalls = moments, [*weather.store_stalls, *away]
+
+
 LATEST_FAULTS = {
     "VoP beside CoP": _vop,
     "purge": _purge,
+    "replies of the store lost": _lost_commits,
+    "failover": _failovers,
 }
 """As `FAULTS`, each by a chance of its own: another one here changes no draw of those before it."""
 FAULTS_OF_A_SERVER = (
