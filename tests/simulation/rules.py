@@ -13,7 +13,7 @@ from pipeline.cli.exit_status import status_of_summary
 from pipeline.frames import AnswerState, Outcomes
 from pipeline.stages.ask import RUNS_MAX
 from pipeline.transport.rate_limiter import window_of
-from schemas.outcomes import Outcome
+from schemas.outcomes import ApiName, Outcome
 
 if TYPE_CHECKING:
     from simulation.history import History
@@ -47,7 +47,7 @@ SLOWING = frozenset(
 """Faults that slow a process for longer than it meets them."""
 ROUND_TRIP_MORE_S = 0.02
 """What a request takes beside its latency, at most, as its way varies."""
-STRETCH = 40
+STRETCH = {ApiName.COP: 40, ApiName.VOP_GATEWAY: 20}
 """Requests in a row, whose time is judged."""
 LOST_MAX_S = 4.0
 """What a process may lose meanwhile, as others join, or hold the rest of the questions."""
@@ -159,7 +159,7 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
     and the places ask for, at most. It is judged of processes that start once all is well; of others, where
     no fault slows them for longer than they meet it.
     """
-    weather = provider.weather
+    weather, stretch = provider.weather, STRETCH[provider.dialect.api.name]
     faults = {*weather.names, f"outage {weather.outage_kind}"}
     is_slowed = SLOWING & faults or (weather.process_count > 1 and "kill -9" in faults)
     round_trip_s = weather.latency_s + 2 * weather.commit_s + ROUND_TRIP_MORE_S
@@ -172,14 +172,14 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
             continue
         answered = (n for n, left in enumerate(sent) if left.request_id in provider.answers_given)
         times = [left.time_s for left in sent[next(answered, len(sent)) :]]
-        for begun_s, ended_s in zip(times, times[STRETCH:], strict=False):
+        for begun_s, ended_s in zip(times, times[stretch:], strict=False):
             limits = _limits_at(provider.limits, begun_s)
             rate, places = limits.rate // weather.process_count, limits.places // weather.process_count
             if not rate or not places:
                 break  # one process at a time has a part
-            least_s = STRETCH * max(1 / rate, round_trip_s / places)
+            least_s = stretch * max(1 / rate, round_trip_s / places)
             if ended_s - begun_s > LOST_MAX_S + 2 * least_s:
-                said = f"{STRETCH} requests took {ended_s - begun_s:.1f} s for {least_s:.1f} s"
+                said = f"{stretch} requests took {ended_s - begun_s:.1f} s for {least_s:.1f} s"
                 return [Breach("lost time", f"{process}, at {begun_s:.3f}: {said}")]
     return []
 
