@@ -1,13 +1,14 @@
 """One process's lease of a share, renewed while it asks, whatever keeps the division of the account."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from math import inf
 from typing import NamedTuple
 
 import anyio
 
 from pipeline.errors import Advice, IncompleteError, PrecheckError, first_of
+from pipeline.stores.scopes import canonical
 from pipeline.stores.sharing import LEASE_S, NOTHING, SharePart, ShareRenewal, ShareWish
 from pipeline.stores.values import LeaseHolder, ServerAccount, ShareLimits
 
@@ -95,15 +96,26 @@ class LeasedShare:
         self._pause_s = max(self._pause_s, wait_s)
         self._hurried.set()
 
-    async def begin(self, waiting: Waiting) -> None:
-        """Wait until there is a share for this process."""
+    async def begin(self, waiting: Waiting, *, holds_others: bool = False) -> bool:
+        """Wait until there is a share for this process.
+
+        Args:
+            waiting: for another process.
+            holds_others: it holds shares of other accounts, and so does not wait for another process.
+
+        Returns:
+            False where it would have to.
+        """
         announced: LeaseHolder | None = None
         while (renewal := await self._renewed()).part == NOTHING:
+            if holds_others and renewal.behind is not None:
+                return False
             if renewal.behind is None:
                 await anyio.sleep(min(renewal.more_in_s, POLL_INTERVAL_S))
             else:
                 announced = waiting.on(renewal.behind, announced)
                 await waiting.sleep()
+        return True
 
     async def keep(self, every_s: float) -> None:
         """Renew the lease for ever: so often, and at once where there is something to report."""
@@ -148,23 +160,70 @@ class LeasedShare:
 
 
 @asynccontextmanager
-async def leased_share(share: LeasedShare, *, every_s: float, waiting: Waiting) -> AsyncIterator[LeasedShare]:
-    """Hold a share until the block ends.
+async def leased_shares(
+    accounts: Collection[ServerAccount],
+    new_share: Callable[[ServerAccount], LeasedShare],
+    *,
+    every_s: float,
+    waiting: Waiting,
+) -> AsyncIterator[Mapping[str, LeasedShare]]:
+    """Hold a share of each account until the block ends.
+
+    Whoever waits for another process holds nothing meanwhile that this one may wait for: all is given back,
+    and the account that was missing comes first the next time. So no two wait for one another, also where
+    one of them had a share of each and lost some, as after a sleep.
 
     Args:
-        share: to hold.
-        every_s: how often to renew the lease, at least.
+        accounts: each once.
+        new_share: of an account, by a holder that there was not before.
+        every_s: how often to renew each lease, at least.
         waiting: for other processes.
 
     Raises:
-        IncompleteError: none became free in time; nothing was sent.
-        PrecheckError: the lease cannot be renewed.
+        IncompleteError: one did not become free in time; nothing was sent.
+        PrecheckError: a lease cannot be renewed.
     """
+    order = sorted(accounts, key=lambda account: (canonical(account.scope), account.api))
+    async with AsyncExitStack() as stack:
+        while (leased := await _leased_at_once(order, new_share, every_s, waiting, stack)) is None:
+            pass
+        yield leased
+
+
+async def _leased_at_once(
+    order: list[ServerAccount],
+    new_share: Callable[[ServerAccount], LeasedShare],
+    every_s: float,
+    waiting: Waiting,
+    stack: AsyncExitStack,
+) -> Mapping[str, LeasedShare] | None:
+    """Wait for the first account, and have the others at once; or none, and the missing one is the first."""
+    async with AsyncExitStack() as held:
+        leased: dict[str, LeasedShare] = {}
+        for account in order:
+            share = new_share(account)
+            holding = _held(share, every_s, waiting, holds_others=bool(leased))
+            if not await held.enter_async_context(holding):
+                order.remove(account)
+                order.insert(0, account)
+                return None
+            leased[account.api] = share
+        stack.push_async_exit(held.pop_all())
+        return leased
+
+
+@asynccontextmanager
+async def _held(
+    share: LeasedShare, every_s: float, waiting: Waiting, *, holds_others: bool
+) -> AsyncIterator[bool]:
+    """Hold a share until the block ends; whether there is one."""
     try:
-        await share.begin(waiting)
+        if not await share.begin(waiting, holds_others=holds_others):
+            yield False
+            return
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(share.keep, every_s)
-            yield share
+            yield True
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as failures:
         raise first_of(failures) from None

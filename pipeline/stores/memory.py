@@ -7,7 +7,7 @@ import asyncio
 import json
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from typing import Self
 import anyio
 
 from pipeline.frames import TURNED_AWAY_CODES, Answer, AnswerState, Check, OwnCode
-from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_share
+from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_shares
 from pipeline.stores.protocols import CapSpentError, LeaseLostError, Share
 from pipeline.stores.sharing import Division, ShareRenewal, ShareWish, joining, renewed
 from pipeline.stores.values import (
@@ -379,14 +379,12 @@ class MemoryShares:
     @asynccontextmanager
     async def lease(self, accounts: Collection[ServerAccount]) -> AsyncIterator[Mapping[str, Share]]:
         """Have a share of each account until the block ends."""
-        self._count += 1
-        async with AsyncExitStack() as stack:
-            shares = {
-                account.api: LeasedShare(account, self._renewal(account, self._count), ticks=self._ticks)
-                for account in accounts
-            }
-            for share in shares.values():
-                await stack.enter_async_context(leased_share(share, every_s=0.1, waiting=Waiting(print)))
+
+        def new_share(account: ServerAccount) -> LeasedShare:
+            self._count += 1
+            return LeasedShare(account, self._renewal(account, self._count), ticks=self._ticks)
+
+        async with leased_shares(accounts, new_share, every_s=0.1, waiting=Waiting(print)) as shares:
             yield shares
 
     def _renewal(self, account: ServerAccount, number: int) -> Renew:

@@ -7,8 +7,9 @@ between has written and does not know.
 import sqlite3
 from asyncio import Future
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -19,21 +20,25 @@ from simulation.world import Clock, Process, World
 
 from pipeline.frames import Answer, Check
 from pipeline.stores.memory import MemoryLedger
+from pipeline.stores.postgres.recording import ForgottenLinesError
 from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.values import FinalAnswer, FruitlessQuestion, LedgerCounts, QuestionHistory, RunIdentity
 
 T = TypeVar("T")
+RECONNECTING_S = 0.1
+"""How long a process is without a connection that broke."""
 _KEYS: dict[Check, bytes] = {}
 
 
 class Book(MemoryLedger):
     """What is durable, whoever dies."""
 
-    def __init__(self, checks: Iterable[Check]) -> None:
+    def __init__(self, checks: Iterable[Check], now_s: Callable[[], float]) -> None:
         super().__init__(RunIdentity("input", "profile", "test", "1"), "2030-01-01T09:00:00Z")
         self.rows = {self.question_key(check): check.check for check in checks}
         """Of each question its number."""
+        self._now_s = now_s
         self.is_writing = True
         self.intended: dict[str, bytes] = {}
         """Correlation id -> question, of every durable intent."""
@@ -42,7 +47,7 @@ class Book(MemoryLedger):
 
     def followed_by_another(self, checks: Iterable[Check]) -> "Book":
         """The empty book of another run, of the questions of another file; what leaves is in one list."""
-        another = Book(checks)
+        another = Book(checks, self._now_s)
         another.intended, another.settled_at = self.intended, self.settled_at
         return another
 
@@ -59,6 +64,45 @@ class Book(MemoryLedger):
             return list(self.answers())
         finally:
             self.is_writing = True
+
+    def requests(self) -> Iterator[tuple[bytes, int, str, FinalAnswer | None, str | None]]:
+        """Of each request its question, attempt and id; its answer, or the code that it failed with."""
+        for line in self._lines:
+            answer = self._answers.get(line.question)
+            is_its = answer is not None and answer.request_id == line.request_id
+            code = None if line.failure is None else line.failure[0]
+            yield line.question, line.attempt, line.request_id, answer if is_its else None, code
+
+    def latest_id(self, question: bytes) -> str | None:
+        """The correlation id of the latest request for a question."""
+        return self._latest[question].request_id if question in self._latest else None
+
+    def write_intent(self, question: bytes, attempt: int, request_id: str) -> None:
+        """Make an intent durable."""
+        self.now(lambda: self.intend(question, attempt=attempt, request_id=request_id, time=""))
+        self.intended[request_id] = question
+
+    def write_answer(self, question: bytes, answer: Answer, detail: str = "") -> None:
+        """Make an answer durable."""
+        self.now(lambda: self.settle(question, answer, detail))
+        self.settled_at[question] = self._now_s()
+
+    def forgetting(self) -> Callable[[], None]:
+        """What makes it forget all that it is told from now on; what had left was durable then."""
+        lines, answers = [replace(line) for line in self._lines], dict(self._answers)
+        finishes = list(self._finishes)
+
+        def forget() -> None:
+            for question in self._answers.keys() - answers.keys():
+                self.settled_at.pop(question, None)
+            self._lines, self._answers, self._finishes = lines, answers, finishes
+            self._latest = {line.question: line for line in lines}
+
+        return forget
+
+    def go_by_answers(self, answers: Iterable[FinalAnswer]) -> None:
+        """Have these answers from now on."""
+        self._answers = {answer.question: answer for answer in answers}
 
     def now(self, write: "Callable[[], object]") -> None:
         """Make a write durable: the coroutine of the model ends at its one checkpoint."""
@@ -102,16 +146,10 @@ class LedgerOfProcess:
         """Accept writes until the block ends."""
         yield
 
-    async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
+    async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:  # noqa: ARG002
         """Record that a request is about to leave."""
 
-        def write() -> None:
-            self._book.now(
-                lambda: self._book.intend(question, attempt=attempt, request_id=request_id, time=time)
-            )
-            self._book.intended[request_id] = question
-
-        await self._commit(question, write)
+        await self._commit(question, lambda: self._book.write_intent(question, attempt, request_id))
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
         """Record that an attempt gave nothing usable."""
@@ -125,11 +163,7 @@ class LedgerOfProcess:
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
         """Record the final answer."""
 
-        def write() -> None:
-            self._book.now(lambda: self._book.settle(question, answer, detail))
-            self._book.settled_at[question] = self._world.now_s
-
-        await self._commit(question, write)
+        await self._commit(question, lambda: self._book.write_answer(question, answer, detail))
 
     async def _unlocked(self, reading):
         """The model reads only while nobody writes; here each write is over at once."""
@@ -162,7 +196,8 @@ class LedgerOfProcess:
 async def called(process: Process, work: Callable[[], T], takes_s: float) -> T:
     """Have something done by a store that is elsewhere: half way there, half way back.
 
-    A process that is killed meanwhile may or may not have had it done.
+    A process that is killed meanwhile may or may not have had it done. Where the reply is lost, it is done
+    again over another connection, as the product does.
     """
     world = process.world
     reply: Future[T] = process.loop.create_future()
@@ -172,10 +207,16 @@ async def called(process: Process, work: Callable[[], T], takes_s: float) -> T:
             return  # what was still in its memory is gone
         try:
             result = work()
-        except LeaseLostError as error:
+        except (LeaseLostError, ForgottenLinesError) as error:
             world.after(takes_s / 2, partial(_fail, reply, error))
         else:
-            world.after(takes_s / 2, partial(_answer, reply, result))
+            world.after(takes_s / 2, partial(hear, result, world.forgot_count))
+
+    def hear(result: T, forgot_count: int) -> None:
+        if world.loses_reply(process) or world.forgot_count != forgot_count:
+            world.after(RECONNECTING_S + world.store_wait_s(), arrive)
+        else:
+            _answer(reply, result)
 
     world.after(takes_s / 2 + world.store_wait_s(), arrive)
     return await reply

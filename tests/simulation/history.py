@@ -2,6 +2,7 @@
 
 import random
 import traceback
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,18 +14,20 @@ from typing import NamedTuple
 
 import structlog
 from simulation.books import Book, CapFile, QuotaOfProcess, UnitsTaken
+from simulation.dialects import VOP
 from simulation.folder import RunFolder
 from simulation.loops import LivelockError
-from simulation.payments import payment_file
 from simulation.provider import DEADLINE_S, Provider
+from simulation.purging import older_than, purged
 from simulation.rules import REQUESTS_PER_RUN_MAX, Breach, broken_rules
 from simulation.runs import RunEnd, RunOptions, Scene, run
-from simulation.sharing import DividedAccount, SharedQuestions
+from simulation.sharing import DividedAccount, SharedQuestions, parts_of
 from simulation.weather import Weather, weather_of
 from simulation.world import Clock, Process, World
 
 from pipeline.stores.values import ServerAccount
 from pipeline.transport.rate_limiter import window_of
+from schemas.outcomes import ApiName
 
 QUESTION_COUNT = 200
 RUN_MAX_S = 2 * 3600.0
@@ -33,6 +36,8 @@ SILENCE_MAX_S = 1800.0
 """For how long a run may send nothing, and not end."""
 RUNS_ILL_MAX = 6
 DAY_S = 86_400.0
+FORGOTTEN_S = 1.0
+"""What a store forgets that fails over."""
 PAUSE_BETWEEN_RUNS_S = (2.0, 60.0, 3600.0)
 
 _MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -64,6 +69,8 @@ class History:
     world: World = field(init=False)
     weather: Weather = field(init=False)
     provider: Provider = field(init=False)
+    """That of CoP."""
+    providers: dict[ApiName, Provider] = field(init=False)
     book: Book = field(init=False)
     units: UnitsTaken = field(default_factory=UnitsTaken)
     ends: list[RunEnd] = field(default_factory=list)
@@ -85,23 +92,69 @@ class History:
         self.world.begins_at, self.world.store_stalls = self.weather.begins_at, self.weather.store_stalls
         self.provider = Provider(self.world, self.weather, self.question_count)
         self.provider.agree(self.options.rate, self.options.in_flight_max)
-        self.book = Book(payment_file(self.question_count).checks)
+        self.providers = {ApiName.COP: self.provider}
+        if self.weather.vop is not None:
+            self.providers[ApiName.VOP_GATEWAY] = self._vop(self.weather.vop)
         self._clock = Clock(self.world)
         self.scene = Scene(
             self.world,
             self.weather,
-            self.provider,
-            self.book,
+            self.providers,
+            Book([], lambda: self.world.now_s),
             self._clock,
-            DividedAccount(self.world, self._account()),
+            {name: DividedAccount(self.world, self._account(name)) for name in self.providers},
             SharedQuestions(self.world) if self.weather.process_count > 1 else None,
         )
+        self.book = self.scene.book = Book(self.scene.file.checks, lambda: self.world.now_s)
+        self._lose_replies()
         for moment, by_s in self.weather.clock_jumps:
             self.world.after(moment, lambda by_s=by_s: self._jump(by_s))
 
-    def _account(self) -> ServerAccount:
-        rate, places = self.options.rate, self.options.in_flight_max
-        return ServerAccount("cop.example|c", "cop", rate, places, window_of(rate), DEADLINE_S)
+    def _lose_replies(self) -> None:
+        """A store that processes share may lose its replies, and fail over."""
+        weather, world = self.weather, self.world
+        world.meet = self._meet
+        if self.scene.shared is not None:
+            world.lost_reply_share, world.lost_replies_until_s = weather.lost_reply_share, weather.heals_at_s
+            for moment in weather.failovers:
+                world.after(max(moment - FORGOTTEN_S, 0.0), partial(self._lag, moment))
+
+    def _lag(self, until_s: float) -> None:
+        """From now on a standby gets nothing any more; it takes over then."""
+        shared, book = self.scene.shared, self.scene.book
+        assert shared is not None
+        forget_questions, forget_lines = shared.forgetting(), book.forgetting()
+        divisions = {name: account.division for name, account in self.scene.accounts.items()}
+
+        def fail_over() -> None:
+            if self.scene.book is not book:
+                return  # another file has been begun since
+            self.world.tell("store", "fails over, and lacks the last second")
+            self.world.forgot_count += 1
+            forget_questions()
+            forget_lines()
+            for name, division in divisions.items():
+                account = self.scene.accounts[name]
+                if parts_of(account.division) != parts_of(division):
+                    self.providers[name].forgot_at.append(self.world.now_s)
+                account.division = division
+            for process in self.world.processes:
+                if process.is_at_work:
+                    self._meet(process, "failover")
+
+        self.world.after(until_s - self.world.now_s, fail_over)
+
+    def _vop(self, weather: Weather) -> Provider:
+        provider = Provider(self.world, weather, self.question_count, VOP)
+        provider.agree(*self.weather.vop_limits)
+        return provider
+
+    def _account(self, name: ApiName = ApiName.COP) -> ServerAccount:
+        """Of a provider, as its limits are now."""
+        limits = self.providers[name].limits[-1]
+        return ServerAccount(
+            f"{name}.example|c", name, limits.rate, limits.places, window_of(limits.rate), DEADLINE_S
+        )
 
     def _change_limits(self) -> None:
         """A person sets other limits, between two runs."""
@@ -109,7 +162,7 @@ class History:
             rate, places = self.weather.other_limits
             self.options = self.options._replace(rate=rate, in_flight_max=places)
             self.provider.agree(rate, places)
-            self.scene.account.account = self._account()
+            self.scene.accounts[ApiName.COP].account = self._account()
 
     def _put_another_file(self) -> None:
         """A person puts another file where the first one was: it is refused where that one has answers.
@@ -134,10 +187,9 @@ class History:
             self.breaches.append(Breach("another file", "it was refused with --fresh"))
         self.world.tell("person", "begins anew with another file")
         self.scene.file_version = other
-        self.provider.go_by_file(other)
-        self.book = self.scene.book = self.book.followed_by_another(
-            payment_file(self.question_count, other).checks
-        )
+        for provider in self.providers.values():
+            provider.go_by_file(other)
+        self.book = self.scene.book = self.book.followed_by_another(self.scene.file.checks)
         if self.scene.shared is not None:
             self.scene.shared = SharedQuestions(self.world)
 
@@ -157,8 +209,8 @@ class History:
             self.world.digest,
             self.world.story,
             self.weather.names,
-            dict(self.provider.met),
-            len(self.provider.departures),
+            dict(sum((provider.met for provider in self.providers.values()), Counter())),
+            sum(len(provider.departures) for provider in self.providers.values()),
             self.world.now_s,
             len(self.ends),
         )
@@ -166,12 +218,31 @@ class History:
     def _play(self) -> None:
         try:
             self._runs()
+            self._purge_at_the_end()
         except LivelockError:
             self.breaches.append(Breach("livelock", "a process goes round without waiting for anything"))
         except AssertionError as error:
             self.breaches.append(Breach("assertion", "".join(traceback.format_exception(error)[-2:]).strip()))
         finally:
             self.world.close()
+
+    def _purge(self, *, is_late: bool) -> bool:
+        """A person erases the names that banks returned, of older answers; whether one does it now."""
+        older_than_s = self.weather.purge_older_than_s
+        if older_than_s is None or is_late != self.weather.is_purged_late or not self.ends:
+            return False
+        folder = self._folder / f"purged {len(self.ends)}"
+        folder.mkdir()
+        self.world.tell("person", f"purges what is older than {older_than_s:.0f} s")
+        wrong = purged(self.book, folder, older_than(older_than_s), self._clock.now())
+        self.breaches += [Breach("purge", what) for what in wrong]
+        return True
+
+    def _purge_at_the_end(self) -> None:
+        """What is purged is neither asked again nor decided otherwise by one more run."""
+        if self._purge(is_late=True) and not self.open_rows:
+            self._wait(60)
+            self._ended_complete(self.options)
 
     def _runs(self) -> None:
         """Run after run, until everything is decided: a person does what the exit status asks for.
@@ -188,6 +259,7 @@ class History:
             if number == 0:
                 self._change_limits()
                 self._put_another_file()
+                self._purge(is_late=False)
         self._wait(max(self.weather.heals_at_s - self.world.now_s, 0))
         runs_well = self._runs_by_cap()
         for number in range(runs_well):
@@ -220,8 +292,9 @@ class History:
             return False
         self.ends += ends
         last = ends[-1]
+        left_count = max(len(last.open_rows), self.question_count - self.book.counts.answer_count)
         self.book.finish(
-            "", question_count=self.question_count, unanswered_count=len(last.open_rows), outcome_sha256=""
+            "", question_count=self.question_count, unanswered_count=left_count, outcome_sha256=""
         )
         return last.is_complete
 
@@ -243,8 +316,8 @@ class History:
 
     def _stuck_at(self, begun_s: float) -> float:
         """When nothing will have left for so long that nothing will."""
-        sent = self.provider.departures
-        return max(begun_s, sent[-1].time_s if sent else 0.0) + SILENCE_MAX_S
+        sent = [each.departures[-1].time_s for each in self.providers.values() if each.departures]
+        return max(begun_s, *sent, 0.0) + SILENCE_MAX_S
 
     def _start(self, options: RunOptions, ends: list[RunEnd], late_s: float) -> Process:
         process = self.world.process(f"run {next(self._names)}")
@@ -285,13 +358,19 @@ class History:
 
     def _kill(self, process: Process) -> None:
         if process.is_at_work:
-            self.provider.meet(process, "kill -9")
+            self._meet(process, "kill -9")
             process.kill()
 
     def _stop(self, process: Process, for_s: float) -> None:
         if process.is_at_work:
-            self.provider.meet(process, "SIGSTOP")
+            self._meet(process, "SIGSTOP")
             process.stop(for_s)
+
+    def _meet(self, process: Process, fault: str) -> None:
+        """A fault of the process itself, which is met beside every API."""
+        self.provider.meet(process, fault)
+        for provider in self.providers.values():
+            provider.met_at[process.name] = self.world.now_s
 
     def _jump(self, by_s: float) -> None:
         self._clock.ahead_s += by_s

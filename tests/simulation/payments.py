@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis import cop
+from pipeline.apis import cop, vop
 from pipeline.executors.asking import AskingResult
 from pipeline.frames import (
     ACCEPTED,
@@ -37,6 +37,8 @@ from schemas.summary import InputFile, Summary
 _TIME = "2030-01-01T09:00:00.000Z"
 REPEATED_EVERY = 7
 """Every seventh question is asked for two payments."""
+VOP_EVERY = 3
+"""Every third question is for VoP, in a file that has questions for both APIs."""
 
 
 class PaymentFile(NamedTuple):
@@ -59,20 +61,17 @@ totals.money_of = lambda payments: _MONEY.get(id(payments)) or _money_of(payment
 
 
 @cache
-def payment_file(question_count: int, version: int = 1) -> PaymentFile:
+def payment_file(question_count: int, version: int = 1, *, with_vop: bool = False) -> PaymentFile:
     """A file with so many questions for CoP, at five banks; some are asked for two payments.
 
-    Another version has the same accounts, of payees with other names.
+    Another version has the same accounts, of payees with other names. With VoP, some of them are by IBAN.
     """
     asked = [*range(1, question_count + 1), *range(1, question_count + 1, REPEATED_EVERY)]
     rows = [
         {
             "row": row,
-            "api": "cop",
-            "account": f"{question % 5:06d}{question:08d}",
             "name": f"Payee {question}" if version == 1 else f"Payee {question} as of file {version}",
-            "account_type": "Personal",
-            "route_reason": RouteReason.SORT_CODE,
+            **_asked_of(question, by_iban=with_vop and question % VOP_EVERY == 0),
         }
         for row, question in enumerate(asked, start=1)
     ]
@@ -85,19 +84,36 @@ def payment_file(question_count: int, version: int = 1) -> PaymentFile:
     return PaymentFile(planned, checks, question_of, Payments(payments), bases(planned.checks))
 
 
-def outcomes_of(question_count: int, answers: Sequence[pl.DataFrame]) -> list[Outcomes]:
+def _asked_of(question: int, *, by_iban: bool) -> dict[str, object]:
+    """The API of a question, and what it asks it about."""
+    if by_iban:
+        iban = f"DE00{question % 5:04d}{question:014d}"
+        return {"api": ApiName.VOP_GATEWAY, "account": iban, "route_reason": RouteReason.IBAN}
+    return {
+        "api": ApiName.COP,
+        "account": f"{question % 5:06d}{question:08d}",
+        "account_type": "Personal",
+        "route_reason": RouteReason.SORT_CODE,
+    }
+
+
+def row_of(account: str) -> int:
+    """The question that asks about an account: its last digits, whatever is before them."""
+    return int(account[-8:])
+
+
+def outcomes_of(file: PaymentFile, answers: Sequence[pl.DataFrame]) -> list[Outcomes]:
     """Decide every payment of each run, as a run does once it has asked: all in one, as if of one large file.
 
     Args:
-        question_count: of the file of each.
+        file: of each; of any version.
         answers: `Answers` of some runs, each with one per question.
 
     Returns:
         Of each run the outcomes of its payments.
     """
     findings = Findings(Rejects(pl.DataFrame(schema=REJECTS)), _NO_WARNINGS)
-    file = payment_file(question_count)
-    assignments = file.planned.assignments
+    assignments, question_count = file.planned.assignments, file.planned.checks.height
     asked = Questions(
         Bases(_numbered_on(file.bases, len(answers), check=question_count)),
         Assignments(
@@ -106,7 +122,7 @@ def outcomes_of(question_count: int, answers: Sequence[pl.DataFrame]) -> list[Ou
     )
     said = pl.concat(answers).with_columns(pl.col("check") + _run_of_each(question_count) * question_count)
     every, count = (
-        resolve(findings, asked, Answers(said), [cop.API], Environment.PRODUCTION),
+        resolve(findings, asked, Answers(said), [cop.API, vop.GATEWAY], Environment.PRODUCTION),
         assignments.height,
     )
     return [

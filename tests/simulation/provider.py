@@ -1,31 +1,30 @@
-"""The simulated provider: a CoP gateway, the banks behind it, its identity provider, and its own books.
+"""A simulated provider: a gateway, the banks behind it, its identity provider, and its own books.
 
 It keeps what it received and what it gave, with times, so that the rules can be judged at the server.
 """
 
 import json
 from asyncio import Future
-from collections import Counter, defaultdict, deque
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from email.utils import format_datetime
-from functools import cache
 from random import Random
 from typing import NamedTuple
 
 import httpx
+from simulation.dialects import COP, Dialect
+from simulation.payments import row_of
 from simulation.weather import Weather
 from simulation.world import Process, World
 
-from pipeline.apis import cop
+from pipeline.stores.sharing import LEASE_S
 from pipeline.transport.tokens import TokenUnavailable
 from schemas.token import TokenRequest, TokenResponse
 
-TRUTHS = (None, None, None, "ANNM", "MBAM", "BANM", "PAMM", "AC01", "OPTO", "SCNS")
-"""What banks answer: None is a match."""
 BANK_WAIT_S = 5.0
 """How long the provider waits for a bank."""
-DEADLINE_S = cop.API.responder_wait_s + 1
+DEADLINE_S = COP.api.responder_wait_s + 1
 """How long a client waits for a reply."""
 
 
@@ -49,7 +48,6 @@ class AgreedLimits(NamedTuple):
     """The most at a time under the limits before."""
 
 
-_CORRELATION = cop.CORRELATION_HEADER.lower().encode()
 Reply = httpx.Response | Exception | None
 """What comes back: a response, a broken connection, or nothing."""
 
@@ -69,6 +67,7 @@ class Provider:
     world: World
     weather: Weather
     question_count: int
+    dialect: Dialect = COP
     truths: dict[int, str | None] = field(init=False)
     departures: list[Departure] = field(default_factory=list)
     arrivals_by_day: Counter[int] = field(default_factory=Counter)
@@ -85,6 +84,8 @@ class Provider:
     """Process -> when it met the last one."""
     pauses: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     """Process -> from when to when it was asked to send nothing."""
+    forgot_at: list[float] = field(default_factory=list)
+    """When a store forgot who had which part of it."""
     _in_this_second: Counter[int] = field(default_factory=Counter)
     _tokens: dict[str, tuple[float, float]] = field(default_factory=dict)
     _token_count: int = 0
@@ -95,8 +96,8 @@ class Provider:
 
     def go_by_file(self, version: int) -> None:
         """Answer for the payees of this version of the file from now on."""
-        truth = Random(self.world.seed + version)
-        self.truths = {row: truth.choice(TRUTHS) for row in range(1, self.question_count + 1)}
+        truth, truths = Random(self.world.seed + version), self.dialect.truths
+        self.truths = {row: truth.choice(truths) for row in range(1, self.question_count + 1)}
 
     def agree(self, rate: int, places: int) -> None:
         """Allow so much from now on."""
@@ -127,22 +128,28 @@ class Provider:
     ) -> str:
         """A request leaves a process; it is known by its correlation id."""
         body = json.loads(b"".join(request.stream))  # type: ignore[arg-type]
-        row = int(body["data"]["identification"][6:])
+        row = row_of(self.dialect.account(body))
         headers = {name.lower(): value.decode() for name, value in request.headers.raw}
-        request_id = headers[_CORRELATION]
+        request_id = headers[self.dialect.correlation]
         token = headers[b"authorization"].removeprefix("Bearer ")
         left = Departure(self.world.now_s, process.name, request_id, row, token)
         self.departures.append(left)
         self.in_flight.add(request_id)
         # A client that is dead or stands still has given it up by then.
         self.world.after(DEADLINE_S, lambda: self.in_flight.discard(request_id))
-        self.in_flight_most = max(self.in_flight_most, len(self.in_flight))
+        if not self.is_divided_twice(DEADLINE_S):
+            self.in_flight_most = max(self.in_flight_most, len(self.in_flight))
         self.world.tell(process.name, f"asks about row {row} ({request_id[:8]})")
         if arrives:
             self.world.after(self._on_its_way_s(), lambda: self._arrive(process, left, reply))
         else:
             self.meet(process, "half-dead connection")
         return request_id
+
+    def is_divided_twice(self, counts_s: float, at_s: float | None = None) -> bool:
+        """Whether two processes may have used one part of it, whose requests count for so long."""
+        now = self.world.now_s if at_s is None else at_s
+        return any(at <= now < at + LEASE_S + counts_s for at in self.forgot_at)
 
     def _on_its_way_s(self) -> float:
         return self.weather.latency_s / 2 + self.world.chance.uniform(0, 0.01)
@@ -192,7 +199,7 @@ class Provider:
         if self._is_ill and chance.random() < weather.lost_share:
             self.meet(process, "lost reply")
             return takes_s, httpx.RemoteProtocolError("closed")
-        return takes_s, _answer(left.request_id, _report(truth))
+        return takes_s, self._answer(left.request_id, self.dialect.report(truth))
 
     @property
     def _is_ill(self) -> bool:
@@ -240,7 +247,7 @@ class Provider:
             if left.row in rows:
                 return Met(name, _problem(status))
         if left.row in weather.broken_rows:
-            return Met("row broken", _answer(left.request_id, b'{"data": {"verificationReport": {}}}'))
+            return Met("row broken", self._answer(left.request_id, self.dialect.without_answer))
         return None
 
     def _bank(self, left: Departure) -> Met | None:
@@ -260,10 +267,10 @@ class Provider:
         if chance.random() < weather.silent_share:
             return Met("silence", None)
         if chance.random() < weather.broken_share:
-            return Met("broken contract", _answer(left.request_id, self._wrong()))
+            return Met("broken contract", self._answer(left.request_id, chance.choice(self.dialect.wrong)))
         if self._last_given and chance.random() < weather.crossed_share:
             other_id, other = chance.choice(list(self._last_given))
-            return Met("crossed answer", _answer(other_id, _report(other)))
+            return Met("crossed answer", self._answer(other_id, self.dialect.report(other)))
         return None
 
     def refuses_connection(self, process: Process) -> bool:
@@ -286,24 +293,9 @@ class Provider:
         revoked = any(issued <= moment <= now for moment in self.weather.revocations)
         return (now <= until + 6 or self.weather.is_well(now)) and not revoked
 
-    def _wrong(self) -> bytes:
-        return self.world.chance.choice(
-            [
-                b'{"data": {"verificationReport": {"matched": true, "reasonCode": "ANNM"}}}',
-                b'{"data": {"verificationReport": {"matched": false, "reasonCode": "MBAM"}}}',
-                b'{"data": {"verificationReport": {"matched": false, "reasonCode": "ZZZZ"}}}',
-                b'{"data": {"verificationReport": {"matched": "true"}}}',
-                b"{}",
-            ]
-        )
-
-    @property
-    def by_row(self) -> dict[int, list[Departure]]:
-        """The requests about each row."""
-        found: defaultdict[int, list[Departure]] = defaultdict(list)
-        for left in self.departures:
-            found[left.row].append(left)
-        return found
+    def _answer(self, request_id: str, body: bytes) -> httpx.Response:
+        headers = [(b"content-type", b"application/json"), (self.dialect.correlation, request_id.encode())]
+        return httpx.Response(200, headers=headers, stream=httpx.ByteStream(body))
 
 
 class Wire(httpx.AsyncBaseTransport):
@@ -336,18 +328,3 @@ class Wire(httpx.AsyncBaseTransport):
 def _problem(status: int, **headers: str) -> httpx.Response:
     content = b'{"code": "SERVER_ERROR", "status": %d}' % status
     return httpx.Response(status, headers=headers, stream=httpx.ByteStream(content))
-
-
-def _answer(request_id: str, body: bytes) -> httpx.Response:
-    headers = [(b"content-type", b"application/json"), (_CORRELATION, request_id.encode())]
-    return httpx.Response(200, headers=headers, stream=httpx.ByteStream(body))
-
-
-@cache
-def _report(truth: str | None) -> bytes:
-    report: dict[str, object] = {"matched": truth is None}
-    if truth is not None:
-        report["reasonCode"] = truth
-    if truth in {"MBAM", "PAMM", "BAMM"}:
-        report["name"] = "A Nother Name"
-    return json.dumps({"data": {"verificationReport": report}}).encode()

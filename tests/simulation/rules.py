@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING, NamedTuple
 
-from simulation.payments import outcomes_of, payment_file, summary_of
+from simulation.payments import outcomes_of, summary_of
 
 from pipeline.cli.exit_status import status_of_summary
 from pipeline.frames import AnswerState, Outcomes
 from pipeline.stages.ask import RUNS_MAX
-from schemas.outcomes import Outcome
+from pipeline.transport.rate_limiter import window_of
+from schemas.outcomes import ApiName, Outcome
 
 if TYPE_CHECKING:
     from simulation.history import History
-    from simulation.provider import AgreedLimits, Departure
+    from simulation.provider import AgreedLimits, Departure, Provider
     from simulation.runs import RunEnd
 
 REQUESTS_PER_RUN_MAX = 40
@@ -33,6 +35,8 @@ SLOWING = frozenset(
         "half-dead connections",
         "outage silent",
         "SIGSTOP",
+        "failover",
+        "replies of the store lost",
         "silence",
         "silent banks",
         "slow commits",
@@ -43,7 +47,7 @@ SLOWING = frozenset(
 """Faults that slow a process for longer than it meets them."""
 ROUND_TRIP_MORE_S = 0.02
 """What a request takes beside its latency, at most, as its way varies."""
-STRETCH = 40
+STRETCH = {ApiName.COP: 40, ApiName.VOP_GATEWAY: 20}
 """Requests in a row, whose time is judged."""
 LOST_MAX_S = 4.0
 """What a process may lose meanwhile, as others join, or hold the rest of the questions."""
@@ -62,34 +66,33 @@ class Breach(NamedTuple):
 
 def broken_rules(history: History) -> list[Breach]:
     """Every rule that a history broke."""
+    of_each = (_rate, _places, _pauses, _bounds)
+    providers = history.providers.values()
     return [
-        *_rate(history),
-        *_places(history),
+        *chain.from_iterable(rule(provider) for provider in providers for rule in of_each),
         *_intents(history),
         *_cap(history),
-        *_pauses(history),
-        *_bounds(history),
-        *_lost_time(history),
+        *chain.from_iterable(_lost_time(history, provider) for provider in providers),
+        *_held_up(history),
         *_answers(history),
         *_outcomes(history),
         *_ends(history),
     ]
 
 
-def _rate(history: History) -> list[Breach]:
+def _rate(provider: Provider) -> list[Breach]:
     """In any second, at most as many as agreed leave."""
-    agreed = history.provider.limits
+    agreed = provider.limits
     for limits, next_from_s in zip(agreed, [*(each.from_s for each in agreed[1:]), inf], strict=True):
-        times = [left.time_s for left in history.provider.departures]
+        times = [left.time_s for left in provider.departures]
         times = [time_s for time_s in times if limits.from_s <= time_s < next_from_s]
         for first, last in zip(times, times[limits.rate :], strict=False):
-            if last - first < 1.0:
+            if last - first < 1.0 and not provider.is_divided_twice(window_of(limits.rate), last):
                 return [Breach("rate", f"{limits.rate + 1} within {last - first:.6f} s, at {last:.3f}")]
     return []
 
 
-def _places(history: History) -> list[Breach]:
-    provider = history.provider
+def _places(provider: Provider) -> list[Breach]:
     in_flight = [*(each.in_flight_before for each in provider.limits[1:]), provider.in_flight_most]
     for most, limits in zip(in_flight, provider.limits, strict=True):
         if most > limits.places:
@@ -100,7 +103,7 @@ def _places(history: History) -> list[Breach]:
 def _intents(history: History) -> list[Breach]:
     """Nothing leaves without a durable intent, or after the answer of its question is durable."""
     book, keys = history.book, {}
-    for left in history.provider.departures:
+    for left in _departures(history):
         question = book.intended.get(left.request_id)
         if question is None:
             return [Breach("intent", f"row {left.row} was asked about without one at {left.time_s:.3f}")]
@@ -129,11 +132,10 @@ def _cap(history: History) -> list[Breach]:
     return []
 
 
-def _pauses(history: History) -> list[Breach]:
-    """A process that was asked for a pause sends nothing before it is over."""
-    pauses = history.provider.pauses
-    for left in history.provider.departures:
-        for from_s, until_s in pauses.get(left.process, ()):
+def _pauses(provider: Provider) -> list[Breach]:
+    """A process that was asked for a pause sends nothing there before it is over."""
+    for left in provider.departures:
+        for from_s, until_s in provider.pauses.get(left.process, ()):
             if from_s + LANDING_S < left.time_s < until_s:
                 return [
                     Breach("pause", f"row {left.row} was asked about {left.time_s - from_s:.3f} s into one")
@@ -141,23 +143,23 @@ def _pauses(history: History) -> list[Breach]:
     return []
 
 
-def _bounds(history: History) -> list[Breach]:
+def _bounds(provider: Provider) -> list[Breach]:
     """No question is sent more often in one run than its attempts, renewals and outages explain."""
-    by_run = Counter((left.process, left.row) for left in history.provider.departures)
+    by_run = Counter((left.process, left.row) for left in provider.departures)
     (process, row), most = by_run.most_common(1)[0] if by_run else (("", 0), 0)
     if most > REQUESTS_PER_RUN_MAX:
         return [Breach("requests", f"{process} sent row {row} {most} times")]
     return []
 
 
-def _lost_time(history: History) -> list[Breach]:
-    """Once it has met its last fault and is answered again, a process loses no time.
+def _lost_time(history: History, provider: Provider) -> list[Breach]:
+    """Once it has met its last fault of an API and is answered again, a process loses no time there.
 
-    Any so many requests, one after the other, then take twice what the rate and the places ask for, at most.
-    It is judged of processes that start once all is well; of others, where no fault slows them for longer
-    than they meet it.
+    Whatever befalls the other API. Any so many requests, one after the other, then take twice what the rate
+    and the places ask for, at most. It is judged of processes that start once all is well; of others, where
+    no fault slows them for longer than they meet it.
     """
-    weather, provider = history.weather, history.provider
+    weather, stretch = provider.weather, STRETCH[provider.dialect.api.name]
     faults = {*weather.names, f"outage {weather.outage_kind}"}
     is_slowed = SLOWING & faults or (weather.process_count > 1 and "kill -9" in faults)
     round_trip_s = weather.latency_s + 2 * weather.commit_s + ROUND_TRIP_MORE_S
@@ -170,16 +172,41 @@ def _lost_time(history: History) -> list[Breach]:
             continue
         answered = (n for n, left in enumerate(sent) if left.request_id in provider.answers_given)
         times = [left.time_s for left in sent[next(answered, len(sent)) :]]
-        for begun_s, ended_s in zip(times, times[STRETCH:], strict=False):
+        for begun_s, ended_s in zip(times, times[stretch:], strict=False):
             limits = _limits_at(provider.limits, begun_s)
             rate, places = limits.rate // weather.process_count, limits.places // weather.process_count
             if not rate or not places:
                 break  # one process at a time has a part
-            least_s = STRETCH * max(1 / rate, round_trip_s / places)
+            least_s = stretch * max(1 / rate, round_trip_s / places)
             if ended_s - begun_s > LOST_MAX_S + 2 * least_s:
-                said = f"{STRETCH} requests took {ended_s - begun_s:.1f} s for {least_s:.1f} s"
+                said = f"{stretch} requests took {ended_s - begun_s:.1f} s for {least_s:.1f} s"
                 return [Breach("lost time", f"{process}, at {begun_s:.3f}: {said}")]
     return []
+
+
+def _held_up(history: History) -> list[Breach]:
+    """What one API meets leaves no row of the other; nor does a run that meets nothing leave any.
+
+    It is judged of processes that ask alone: beside others, those may hold what is left.
+    """
+    weather = history.weather
+    if weather.process_count > 1 or (weather.cap is not None and weather.clock_jumps):
+        return []  # where a cap is counted by a wrong clock, that clock ends the whole run
+    api_of, runs_of = history.scene.api_of, _runs_of(history)
+    hopeless = weather.hopeless_rows | {row for row, runs in runs_of.items() if len(runs) >= RUNS_MAX}
+    for end in history.ends:
+        for name, provider in history.providers.items():
+            if end.is_limited or end.process in provider.met_at or provider.weather.cap is not None:
+                continue
+            if left := [row for row in end.open_rows if api_of[row] is name and row not in hopeless]:
+                said = f"{end.process} left {len(left)} rows of {name}, which met no fault"
+                return [Breach("held up", f"{said}; it ends by {end.error!r}")]
+    return []
+
+
+def _departures(history: History) -> list[Departure]:
+    """What left, by API."""
+    return list(chain.from_iterable(provider.departures for provider in history.providers.values()))
 
 
 def _limits_at(agreed: list[AgreedLimits], time_s: float) -> AgreedLimits:
@@ -188,8 +215,7 @@ def _limits_at(agreed: list[AgreedLimits], time_s: float) -> AgreedLimits:
 
 def _answers(history: History) -> list[Breach]:
     """One answer per question in each run's result; and what it says is what the bank said."""
-    provider = history.provider
-    found = []
+    found, api_of = [], history.scene.api_of
     for end in history.ends:
         if sorted([check for check, *_ in end.said]) != list(range(1, history.question_count + 1)):
             return [Breach("outcomes", "not one answer per question")]
@@ -198,7 +224,7 @@ def _answers(history: History) -> list[Breach]:
                 found.append(Breach("durable", f"row {check} is decided in the result and not in the ledger"))
             if state == _ANSWERED:
                 truth = end.truths[check] or "MTCH"
-                given = provider.answers_given.get(request_id)
+                given = history.providers[api_of[check]].answers_given.get(request_id)
                 if given is None or given[0] != check or code != truth:
                     found.append(Breach("guessed", f"row {check}: {code}, the bank says {truth}"))
             elif state == _REFUSED and check not in history.weather.refused_rows:
@@ -211,7 +237,7 @@ def _outcomes(history: History) -> list[Breach]:
     if not history.ends:
         return []
     try:
-        outcomes = outcomes_of(history.question_count, [end.answers for end in history.ends])
+        outcomes = outcomes_of(history.scene.file, [end.answers for end in history.ends])
     except AssertionError as error:
         return [Breach("outcomes", f"they cannot be decided: {error!r}")]
     for end, decided in zip(history.ends, outcomes, strict=True):
@@ -222,7 +248,7 @@ def _outcomes(history: History) -> list[Breach]:
 
 
 def _outcomes_of_run(history: History, end: RunEnd, decided: Outcomes) -> Breach | None:
-    question_of = payment_file(history.question_count).question_of
+    question_of = history.scene.file.question_of
     rows, outcomes, codes = (decided[name].to_list() for name in ("row", "check_outcome", "check_code"))
     if rows != list(question_of):
         return Breach("outcomes", "not one outcome per payment")
@@ -240,7 +266,7 @@ def _status(history: History, end: RunEnd, decided: Outcomes) -> Breach | None:
 
     76, with nothing else wrong, where three runs have asked about every row that is left.
     """
-    summary = summary_of(payment_file(history.question_count), decided, end.asked)
+    summary = summary_of(history.scene.file, decided, end.asked)
     status = status_of_summary(summary, ()) if end.error is None else end.error.exit_code
     said = f"{end.process} ends with {status} and {len(end.open_rows)} rows left"
     if summary.complete == bool(end.open_rows):
@@ -259,7 +285,7 @@ def _status(history: History, end: RunEnd, decided: Outcomes) -> Breach | None:
 def _runs_of(history: History) -> dict[int, set[str]]:
     """Question -> the runs that asked it."""
     runs = defaultdict(set)
-    for left in history.provider.departures:
+    for left in _departures(history):
         runs[left.row].add(left.process)
     return runs
 

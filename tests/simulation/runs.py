@@ -1,7 +1,7 @@
 """One `precheck run` in a simulated process: the asking of the product, in a simulated world."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from random import Random
@@ -11,13 +11,13 @@ import anyio
 import polars as pl
 from simulation import breakers
 from simulation.books import Book, LedgerOfProcess
-from simulation.payments import payment_file
+from simulation.committing import CommittingRun
+from simulation.payments import PaymentFile, payment_file
 from simulation.provider import DEADLINE_S, Provider, Wire
-from simulation.sharing import DividedAccount, SharedQuestions, SharedRunOfProcess
+from simulation.sharing import DividedAccount, SharedQuestions, SharedRunOfProcess, leased
 from simulation.weather import Weather
 from simulation.world import Clock, Process, World
 
-from pipeline.apis import cop
 from pipeline.errors import PrecheckError, first_of
 from pipeline.executors.asking import AskingResult
 from pipeline.frames import Answers, slim
@@ -70,6 +70,8 @@ class RunEnd:
     process: str
     truths: Mapping[int, str | None]
     """What the banks say of the payees of its file."""
+    is_limited: bool
+    """Whether it was to ask some of the questions only."""
 
     @property
     def answers(self) -> pl.DataFrame:
@@ -104,14 +106,31 @@ class Scene:
 
     world: World
     weather: Weather
-    provider: Provider
+    providers: dict[ApiName, Provider]
+    """Of each API that the file has questions for."""
     book: Book
     clock: Clock
-    account: DividedAccount
+    accounts: dict[ApiName, DividedAccount]
     shared: SharedQuestions | None
     """None where the run has its folder, and its ledger, to itself."""
     file_version: int = 1
     """Of the payment file that lies there."""
+
+    @property
+    def file(self) -> PaymentFile:
+        """The payment file."""
+        provider = self.providers[ApiName.COP]
+        return payment_file(provider.question_count, self.file_version, with_vop=len(self.providers) > 1)
+
+    @property
+    def api_of(self) -> dict[int, ApiName]:
+        """Question -> its API."""
+        return {check.check: check.api for check in self.file.checks}
+
+    @property
+    def truths(self) -> dict[int, str | None]:
+        """What the bank of each question says of its payee."""
+        return {row: self.providers[api].truths[row] for row, api in self.api_of.items()}
 
 
 async def run(
@@ -122,8 +141,8 @@ async def run(
     ended: Callable[[RunEnd], None],
 ) -> None:
     """Ask what is left to ask, as the command does, and hand over what came of it."""
-    file = payment_file(scene.provider.question_count, scene.file_version)
-    tally, truths = AskingTally(), scene.provider.truths
+    file = scene.file
+    tally, truths = AskingTally(), scene.truths
     checks = file.planned.checks
     chance = scene.world.chance
     context = AskingContext(
@@ -137,15 +156,20 @@ async def run(
     if scene.shared is None:
         ledger = LedgerOfProcess(scene.book, process, scene.weather)
     else:
-        ledger = SharedRunOfProcess(scene.shared, scene.book, process, scene.weather)
+        is_lossy = scene.weather.lost_reply_share or scene.weather.failovers
+        kind = CommittingRun if is_lossy else SharedRunOfProcess
+        ledger = kind(scene.shared, scene.book, process, scene.weather)
 
     async def asking(source: QuestionSource, left: RemainingQuestions) -> pl.DataFrame:
-        """Ask with a share of the account, which is given back: whoever waits for others has none."""
-        async with (
-            scene.account.lease(process) as share,
-            _channel(scene, process, options, share, quota) as channel,
-        ):
-            return await ask(source, {ApiName.COP: channel}, ledger, context, has_answered=left.has_answered)
+        """Ask with a share of each account, which is given back: whoever waits for others has none."""
+        async with AsyncExitStack() as stack:
+            shares = await stack.enter_async_context(leased(scene.accounts, process))
+            _watch(scene, process)
+            channels = {
+                name: await stack.enter_async_context(_channel(scene, process, options, share, quota, name))
+                for name, share in shares.items()
+            }
+            return await ask(source, channels, ledger, context, has_answered=left.has_answered)
 
     error: PrecheckError | None = None
     asked: pl.DataFrame | None = None
@@ -174,7 +198,7 @@ async def run(
     cap = scene.weather.cap
     caps = {} if quota is None or cap is None else {ApiName.COP: (cap, await quota.resets_at())}
     asked_all = AskingResult(Answers(answers), caps, tally.closed, tally, given_up_count, error)
-    ended(RunEnd(asked_all, decided, process.name, truths))
+    ended(RunEnd(asked_all, decided, process.name, truths, options.limit is not None))
 
 
 async def _ask_with_others(
@@ -186,7 +210,7 @@ async def _ask_with_others(
 ) -> None:
     """Ask what is free, and wait for what others hold, until nothing is left or may be sent."""
     assert scene.shared is not None
-    every = payment_file(scene.provider.question_count, scene.file_version).checks
+    every = scene.file.checks
     scene.shared.open_round([every[number - 1] for number in left.todo["check"].to_list()])
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(run.keep)
@@ -207,13 +231,37 @@ def _new_id(chance: Random) -> str:
     return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
 
 
+def _watch(scene: Scene, process: Process) -> None:
+    """Know what a process does, from now on."""
+    known = ["first run" if not any(scene.book.counts) else "resumed"]
+    known += ["several processes"] if scene.shared is not None else []
+    known += ["two APIs"] if len(scene.providers) > 1 else []
+    breaker_states = breakers.watched()
+    process.places = []
+    process.states = lambda: sorted({*known, *breaker_states(), *map(_state_of, process.places)})
+
+
+def _state_of(places: ConcurrencyLimit) -> str:
+    if not places.is_open:
+        return "one at a time"
+    return "slowed down" if places.is_slowed else "at full pace"
+
+
 @asynccontextmanager
 async def _channel(
-    scene: Scene, process: Process, options: RunOptions, share: LeasedShare, quota: Quota | None
+    scene: Scene,
+    process: Process,
+    options: RunOptions,
+    share: LeasedShare,
+    quota: Quota | None,
+    name: ApiName,
 ) -> AsyncIterator[ApiChannel]:
-    """The way to the provider, within a share of its account."""
-    pace, door = (Pace(options.rate, clock=process.loop.time) for _ in range(2))
-    places = ConcurrencyLimit(options.in_flight_max, options.rate, pace.clock)
+    """The way to a provider, within a share of its account."""
+    provider, is_cop = scene.providers[name], name is ApiName.COP
+    rate, in_flight_max = (options.rate, options.in_flight_max) if is_cop else scene.weather.vop_limits
+    pace, door = (Pace(rate, clock=process.loop.time) for _ in range(2))
+    places = ConcurrencyLimit(in_flight_max, rate, pace.clock)
+    process.places.append(places)
 
     def use(part: ShareLimits) -> None:
         for each in (pace, door):
@@ -221,40 +269,29 @@ async def _channel(
         places.resize(part.in_flight_max, part.rate_per_s)
 
     share.follow(use, in_flight=lambda: places.in_flight)
-
-    def states() -> list[str]:
-        now = [*known, *breaker_states()]
-        if not places.is_open:
-            return [*now, "one at a time"]
-        return [*now, "slowed down" if places.is_slowed else "at full pace"]
-
-    breaker_states = breakers.watched()
-    known = ["first run" if not any(scene.book.counts) else "resumed"]
-    known += ["several processes"] if scene.shared is not None else []
-    process.states = states
     tokens = Tokens(
-        partial(scene.provider.token, process),
+        partial(provider.token, process),
         _REQUEST,
         clock=process.loop.time,
         chance=scene.world.chance.random,
     )
     client = Client(
-        "https://cop.example",
+        f"https://{name}.example",
         context=None,  # type: ignore[arg-type]
-        in_flight_max=options.in_flight_max,
+        in_flight_max=in_flight_max,
         tokens=tokens,
         door=door,
-        open_transport=lambda _context, _count: Wire(process, scene.provider),
+        open_transport=lambda _context, _count: Wire(process, provider),
     )
     async with client:
         yield ApiChannel(
-            api=cop.API,
+            api=provider.dialect.api,
             sender=client,
             share=share,
             pace=pace,
             places=places,
-            quota=quota,
-            in_flight_max=options.in_flight_max,
+            quota=quota if is_cop else None,
+            in_flight_max=in_flight_max,
             attempts_max=ATTEMPTS_MAX,
             deadline_s=DEADLINE_S,
         )

@@ -4,9 +4,9 @@ They are what a store on another machine keeps: they outlive every process, and 
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from simulation.books import Book, LedgerOfProcess, called
@@ -14,9 +14,9 @@ from simulation.weather import Weather
 from simulation.world import Process, World
 
 from pipeline.frames import TURNED_AWAY_CODES, Check, OwnCode
-from pipeline.stores.leased_shares import LeasedShare, Waiting, leased_share
+from pipeline.stores.leased_shares import LeasedShare, Waiting, leased_shares
 from pipeline.stores.protocols import LeaseLostError
-from pipeline.stores.sharing import Division, ShareRenewal, ShareWish, joining, renewed
+from pipeline.stores.sharing import Division, SharePart, ShareRenewal, ShareWish, joining, renewed
 from pipeline.stores.values import ChunkLease, LeaseHolder, Question, QuestionChunk, ServerAccount
 from schemas.outcomes import ApiName
 
@@ -34,11 +34,14 @@ class DividedAccount:
     world: World
     account: ServerAccount
     division: Division = field(default_factory=Division)
+    joined_count: int = 0
 
-    @asynccontextmanager
-    async def lease(self, process: Process) -> AsyncIterator[LeasedShare]:
-        """Hold a share, as a process does."""
-        me = joining(process.name, LeaseHolder("cop.example", len(process.name)), self.account)
+    def share(self, process: Process) -> LeasedShare:
+        """A share that a process has nothing of yet."""
+        server, self.joined_count = self.account.scope.partition("|")[0], self.joined_count + 1
+        me = joining(
+            f"{process.name} {self.joined_count}", LeaseHolder(server, len(process.name)), self.account
+        )
 
         async def renew(wish: ShareWish) -> ShareRenewal:
             def divide() -> ShareRenewal:
@@ -47,9 +50,26 @@ class DividedAccount:
 
             return await called(process, divide, self.world.chance.uniform(0, 0.05))
 
-        share = LeasedShare(self.account, renew, ticks=process.loop.time)
-        async with leased_share(share, every_s=RENEWED_EVERY_S, waiting=Waiting(lambda _: None)):
-            yield share
+        return LeasedShare(self.account, renew, ticks=process.loop.time)
+
+
+@asynccontextmanager
+async def leased(
+    accounts: Mapping[ApiName, DividedAccount], process: Process
+) -> AsyncIterator[Mapping[ApiName, LeasedShare]]:
+    """Hold a share of each account, as a process does."""
+    async with leased_shares(
+        [each.account for each in accounts.values()],
+        lambda account: accounts[ApiName(account.api)].share(process),
+        every_s=RENEWED_EVERY_S,
+        waiting=Waiting(lambda _: None),
+    ) as shares:
+        yield {ApiName(name): share for name, share in shares.items()}
+
+
+def parts_of(division: Division) -> dict[str, tuple[SharePart, SharePart]]:
+    """Who has what of an account, or gave up what."""
+    return {share.holder: (share.part, share.given_up) for share in division.shares}
 
 
 @dataclass(slots=True)
@@ -57,7 +77,9 @@ class Chunk:
     """Questions that one process asks at a time."""
 
     checks: list[Check]
+    api: ApiName
     fence: int = 0
+    holder: str = ""
     lease_until: float = -1.0
     is_done: bool = False
 
@@ -72,8 +94,10 @@ class SharedQuestions:
     def open_round(self, checks: list[Check]) -> None:
         """Divide what is left into chunks, unless others are at it."""
         if all(chunk.is_done for chunk in self.chunks):
-            starts = range(0, len(checks), CHUNK_SIZE)
-            self.chunks += [Chunk(checks[start : start + CHUNK_SIZE]) for start in starts]
+            for api in dict.fromkeys(check.api for check in checks):
+                some = [check for check in checks if check.api is api]
+                starts = range(0, len(some), CHUNK_SIZE)
+                self.chunks += [Chunk(some[start : start + CHUNK_SIZE], api) for start in starts]
 
     @property
     def undone_count(self) -> int:
@@ -85,6 +109,15 @@ class SharedQuestions:
         """Those of them that nobody holds."""
         now = self.world.now_s
         return sum(not chunk.is_done and chunk.lease_until <= now for chunk in self.chunks)
+
+    def forgetting(self) -> Callable[[], None]:
+        """What makes it forget all that happens to it from now on."""
+        chunks = [replace(chunk) for chunk in self.chunks]
+
+        def forget() -> None:
+            self.chunks[: len(chunks)] = chunks  # a round that was opened since is there
+
+        return forget
 
     def is_latest(self, hold: ChunkLease) -> bool:
         """Whether nobody else has taken the chunk over."""
@@ -103,16 +136,18 @@ class SharedRunOfProcess(LedgerOfProcess):
         self._taken_over: set[int] = set()
         self._hold_of: dict[bytes, ChunkLease] = {}
 
-    async def claim(self, api: ApiName) -> QuestionChunk | None:  # noqa: ARG002 (there is one)
-        """Take a chunk that nobody holds."""
+    async def claim(self, api: ApiName) -> QuestionChunk | None:
+        """Take a chunk of an API that nobody holds."""
 
         def take() -> QuestionChunk | None:
             mine = {hold.chunk for hold in self._held}
             for number, chunk in enumerate(self._shared.chunks):
-                if number in mine or number in self._taken_over:
+                if chunk.api is not api or number in mine or number in self._taken_over:
                     continue  # questions of it may still be under way here
-                if not chunk.is_done and chunk.lease_until <= self._world.now_s:
-                    chunk.fence += 1
+                is_ours = chunk.holder == self._process.name  # by a claim whose reply was lost
+                if not chunk.is_done and (is_ours or chunk.lease_until <= self._world.now_s):
+                    chunk.fence = max(chunk.fence + 1, int(self._world.now_s * 1e6))
+                    chunk.holder = self._process.name
                     chunk.lease_until = self._world.now_s + CHUNK_LEASE_S
                     return QuestionChunk(ChunkLease(number, chunk.fence), self._questions(chunk))
             return None
@@ -174,14 +209,18 @@ class SharedRunOfProcess(LedgerOfProcess):
 
         await called(self._process, end, self._takes_s())
 
-    async def give_back(self, api: ApiName | None = None) -> None:  # noqa: ARG002 (there is one)
-        """Leave the rest to others."""
-        given, self._held = list(self._held), {}
+    async def give_back(self, api: ApiName | None = None) -> None:
+        """Leave the rest, of one API or all, to others."""
+        chunks = self._shared.chunks
+        given = [hold for hold in self._held if api in {None, chunks[hold.chunk].api}]
+        for hold in given:
+            del self._held[hold]
 
         def leave() -> None:
             for hold in given:
                 if self._shared.is_latest(hold):
                     self._shared.chunks[hold.chunk].lease_until = -1.0
+                    self._shared.chunks[hold.chunk].holder = ""
 
         await called(self._process, leave, self._takes_s())
 

@@ -18,6 +18,7 @@ STATES = (
     "bank's breaker open",
     "bank's half-open",
     "several processes",
+    "two APIs",
 )
 """What a process may do that meets a fault; it may do several of them."""
 

@@ -5,7 +5,7 @@ and no third one drowns them. Faults of the world (outages, latency, lost replie
 a row last for ever.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from random import Random
 
@@ -88,6 +88,18 @@ class Weather:
     """When the server says 429 to everything."""
     other_file: bool = False
     """After the first run another file lies where the first one was."""
+    purge_older_than_s: float | None = None
+    """Names of older answers are purged, once."""
+    lost_reply_share: float = 0.0
+    """Of the replies of a store that processes share: it did what it was asked."""
+    failovers: list[float] = field(default_factory=list)
+    """When it fails over to one that lacks the last second."""
+    is_purged_late: bool = False
+    """Once the last run has ended, and not after the first."""
+    vop: "Weather | None" = None
+    """That of the VoP gateway, where the file has questions for it, too."""
+    vop_limits: tuple[int, int] = (20, 16)
+    """Its rate, and how many requests may be in flight to it."""
     names: tuple[str, ...] = ()
     """Of the faults that are on."""
 
@@ -123,10 +135,35 @@ def weather_of(seed: int, question_count: int, left_out: frozenset[str] = frozen
     kept += [name for name in LATER_FAULTS if later.random() < share and name not in left_out]
     for name, draw in LATER_FAULTS.items():
         draw(weather if name in kept else Weather(), later, question_count)
+    for name, draw in LATEST_FAULTS.items():
+        own = Random(f"{seed} {name}")
+        if own.random() < share and name not in left_out:
+            kept.append(name)
+            draw(weather, own, question_count)
     weather.names = tuple(kept)
     if weather.cap is not None and weather.process_count > 1:
         weather.cap = max(weather.cap, CAP_SHARED_MIN)
+    if weather.vop is not None:
+        _draw_vop(weather, Random(f"{seed} of VoP"), question_count, left_out)
     return weather
+
+
+def _draw_vop(weather: Weather, chance: Random, question_count: int, left_out: frozenset[str]) -> None:
+    """Its gateway has faults of its own; rows, processes and stores are as they are."""
+    calm, share = Weather(), chance.choice([0.0, 0.1, 0.4])
+    vop = weather.vop = replace(weather, **{name: getattr(calm, name) for name in _OF_A_SERVER})
+    vop.latency_s = chance.choice([0.01, 0.05, 0.3])
+    weather.vop_limits = chance.choice([5, 20, 50, 200]), chance.choice([1, 4, 16])
+    own = [name for name in FAULTS_OF_A_SERVER if chance.random() < share]
+    for name in own:
+        draw = FAULTS.get(name) or LATER_FAULTS[name]
+        draw(vop if f"VoP: {name}" not in left_out else Weather(), chance, question_count)
+    own_names = tuple(f"VoP: {name}" for name in own if f"VoP: {name}" not in left_out)
+    vop.names = (
+        *(name for name in weather.names if name not in FAULTS_OF_A_SERVER),
+        *(name.removeprefix("VoP: ") for name in own_names),
+    )
+    weather.names += own_names
 
 
 def _some_share(chance: Random) -> float:
@@ -324,3 +361,71 @@ LATER_FAULTS = {
     "another file": _other_file,
 }
 """As `FAULTS`, by a chance of their own: with another one here, the seeds keep the faults that they had."""
+
+
+def _vop(weather: Weather, _chance: Random, _count: int) -> None:
+    weather.vop = weather  # until its own is drawn, once all else is
+
+
+def _purge(weather: Weather, chance: Random, _count: int) -> None:
+    weather.purge_older_than_s = chance.choice([0.0, 1.0, 10.0, 600.0])
+    weather.is_purged_late = chance.random() < 0.5
+
+
+def _lost_commits(weather: Weather, chance: Random, _count: int) -> None:
+    weather.lost_reply_share = chance.choice([0.01, 0.1, 0.4])
+
+
+def _failovers(weather: Weather, chance: Random, _count: int) -> None:
+    moments = sorted(chance.uniform(1, chance.choice([5, 20])) for _ in range(chance.randint(1, 2)))
+    away = [Span(moment, moment + chance.choice([0.3, 2.0, 8.0])) for moment in moments]
+    if weather.process_count > 1:
+        weather.failovers, weather.store_stalls = moments, [*weather.store_stalls, *away]
+
+
+LATEST_FAULTS = {
+    "VoP beside CoP": _vop,
+    "purge": _purge,
+    "replies of the store lost": _lost_commits,
+    "failover": _failovers,
+}
+"""As `FAULTS`, each by a chance of its own: another one here changes no draw of those before it."""
+FAULTS_OF_A_SERVER = (
+    "slow replies",
+    "errors",
+    "lost replies",
+    "silence",
+    "crossed answers",
+    "broken contract",
+    "refused connections",
+    "outages",
+    "429",
+    "silent banks",
+    "short tokens",
+    "token endpoint out",
+    "tokens revoked",
+    "half-dead connections",
+    "busy server",
+)
+"""Those that are of one server alone."""
+_OF_A_SERVER = (
+    "slow_share",
+    "error_share",
+    "lost_share",
+    "silent_share",
+    "crossed_share",
+    "broken_share",
+    "refused_connection_share",
+    "half_dead_share",
+    "outages",
+    "outage_kind",
+    "server_rate",
+    "retry_after",
+    "silent_banks",
+    "token_life_s",
+    "token_outages",
+    "revocations",
+    "cap",
+    "busy",
+    "other_limits",
+)

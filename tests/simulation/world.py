@@ -17,6 +17,8 @@ from typing import Any
 from simulation.loops import VirtualLoop, leave
 from simulation.weather import BEGINNING, Span
 
+from pipeline.stages.ask.concurrency import ConcurrencyLimit
+
 
 @dataclass(slots=True)
 class Clock:
@@ -46,7 +48,11 @@ class Process:
         self.is_stopped = False
         self.states: Callable[[], list[str]] = lambda: ["starting"]
         """What it is doing, in the words of `tables.STATES`."""
+        self.places: list[ConcurrencyLimit] = []
+        """Its places at each API."""
         self.loop = VirtualLoop(world)
+        self.forgot_before = world.forgot_count
+        """How often a store had failed over when it started."""
 
     def begin(self, main: Coroutine[Any, Any, Any]):
         """Start its first task."""
@@ -82,6 +88,13 @@ class World:
     begins_at: datetime = BEGINNING
     store_stalls: list[Span] = field(default_factory=list)
     """When nothing is written, and nobody gets a reply from a store."""
+    lost_reply_share: float = 0.0
+    """Of the replies of stores: how many are lost, after what was asked of them is done."""
+    lost_replies_until_s: float = 0.0
+    forgot_count: int = 0
+    """How often a store has failed over to one that lagged behind."""
+    meet: Callable[[Process, str], None] = lambda _process, _fault: None
+    """Counts that a process met a fault."""
     chance: Random = field(init=False)
     processes: list[Process] = field(default_factory=list)
     """Those of the present run."""
@@ -105,6 +118,17 @@ class World:
         return max(
             (stall.to_s - self.now_s for stall in self.store_stalls if stall.covers(self.now_s)), default=0
         )
+
+    def loses_reply(self, process: Process) -> bool:
+        """Whether a process hears nothing of what a store has done for it."""
+        is_lost = (
+            self.lost_reply_share > 0
+            and self.now_s < self.lost_replies_until_s
+            and self.chance.random() < self.lost_reply_share
+        )
+        if is_lost:
+            self.meet(process, "reply of the store lost")
+        return is_lost
 
     def bury(self) -> None:
         """No process goes on from here; what is left of each is closed with the world."""

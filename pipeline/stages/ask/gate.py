@@ -129,8 +129,12 @@ class RequestGate:
         return GateDecision.GO
 
     def may_leave(self) -> bool:
-        """Whether the server has not asked for a pause since a request was let go."""
-        return self._paused_until <= self._world.clock()
+        """Whether a request that was let go may still leave, now that its intent is durable.
+
+        The server may have asked for a pause since; and the share under which it took its place may have
+        lapsed, and another one have come that has fewer places.
+        """
+        return self._paused_until <= self._world.clock() and not self._places.is_exceeded
 
     def later(self, check: Check) -> float | str:
         """How long a question for a silent responder is to wait, or the code that it ends with."""

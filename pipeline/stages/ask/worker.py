@@ -22,6 +22,7 @@ from pipeline.stores.protocols import CapSpentError, LeaseLostError, Ledger, Quo
 from pipeline.stores.values import ChunkLease, Question
 from pipeline.transport import retry
 from pipeline.transport.tokens import Token
+from schemas.outcomes import ApiName
 from schemas.wire import timestamp
 
 DOUBT_INTERVAL_S = 0.1
@@ -37,6 +38,14 @@ class WorkerContext:
     answers: AnswerSink = field(default_factory=AnswerBuffer)
     clocks: ClockComparison = field(default_factory=ClockComparison)
     ended_by: PrecheckError | None = None
+    open_apis: set[ApiName] = field(default_factory=set)
+    """Those that are asked, and that nothing has ended."""
+
+    def leave(self, api: ApiName) -> None:
+        """Ask this one no more; where an error ended one, and the others are done, nobody is waited for."""
+        self.open_apis.discard(api)
+        if self.ended_by is not None and not self.open_apis:
+            self.world.stop.set()
 
 
 @dataclass(slots=True)
@@ -92,6 +101,7 @@ class ApiAsker:
         self._postponed: list[QuestionInProgress] = []  # for banks that have fallen silent, or in doubt
         self._exchanging_count = 0
         self._working_count = 0
+        run.open_apis.add(channel.api.name)
 
     async def work(self) -> None:
         """Take questions, one after the other, until there are none or the run is to stop."""
@@ -107,11 +117,15 @@ class ApiAsker:
             if self._working_count == 1 and self._feed.is_shared:
                 await self._feed.give_back()
         except PrecheckError as error:
-            # Every row would end so; what is in flight elsewhere may still land.
+            # Every row of this API would end so, and of the others, too, where it is the ledger that failed.
             self._run.ended_by = self._run.ended_by or error
-            self._world.stop.set()
+            self._run.leave(self._channel.api.name)
+            if not self._world.stop.is_set():
+                self._gate.close(AnswerState.DEFERRED, OwnCode.RUN_ENDED)
         finally:
             self._working_count -= 1
+            if self._working_count == 0:
+                self._run.leave(self._channel.api.name)
         if (turned_away := self._admission.all_turned_away(self._feed.count)) is not None:
             self._run.ended_by = self._run.ended_by or turned_away
 

@@ -126,6 +126,8 @@ class Database:
         self.clocks = clocks
         self._user = {} if user is None else {"user": user}
         self._connection: psycopg.Connection | None = None
+        self.was_lost = False
+        """Whether the server has ended a connection: only then may it have forgotten anything."""
         self._outage = _Outage()
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -222,6 +224,7 @@ class Database:
                 or self._connection.closed
             )
             if is_lost:
+                self.was_lost = True
                 self._forget()
         return is_lost
 
@@ -238,6 +241,8 @@ class Database:
                     f"{self.address.place}: the database {self.address.database!r} has no ledger, or that of "
                     "another version; `precheck ledger init` creates it"
                 )
+            case errors.ForeignKeyViolation() if self.was_lost:
+                return self.has_forgotten()
             case errors.InsufficientPrivilege():
                 return ConfigurationError(
                     f"{self.address.place}: this role may not do that with the tables of the ledger; "
@@ -245,6 +250,14 @@ class Database:
                 )
             case _:
                 return error
+
+    def has_forgotten(self) -> IncompleteError:
+        """The error where what was acknowledged is not there any more."""
+        return IncompleteError(
+            f"{self.address.place}: the ledger's database lacks what it had acknowledged to this run, as "
+            "after a failover to a standby that lagged behind, or a restore; what it lacks is asked again",
+            advice="let `precheck ledger check` look at the database, then run the same command again",
+        )
 
     def _away(self, since: datetime, error: psycopg.Error) -> PrecheckError:
         reason = (str(error).splitlines() or [""])[0].rpartition(": ")[2]

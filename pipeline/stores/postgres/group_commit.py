@@ -11,6 +11,7 @@ from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.recording import (
     AnswerLine,
     FailureLine,
+    ForgottenLinesError,
     IntentLine,
     LineWriter,
     WrittenLines,
@@ -141,8 +142,11 @@ class FencedCommit:
             batch.is_whole = not (batch.lost or batch.spent)
         except PrecheckError as error:
             batch.failure = self.refusal = error
-        except (psycopg.IntegrityError, AssertionError) as error:
-            batch.failure = AssertionError(f"a line that the ledger refuses: {error}")
+        except (psycopg.IntegrityError, ForgottenLinesError) as error:
+            if self._database.was_lost and isinstance(error, ForgottenLinesError):
+                batch.failure = self.refusal = self._database.has_forgotten()
+            else:
+                batch.failure = AssertionError(f"a line that the ledger refuses: {error}")
         finally:
             batch.ended.set()
         for lease in batch.lost:

@@ -1,7 +1,8 @@
 """Chunks of questions, leased to one process at a time, by the clock of the database.
 
 The end of a lease only permits another process to take the chunk over. The fence decides: each claim raises
-it, and nothing is written under an older one.
+it, and nothing is written under another one. It is the time of the claim, in microseconds: a database that
+forgets a claim, as a failover to a standby that lags behind may, gives no other process the same number.
 """
 
 from collections.abc import Collection, Sequence
@@ -13,7 +14,8 @@ import psycopg
 from pipeline.stores.values import ChunkLease, PlannedChunk, RoundState
 
 _CLAIM = """
-UPDATE precheck.chunk SET holder = %(holder)b, fence = fence + 1,
+UPDATE precheck.chunk SET holder = %(holder)b,
+ fence = greatest(fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint),
  lease_until = clock_timestamp() + %(lease)b * interval '1 s'
 WHERE run = %(run)b AND chunk = (
  SELECT chunk FROM precheck.chunk JOIN precheck.round USING (run, round)

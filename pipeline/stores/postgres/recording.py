@@ -71,6 +71,10 @@ class RefusedLines(NamedTuple):
     """Question and attempt of the intents that no unit of the cap was left for."""
 
 
+class ForgottenLinesError(Exception):
+    """The ledger lacks lines that these follow: the intent of their request, or of the attempt before."""
+
+
 class Units(Protocol):
     """The daily caps of accounts, as an intent's transaction takes from them."""
 
@@ -155,7 +159,8 @@ class LineWriter:
         """Write lines, all in one transaction, and none of a chunk that another process holds.
 
         Raises:
-            IntegrityError, AssertionError: a line that may not be; what was written is not known.
+            IntegrityError: a line that may not be; what was written is not known.
+            ForgottenLinesError: an earlier one is not there any more; what was written is not known.
         """
         intents, failures, answers = lines
         if self._units is not None and intents:
@@ -257,7 +262,8 @@ def _lost(leases: Mapping[ChunkLease, int], held: Sequence[int]) -> set[ChunkLea
 
 
 def _require_counts(lost: Collection[ChunkLease], counts: Sequence[int], *kinds: Sequence[Line]) -> None:
-    """Every line whose lease holds was written; any other would be a mistake of ours."""
+    """Every line whose lease holds was written, unless those that it follows are gone."""
     for lines, count in zip(kinds, counts, strict=True):
         lost_count = sum(line[0] in lost for line in lines) if lost else 0
-        assert count == len(lines) - lost_count, "a question with an answer, or an attempt is missing"
+        if count != len(lines) - lost_count:
+            raise ForgottenLinesError("a question with an answer, or an attempt is missing")

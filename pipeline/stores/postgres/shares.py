@@ -11,7 +11,7 @@ import psycopg
 from pipeline.errors import ConfigurationError
 from pipeline.stores import sharing
 from pipeline.stores.division_json import as_json, from_json
-from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_share
+from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_shares
 from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.store import AskingProcess
 from pipeline.stores.protocols import Share
@@ -67,22 +67,19 @@ class PostgresShares:
     async def lease(self, accounts: Collection[ServerAccount]) -> AsyncIterator[Mapping[str, Share]]:
         """Wait until there is a share of each account, and have them until the block ends.
 
-        Accounts are joined in the same order by all processes, so that no two wait for one another.
-
         Raises:
             ConfigurationError: a process on another host has other limits for an account.
             IncompleteError: others left nothing in time, or the database is away; nothing was sent.
         """
         waiting = Waiting(self._announce, anyio.current_time() + self._wait_max_s)
         async with AsyncExitStack() as stack:
-            leased = {}
-            for account in sorted(accounts, key=lambda account: (canonical(account.scope), account.api)):
-                database = stack.enter_context(self._database.another())
-                share = LeasedShare(account, self._renewal(database, account), ticks=self._ticks)
-                leased[account.api] = await stack.enter_async_context(
-                    leased_share(share, every_s=RENEWAL_INTERVAL_S, waiting=waiting)
-                )
-            yield leased
+            databases = {account: stack.enter_context(self._database.another()) for account in accounts}
+
+            def new_share(account: ServerAccount) -> LeasedShare:
+                return LeasedShare(account, self._renewal(databases[account], account), ticks=self._ticks)
+
+            leasing = leased_shares(accounts, new_share, every_s=RENEWAL_INTERVAL_S, waiting=waiting)
+            yield await stack.enter_async_context(leasing)
 
     def _renewal(self, database: Database, account: ServerAccount) -> Renew:
         """The renewal of one lease of an account."""

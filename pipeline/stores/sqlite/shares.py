@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 
 from pipeline.stores import sharing
-from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_share
+from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_shares
 from pipeline.stores.protocols import Share
 from pipeline.stores.scopes import canonical
 from pipeline.stores.sharing import LEASE_S, Division, HeldShare, ShareRenewal, ShareWish
@@ -52,8 +52,6 @@ class LocalShares:
     async def lease(self, accounts: Collection[ServerAccount]) -> AsyncIterator[Mapping[str, Share]]:
         """Wait until there is a share of each account, and have them until the block ends.
 
-        Accounts are joined in the order of their scopes by all runs, so that no two wait for one another.
-
         Raises:
             IncompleteError: other runs left nothing in time; nothing was sent.
             OutputError, DiskError: the folder cannot be written.
@@ -61,16 +59,16 @@ class LocalShares:
         waiting = Waiting(self._announce, anyio.current_time() + self._wait_max_s)
         async with AsyncExitStack() as stack:
             await self._take_locks(accounts, waiting, stack)
-            leased = {}
-            for account in sorted(accounts, key=lambda account: (canonical(account.scope), account.api)):
-                file = DivisionFile(self._path(account))
+            files = {account: DivisionFile(self._path(account)) for account in accounts}
+            for file in files.values():
                 stack.callback(file.close)
-                renew = _renewal_in(file, account, self._me(account), self._ticks)
-                share = LeasedShare(account, renew, ticks=self._ticks)
-                leased[account.api] = await stack.enter_async_context(
-                    leased_share(share, every_s=RENEWAL_INTERVAL_S, waiting=waiting)
-                )
-            yield leased
+
+            def new_share(account: ServerAccount) -> LeasedShare:
+                renew = _renewal_in(files[account], account, self._me(account), self._ticks)
+                return LeasedShare(account, renew, ticks=self._ticks)
+
+            leasing = leased_shares(accounts, new_share, every_s=RENEWAL_INTERVAL_S, waiting=waiting)
+            yield await stack.enter_async_context(leasing)
 
     async def _take_locks(
         self, accounts: Collection[ServerAccount], waiting: Waiting, stack: AsyncExitStack

@@ -68,7 +68,6 @@ def test_what_a_dead_process_held_is_free_after_its_lease_with_its_history(ledge
     dead.close()
     time.sleep(LEASE_S * 1.2)
     chunk = take(alive)
-    assert chunk.hold.fence == 2
     assert numbers(chunk) == list(range(2, 11))
     assert [question.attempts for question in chunk.questions] == [1] + [0] * 8
 
@@ -92,7 +91,8 @@ def test_after_a_takeover_no_write_of_the_former_holder_counts(ledger_desk):
                 await former.intend(question.key, attempt=1, request_id="mine", time=NOW)
             ledger_desk.rows("UPDATE precheck.chunk SET lease_until = now() - interval '1 s' RETURNING 1")
             theirs = await later.claim(ApiName.COP)
-            assert theirs.hold == mine.hold._replace(fence=2)
+            assert theirs.hold.chunk == mine.hold.chunk
+            assert theirs.hold.fence > mine.hold.fence
             again, *_ = theirs.questions
             assert again.attempts == 1
             await ask(later, again, request_id="theirs")
@@ -185,7 +185,7 @@ def test_a_process_that_was_stopped_for_longer_than_its_lease_writes_nothing(led
     command = [sys.executable, "-c", STOPPED, url, str(run.id), str(LEASE_S)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, cwd=pytestconfig.rootpath) as stopped:
-        assert stopped.stdout.readline() == "holds 1\n"
+        before = int(stopped.stdout.readline().removeprefix("holds "))
         stopped.send_signal(signal.SIGSTOP)
         time.sleep(LEASE_S * 1.2)
 
@@ -195,7 +195,7 @@ def test_a_process_that_was_stopped_for_longer_than_its_lease_writes_nothing(led
                 await ask(mine, chunk.questions[0], request_id="mine")
                 return chunk.hold.fence
 
-        assert anyio.run(take_over) == 2
+        assert anyio.run(take_over) > before
         stopped.send_signal(signal.SIGCONT)
         said, _ = stopped.communicate("go on\n", timeout=60)
         assert said.split() == ["lost"] * 3
@@ -229,7 +229,10 @@ def test_chunks_are_given_back_by_their_api(ledger_desk):
     assert take(second) is None
     anyio.run(first.give_back, ApiName.COP)
     assert not any(first.holds(chunk.hold) for chunk in held)
-    assert [take(second).hold.fence, take(second).hold.fence] == [2, 2]
+    for mine in held:
+        theirs = take(second).hold
+        assert theirs.chunk == mine.hold.chunk
+        assert theirs.fence > mine.hold.fence
 
 
 # Rounds

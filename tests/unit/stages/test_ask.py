@@ -527,6 +527,20 @@ def test_an_api_that_lets_nobody_in_does_not_keep_another_from_answering(asking,
     assert len(senders[ApiName.VOP_GATEWAY].said) == min(how_many, ALIKE_MAX)
 
 
+def test_an_api_that_breaks_the_protocol_does_not_keep_another_from_answering(asking):
+    async def nothing(said):
+        return good(said.request, {"matched": True})
+
+    senders = {ApiName.COP: FakeSender(always(None)), ApiName.VOP_GATEWAY: FakeSender(nothing)}
+    questions = pl.concat([ibans(100, "vop_gateway"), checks(200, first=101)])
+
+    with pytest.raises(ProtocolError, match="vop_gateway: the server broke the protocol"):
+        asking(questions, senders)
+
+    assert len(senders[ApiName.COP].said) == 200
+    assert len(senders[ApiName.VOP_GATEWAY].said) < 2 * BREACHES_MIN
+
+
 def test_answers_before_the_end_of_a_run_are_kept(asking):
     async def reply(said):
         return good(said.request) if said.name in {"Payee 1", "Payee 2"} else problem(403, "FORBIDDEN")

@@ -202,3 +202,33 @@ def test_after_a_stop_the_questions_are_left_to_others(questions, ledger):
     second = Process(questions, FakeSender(always(None)))
     assert len(anyio.run(second.ask)) == COUNT - answered
     assert set(said_by(process.sender, second.sender).values()) == {1}
+
+
+def test_a_share_that_shrinks_while_intents_are_written_lets_no_more_leave_than_it_has(questions):
+    """A database stands still beyond the lease: what had its place before gets no more than there are."""
+    sender = FakeSender(always(None), connects_s=lambda _name: 0.001)
+    process = Process(questions, sender)
+    process.places.open()
+    intend, waiting = process.run.intend, []
+    all_wait, answers_again = anyio.Event(), anyio.Event()
+
+    async def slow_intend(question, **said):
+        waiting.append(question)
+        if len(waiting) == PLACES:
+            all_wait.set()
+        await answers_again.wait()
+        await intend(question, **said)
+
+    process.run.intend = slow_intend
+
+    async def main():
+        async with anyio.create_task_group() as group:
+            group.start_soon(process.ask)
+            await all_wait.wait()
+            process.places.resize(1, 5000)
+            answers_again.set()
+
+    anyio.run(main)
+    assert sender.in_flight_most == 1
+    assert set(said_by(sender).values()) == {1}
+    assert len(sender.said) == COUNT
