@@ -11,6 +11,8 @@ The rules that keep the sum within the account, whatever joins, dies or sleeps:
 - A process that no longer renews has what it had until its lease is over, and by its own clock asks nothing
   after that. Its requests are free a window after the lease, its places once the last reply is due.
 - What is not free is nobody else's.
+- Requests without a place are of no use, nor places without requests: a process takes both or neither. So no
+  two wait for one another, each with what the other lacks.
 
 A process whose limits for the account are others than those of the first one has no part beside it.
 """
@@ -114,11 +116,15 @@ def renewed(
     mine = _with_less(mine, _each(min, wish.kept, mine.part), now + account.window_s)
     mine = mine._replace(until=now + LEASE_S if wish.wants else now)
     fair, behind = _fair_part(account, [*others, mine], mine, now) if wish.wants else (NOTHING, None)
-    mine = mine._replace(part=_each(max, mine.part, _each(min, fair, _room(account, others))))
+    more = _each(max, mine.part, _each(min, fair, _room(account, others)))
+    part = _each(min, more, fair)
+    if min(part) > 0:
+        mine = mine._replace(part=more)
+    else:
+        part = NOTHING
     paused_until = max(min(division.paused_until, now + PAUSE_MAX_S), now + min(wish.pause_s, PAUSE_MAX_S))
-    part = _each(min, mine.part, fair)
     renewal = ShareRenewal(
-        part=part if min(part) > 0 else NOTHING,
+        part=part,
         more_in_s=inf if part == fair else _next_free_s(account, others, now),
         paused_s=paused_until - now,
         behind=behind,

@@ -33,7 +33,7 @@ def account_of(rate, places, window_s=WINDOW_S):
     return ServerAccount("s|c", "cop", rate, places, window_s, DEADLINE_S)
 
 
-@dataclass
+@dataclass(eq=False)
 class Process:
     """One that uses all that it may, and holds every place for as long as it may."""
 
@@ -179,6 +179,38 @@ def test_healthy_processes_have_all_of_it_in_equal_parts_whatever_was_before(rat
     for kind in range(2):
         had = [part[kind] for part in parts if part != NOTHING]
         assert max(had) - min(had) <= 1
+
+
+@examples(100)
+@given(
+    st.integers(1, 60),
+    st.integers(1, 20),
+    st.builds(Random, st.integers()),
+    st.lists(st.floats(0.1, 1.0), min_size=1, max_size=5),
+)
+def test_those_that_slept_get_their_parts_though_places_are_kept_until_there_are_requests(
+    rate, places, chance, every_s
+):
+    """A request takes its place before its turn comes: so one without a rate keeps the places that it has."""
+    account, now = account_of(rate, places), 100.0
+    processes = [Process(str(number), account) for number in range(1, 1 + len(every_s))]
+    division = Division()
+    for process in chance.choices(processes, k=20):
+        process.request = process.reply = None
+        for _ in range(3):
+            division = process.step(division, now)
+        now += chance.choice([0.2, 0.5, LEASE_S + 2, 30.0])
+        process.in_flight = max(process.in_flight, process.part.places)
+    due = dict.fromkeys(processes, now)
+    end = now + ALL_FREE_S + 10
+    while (now := min(due.values())) < end:
+        process = min(due, key=due.get)
+        due[process] += every_s[processes.index(process)]
+        process.request = process.reply = None
+        for _ in range(3):
+            division = process.step(division, now)
+        process.in_flight = process.part.places or process.in_flight
+    assert sum(process.part != NOTHING for process in processes) == min(len(processes), rate, places)
 
 
 @examples(50)

@@ -73,6 +73,12 @@ def test_what_a_history_of_two_apis_once_found_is_mended(seed, faults, found):
     assert History(seed, left_out=all_but(*faults)).play().breaches == [], found
 
 
+def test_processes_that_slept_do_not_wait_for_one_another():
+    """Found by a seed: one had requests of the account and no places, the other one places and no requests."""
+    faults = ("several processes", "store stalls", "late starts", "rows refused", "rows failing", "early outage")
+    assert History(2009, 20, all_but(*faults)).play().breaches == []
+
+
 def test_rows_that_always_fail_leave_the_others_their_turn_under_a_daily_cap():
     """Found by a seed: four of them used up the cap of ten on every day, and no other row was ever asked."""
     assert History(68, 40, all_but("rows failing", "daily cap")).play().breaches == []
