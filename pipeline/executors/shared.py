@@ -61,6 +61,10 @@ class SharedPart:
         """Whether the chunk is still this process's, as far as it knows."""
         return self._source.holds(hold)
 
+    def may_send(self, hold: ChunkLease) -> bool:
+        """Whether its lease has not ended, as far as this process knows."""
+        return self._source.may_send(hold)
+
     async def give_back(self, api: ApiName | None = None) -> None:
         """Leave to others what is not done."""
         await self._source.give_back(api)

@@ -251,6 +251,10 @@ class MemorySource:
         """Whether no other process has taken the chunk over."""
         return self._all.is_latest(hold)
 
+    def may_send(self, hold: ChunkLease) -> bool:
+        """The same: no lease here ends by itself."""
+        return self.holds(hold)
+
     async def give_back(self, api: ApiName | None = None) -> None:
         """Make the chunks free again that no other process has taken over."""
         given = {hold for hold in self._held if api in {None, self._all.chunks[hold.chunk][0]}}

@@ -143,6 +143,12 @@ class QuestionSource(Protocol):
     def holds(self, hold: ChunkLease) -> bool:
         """Whether the chunk is still this process's, as far as it knows. Only a write decides."""
 
+    def may_send(self, hold: ChunkLease) -> bool:
+        """Whether a request of the chunk may leave: by the clock of this process its lease has not ended.
+
+        Where it has, as after a sleep, another process may have the chunk, until the lease is renewed.
+        """
+
     async def give_back(self, api: ApiName | None = None) -> None:
         """Release every chunk that is not done, of one API or all. The next holder looks up its history."""
 

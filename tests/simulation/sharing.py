@@ -132,7 +132,7 @@ class SharedRunOfProcess(LedgerOfProcess):
     def __init__(self, shared: SharedQuestions, book: Book, process: Process, weather: Weather) -> None:
         super().__init__(book, process, weather)
         self._shared = shared
-        self._held: dict[ChunkLease, None] = {}
+        self._held: dict[ChunkLease, float] = {}  # when the lease ends at the earliest, by our clock
         self._taken_over: set[int] = set()
         self._hold_of: dict[bytes, ChunkLease] = {}
 
@@ -152,9 +152,10 @@ class SharedRunOfProcess(LedgerOfProcess):
                     return QuestionChunk(ChunkLease(number, chunk.fence), self._questions(chunk))
             return None
 
+        until = self._process.loop.time() + CHUNK_LEASE_S
         taken = await called(self._process, take, self._takes_s())
         if taken is not None:
-            self._held[taken.hold] = None
+            self._held[taken.hold] = until
             self._hold_of |= {question.key: taken.hold for question in taken.questions}
         return taken
 
@@ -172,6 +173,10 @@ class SharedRunOfProcess(LedgerOfProcess):
         """Whether the chunk is still ours, as far as this process knows."""
         return hold in self._held
 
+    def may_send(self, hold: ChunkLease) -> bool:
+        """Whether its lease cannot have ended."""
+        return self._process.loop.time() < self._held.get(hold, -1.0)
+
     async def keep(self) -> None:
         """Renew the leases of the chunks that are held, for ever."""
         while True:
@@ -184,8 +189,11 @@ class SharedRunOfProcess(LedgerOfProcess):
                         self._shared.chunks[hold.chunk].lease_until = self._world.now_s + CHUNK_LEASE_S
                 return lost
 
-            for hold in await called(self._process, renew, self._takes_s()):
+            held, until = list(self._held), self._process.loop.time() + CHUNK_LEASE_S
+            lost = await called(self._process, renew, self._takes_s())
+            for hold in lost:
                 self._lose(hold)
+            self._held |= {hold: until for hold in held if hold in self._held}
 
     def _lose(self, hold: ChunkLease) -> None:
         """Another process has the chunk now."""

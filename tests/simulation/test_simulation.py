@@ -74,9 +74,21 @@ def test_what_a_history_of_two_apis_once_found_is_mended(seed, faults, found):
 
 
 def test_processes_that_slept_do_not_wait_for_one_another():
-    """Found by a seed: one had requests of the account and no places, the other one places and no requests."""
-    faults = ("several processes", "store stalls", "late starts", "rows refused", "rows failing", "early outage")
+    """Found by a seed: one had requests of the account and no places, the other places and no requests."""
+    faults = (
+        "several processes",
+        "store stalls",
+        "late starts",
+        "rows refused",
+        "rows failing",
+        "early outage",
+    )
     assert History(2009, 20, all_but(*faults)).play().breaches == []
+
+
+def test_a_process_that_slept_sends_nothing_of_what_another_has_taken_over():
+    """Found by a seed: a renewal was under way when it was stopped, whose old reply counted as a new one."""
+    assert History(888).play().breaches == []
 
 
 def test_rows_that_always_fail_leave_the_others_their_turn_under_a_daily_cap():

@@ -13,6 +13,10 @@ from pipeline.stores.protocols import QuestionSource
 from pipeline.stores.values import ChunkLease, Question, QuestionChunk
 from schemas.outcomes import ApiName
 
+RENEWAL_MAX_S = 5.0
+"""More than passes between two renewals of a process that is awake."""
+_POLL_INTERVAL_S = 0.1
+
 
 class ClaimedQuestion(NamedTuple):
     """A question to be asked now, and the chunk that it came in."""
@@ -66,6 +70,20 @@ class QuestionFeed:
     def has(self, hold: ChunkLease) -> bool:
         """Whether the questions of this chunk are still to be asked here."""
         return hold in self._open and self._source.holds(hold)
+
+    def may_send(self, hold: ChunkLease) -> bool:
+        """Whether a request of this chunk may leave now."""
+        return hold in self._open and self._source.may_send(hold)
+
+    async def renewed(self, hold: ChunkLease) -> bool:
+        """Wait until the lease of a chunk is renewed, where it has ended; whether the chunk is still ours.
+
+        Not for ever: where the store is away, the next write finds out.
+        """
+        with anyio.move_on_after(RENEWAL_MAX_S):
+            while self.has(hold) and not self.may_send(hold):  # noqa: ASYNC110 (a thread of the store renews it)
+                await anyio.sleep(_POLL_INTERVAL_S)
+        return self.has(hold)
 
     def lose(self, hold: ChunkLease) -> None:
         """Another process has this chunk now: give out no more of it."""

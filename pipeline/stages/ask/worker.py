@@ -197,7 +197,7 @@ class ApiAsker:
         """As `_exchange`; a question asked during a possible outage is kept in doubt."""
         while task.tries < self._channel.attempts_max:
             await self._channel.sender.token()  # waits for the identity provider here, not in a slot
-            if not self._feed.has(task.hold):
+            if not await self._feed.renewed(task.hold):
                 raise LeaseLostError
             task.observer.wait()
             match await self._gate.enter(task.check):
@@ -374,7 +374,7 @@ class ApiAsker:
         request = channel.api.request(task.check, request_id, timestamp(sent))
 
         def may_leave() -> bool:
-            return self._gate.may_leave() and self._feed.has(task.hold)
+            return self._gate.may_leave() and self._feed.may_send(task.hold)
 
         try:
             response = await channel.sender.send(

@@ -55,6 +55,8 @@ class _HeldChunk:
     """A chunk in the hands of this process."""
 
     api: ApiName
+    until: float
+    """When its lease ends at the earliest, by the clock of this process."""
     questions: dict[bytes, Check] = field(default_factory=dict)
 
 
@@ -252,13 +254,14 @@ class SharedRun:
         """
         self._keep_leases()
         but = {*self._taken_over, *(hold.chunk for hold in list(self._held))}
+        until = self._lease_end()
         found = await self._database.run_in_thread(
             lambda db: leases.claim(db, self.run.number, self._holder, api, self._lease_s, but)
         )
         if found is None:
             return None
         self._rounds[found.hold.chunk], self._apis[found.hold.chunk] = found.round, api
-        self._held[found.hold] = held = _HeldChunk(api)
+        self._held[found.hold] = held = _HeldChunk(api, until)
         checks = await anyio.to_thread.run_sync(self._members, found)
         keys = [self.question_key(check) for check in checks]
         history_of = await self._known(keys)
@@ -283,6 +286,11 @@ class SharedRun:
     def holds(self, hold: ChunkLease) -> bool:
         """Whether the chunk is still this process's, as far as it knows. Only a write decides."""
         return hold in self._held
+
+    def may_send(self, hold: ChunkLease) -> bool:
+        """Whether its lease cannot have ended: it was asked for less than a lease ago."""
+        chunk = self._held.get(hold)
+        return chunk is not None and self._database.clocks.monotonic() < chunk.until
 
     async def give_back(self, api: ApiName | None = None) -> None:
         """Release every chunk that is not done, of one API or all. The next holder looks up its history.
@@ -396,11 +404,17 @@ class SharedRun:
 
     def _beat(self) -> None:
         while not self._ended.wait(self._lease_s / _BEATS_IN_A_LEASE):
-            held = list(self._held)
-            kept = self._database.try_once(partial(self._renew, held))
-            for hold in held:
-                if kept is not None and hold not in kept:
+            held, until = dict(self._held), self._lease_end()
+            kept = self._database.try_once(partial(self._renew, list(held)))
+            for hold, chunk in held.items():
+                if kept is not None and hold in kept:
+                    chunk.until = until
+                elif kept is not None:
                     self._forget(hold)
+
+    def _lease_end(self) -> float:
+        """When a lease ends that is asked for now: later it was given, later it ends."""
+        return self._database.clocks.monotonic() + self._lease_s
 
     def _renew(self, held: Sequence[ChunkLease], db: psycopg.Connection) -> Collection[ChunkLease]:
         if not held:

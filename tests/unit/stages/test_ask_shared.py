@@ -1,5 +1,6 @@
 """Asking beside other processes: whoever holds a chunk asks its questions, and what is left is theirs."""
 
+import asyncio
 import time
 from collections import Counter
 from datetime import UTC, datetime
@@ -158,6 +159,54 @@ def test_an_intent_that_comes_too_late_is_not_sent(questions):
 
     assert anyio.run(process.ask) == list(range(SIZE, COUNT))
     assert len(process.sender.said) == COUNT - SIZE == process.tally.requests[ApiName.COP]
+    assert process.places_left() == PLACES
+
+
+class AsleepOverItsIntent(MemorySharedRun):
+    """A process whose lease has ended when its first intent is durable; a renewal finds out by and by."""
+
+    is_awake = True
+
+    async def intend(self, question, **line):
+        await super().intend(question, **line)
+        if self._all.ledger.counts.attempt_count == 1:
+            self.is_awake = False
+            self.sleep()
+
+    def sleep(self):
+        asyncio.get_running_loop().call_later(0.05, setattr, self, "is_awake", True)
+
+    def holds(self, hold):
+        return not self.is_awake or super().holds(hold)
+
+    def may_send(self, hold):
+        return self.is_awake and super().may_send(hold)
+
+
+def test_a_request_whose_lease_has_ended_since_its_intent_leaves_once_it_is_renewed(questions, ledger):
+    process = Process(questions, FakeSender(always(None)))
+    process.run = AsleepOverItsIntent(questions)
+
+    assert anyio.run(process.ask) == list(range(COUNT))
+    assert len(process.sender.said) == COUNT == process.tally.requests[ApiName.COP]
+    assert COUNT < ledger.counts.attempt_count <= COUNT + PLACES, "what was held is an attempt of the ledger"
+    assert process.places_left() == PLACES
+
+
+class TakenOverInItsSleep(AsleepOverItsIntent):
+    """One whose first chunk another process has taken over meanwhile."""
+
+    def sleep(self):
+        super().sleep()
+        self._all.fences[0] += 1
+
+
+def test_a_request_whose_chunk_was_taken_over_since_its_intent_never_leaves(questions):
+    process = Process(questions, FakeSender(always(None)))
+    process.run = TakenOverInItsSleep(questions)
+
+    assert anyio.run(process.ask) == list(range(SIZE, COUNT))
+    assert len(process.sender.said) == COUNT - SIZE
     assert process.places_left() == PLACES
 
 
