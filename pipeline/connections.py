@@ -207,7 +207,7 @@ async def _opened(
     def use(part: ShareLimits) -> None:
         for each in (pace, door):
             each.resize(part.rate_per_s, until=part.until)
-        places.resize(part.in_flight_max, part.rate_per_s)
+        places.resize(part.in_flight_max, part.rate_per_s, kept=part.kept_places)
 
     share.follow(use, in_flight=lambda: places.in_flight)
     client = Client(

@@ -82,6 +82,7 @@ class LeasedShare:
         self._in_flight: Callable[[], int] = lambda: 0
         self._limits = _NO_LIMITS
         self._part = NOTHING
+        self._kept_places = 0
         self._until = self._paused_until = -inf
         self._pause_s = 0.0
         self._hurried = anyio.Event()
@@ -140,6 +141,7 @@ class LeasedShare:
         pause_s, self._pause_s = self._pause_s, 0.0
         renewal = await self._renew(ShareWish(self._kept(), pause_s=pause_s))
         self._part, self._until = renewal.part, began + LEASE_S
+        self._kept_places = renewal.kept_places
         self._paused_until = self._ticks() + renewal.paused_s
         self._limits = self._current()
         self._use(self._limits)
@@ -152,11 +154,11 @@ class LeasedShare:
     def _current(self) -> ShareLimits:
         requests, places = self._part
         if self._part == NOTHING or self._paused_until > self._ticks():
-            return _NO_LIMITS
+            return _NO_LIMITS._replace(kept_places=self._kept_places)
         account = self._account
         is_whole = requests >= int(account.rate_per_s)
         rate_per_s = account.rate_per_s if is_whole else float(requests)
-        return ShareLimits(rate_per_s, places, self._until)
+        return ShareLimits(rate_per_s, places, self._until, self._kept_places)
 
 
 @asynccontextmanager

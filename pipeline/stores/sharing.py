@@ -94,6 +94,8 @@ class ShareRenewal(NamedTuple):
     """How long nothing may be sent, whatever the part."""
     behind: LeaseHolder | None
     """The process that has to leave before this one gets anything."""
+    kept_places: int
+    """Places that nobody else gets: those of its part, or those in flight, where these are more."""
 
 
 def renewed(
@@ -128,6 +130,7 @@ def renewed(
         more_in_s=inf if part == fair else _next_free_s(account, others, now),
         paused_s=paused_until - now,
         behind=behind,
+        kept_places=mine.part.places,
     )
     return Division((*others, mine), paused_until), renewal
 

@@ -196,6 +196,8 @@ class ShareLimits(NamedTuple):
     in_flight_max: int
     until: float = inf
     """On this process's monotonic clock."""
+    kept_places: int = 0
+    """Of those in flight already, how many may stay: nobody else gets their places."""
 
 
 class LeaseHolder(NamedTuple):

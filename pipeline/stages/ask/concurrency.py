@@ -37,7 +37,7 @@ class ConcurrencyLimit:
         self.is_open = False
         self.window = float(most)
         """How many may be in flight; below 1, the part of our rate that may leave."""
-        self._most = most
+        self._most = self._kept = most
         self._rate_per_s = rate_per_s
         self._clock = clock
         self.in_flight = 0
@@ -55,12 +55,19 @@ class ConcurrencyLimit:
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether more places are taken than there are now: they were taken when there were more."""
-        return self.in_flight > self._most
+        """Whether more places are taken than are counted for us: other processes may have them by now."""
+        return self.in_flight > self._kept
 
-    def resize(self, most: int, rate_per_s: float) -> None:
-        """As many may be in flight from now on; what is in flight already lands first."""
+    def resize(self, most: int, rate_per_s: float, *, kept: int = 0) -> None:
+        """As many may be in flight from now on; what is in flight already lands first.
+
+        Args:
+            most: places to take.
+            rate_per_s: as in the beginning.
+            kept: how many of those that are taken may stay so, where that is more.
+        """
         self._has_none = most == 0
+        self._kept = max(most, kept)
         if most:
             self.window = min(self.window, most) if self.is_slowed else float(most)
             self._most = most
