@@ -36,6 +36,13 @@ class RowsDecided(Entry):
     claimed_by: Annotated[
         str | None, Field(description="Who decided by the word of the workbook that it stood in: a claim.")
     ] = None
+    carried_from: Annotated[
+        str | None,
+        Field(
+            description="The id of the file about which it was decided, where this is its correction. "
+            "It counts whatever the answers here are."
+        ),
+    ] = None
 
 
 class Deed(StrEnum):
@@ -100,6 +107,9 @@ class DeskFile(OwnDocument):
     planned: Annotated[bool, Field(description="Whether somebody agreed with how it is read.")] = False
     handed_over: Signed | None = None
     approved: Signed | None = None
+    released_count: Annotated[
+        int | None, Field(description="Of payments, by the last approval; null: not known.")
+    ] = None
     purged_at: str | None = None
 
 

@@ -172,7 +172,8 @@ def approve(  # noqa: PLR0913 (one for each thing that is approved)
         ),
         now=now,
     )
-    at.folder.change(approved=signed(at, person, now))
+    released_count = 0 if done.release is None else done.release.row_count
+    at.folder.change(approved=signed(at, person, now), released_count=released_count)
     return Made(fixed, done)
 
 
@@ -237,6 +238,19 @@ def offered(at: Standing) -> list[Offered]:
             if path.is_file() and not path.is_symlink() and not path.name.endswith(".part")
         ]
     return found
+
+
+def voided_by(at: Standing) -> RowsDecided | None:
+    """The decision by which an approval does not count any more; None where there is none.
+
+    Raises:
+        InputError: what was decided was changed.
+    """
+    approved = at.file.approved
+    if approved is None or at.state is State.RELEASED:
+        return None
+    entries = at.folder.decisions.entries()
+    return next((entry for entry in entries if entry.previous == approved.decisions), None)
 
 
 def correctors(home: DeskHome, file: DeskFile) -> set[str]:

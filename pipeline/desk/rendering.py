@@ -16,7 +16,6 @@ from pipeline.desk import languages
 from pipeline.desk.core_words import as_it_stands, of_program
 from pipeline.desk.languages import LANGUAGES, gettext, gettext_noop
 from pipeline.desk.people import Person
-from pipeline.desk.states import WORDS
 from pipeline.headers.readings import spoken
 from pipeline.reports.compiled import CompiledTemplates
 from pipeline.reports.groups import currency_text, shown
@@ -66,6 +65,7 @@ FACTS = {
     "row_count": gettext_noop("rows"),
     "decision": gettext_noop("decision"),
     "mapped_count": gettext_noop("columns chosen by hand"),
+    "carried_count": gettext_noop("holds carried over"),
     "differing_count": gettext_noop("differences"),
     "from_workbook": gettext_noop("from a workbook"),
     "file": gettext_noop("file"),
@@ -139,7 +139,6 @@ def environment() -> Environment:
         "ngettext": _several_in_template,
         "language": languages.language,
         "LANGUAGES": LANGUAGES,
-        "STATES": WORDS,
         "HTTPStatus": HTTPStatus,
     }
     return made

@@ -60,6 +60,8 @@ class LastWord(NamedTuple):
     time: str
     claimed_by: str | None = None
     """Whom the workbook names that it stood in."""
+    is_carried: bool = False
+    """Whether it was decided about the file that this one is the correction of."""
 
 
 class ListedRow(NamedTuple):
@@ -307,7 +309,7 @@ def _with_verdicts(
 
 
 def last_words(review: Review) -> dict[int, LastWord]:
-    """Row -> the decision that counts: the last on the answer that the row has now.
+    """Row -> the decision that counts: the last on the answer that the row has now, or carried over.
 
     Raises:
         InputError: the journal was changed.
@@ -322,10 +324,17 @@ def last_words(review: Review) -> dict[int, LastWord]:
         word = (
             None
             if entry.decision is None
-            else LastWord(entry.decision, entry.reason, entry.by, entry.time, entry.claimed_by)
+            else LastWord(
+                entry.decision,
+                entry.reason,
+                entry.by,
+                entry.time,
+                entry.claimed_by,
+                entry.carried_from is not None,
+            )
         )
         for row, answer in zip(entry.rows, entry.answers, strict=False):
-            if now.get(row) != answer:
+            if now.get(row) != answer and (row not in now or entry.carried_from is None):
                 continue
             if word is None:
                 said.pop(row, None)
@@ -336,6 +345,6 @@ def last_words(review: Review) -> dict[int, LastWord]:
 
 def frame_of(said: Mapping[int, LastWord]) -> Decisions:
     """The decisions that count, as `Decisions`."""
-    columns = zip(*said.values(), strict=True)
+    columns = zip(*(word[: len(DECISIONS) - 1] for word in said.values()), strict=True)
     cells = dict(zip(DECISIONS, (list(said), *columns), strict=True)) if said else {}
     return Decisions(pl.DataFrame(cells, schema=DECISIONS).sort("row"))

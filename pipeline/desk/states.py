@@ -51,6 +51,7 @@ WORDS: Mapping[State, StateWords] = MappingProxyType({
     State.RELEASED: StateWords(_N("Released"), _N("Get the files"), "release"),
     State.PURGED: StateWords(_N("Names deleted"), _N("See what is left"), "release"),
 })  # fmt: skip
+_NOTHING_RELEASED = StateWords(_N("Approved: nothing to release"), _N("Get the files"), "release")
 
 
 class Standing(NamedTuple):
@@ -70,6 +71,16 @@ class Standing(NamedTuple):
     def id(self) -> str:
         """Of the file."""
         return self.folder.id
+
+    @property
+    def releases_nothing(self) -> bool:
+        """Whether all payments were held by the approval that counts."""
+        return self.state is State.RELEASED and self.file.released_count == 0
+
+    @property
+    def words(self) -> StateWords:
+        """Where it stands, for people."""
+        return _NOTHING_RELEASED if self.releases_nothing else WORDS[self.state]
 
 
 def standing(folder: FileFolder) -> Standing:

@@ -80,7 +80,7 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
             record_approval(job.folder, *approvals_for(approver, reasons, what, Decision.FIX))
         undue = wanted.join(corrections, on="row", how="anti")["row"]
         listed = pl.concat([corrections, unknown_corrections(run.outcomes, undue)])
-        _write_corrections(run, listed.sort("row", maintain_order=True), files)
+        _write_corrections(run, listed.sort("row", maintain_order=True), rows, files)
         files.close()  # each file gets its name
         take_into_evidence(job.folder, CORRECTIONS, f"{CORRECTED}.*", now=now)
         sign(job.folder, signer)
@@ -115,7 +115,9 @@ def _wanted(job: FixJob, run: FinishedRun, corrections: Corrections, approver: A
     return signed(decided, by=approver.by, time=approver.time)
 
 
-def _write_corrections(run: FinishedRun, corrections: pl.DataFrame, files: ExitStack) -> None:
+def _write_corrections(
+    run: FinishedRun, corrections: pl.DataFrame, applied: pl.Series, files: ExitStack
+) -> None:
     listed = corrections.select(
         "row",
         place_texts(corrections["row"], run.summary.input.places),
@@ -123,6 +125,7 @@ def _write_corrections(run: FinishedRun, corrections: pl.DataFrame, files: ExitS
         "from",
         "to",
         pl.concat_str("why", "obstacle", separator=" ", ignore_nulls=True),
+        applied=pl.when(pl.col("row").is_in(applied.implode())).then(pl.lit("yes")).otherwise(pl.lit("no")),
     )
     write_for_people(listed, run, CORRECTIONS, files)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from aiohttp import web
 
 from pipeline.config.profiles import format_choice_of
+from pipeline.desk.carrying import carry_holds, made_from
 from pipeline.desk.context import Context, context_of
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.guards import person_of
@@ -15,7 +16,7 @@ from pipeline.desk.mappings import remembered
 from pipeline.desk.pages.numbers import number
 from pipeline.desk.people import Role
 from pipeline.desk.rendering import html
-from pipeline.desk.states import WORDS, Standing, standing
+from pipeline.desk.states import Standing, standing
 from pipeline.desk.uploads import file_in
 from pipeline.errors import PrecheckError
 from pipeline.jobs.columns import columns_of
@@ -81,11 +82,26 @@ async def upload(request: web.Request) -> web.Response:
 async def _taken(request: web.Request, folder: FileFolder) -> None:
     """Put an upload on record, and read it as a file with the same headers was read before."""
     context, file = context_of(request), folder.read()
-    await context.record(request, Deed.UPLOADED, folder.id, sha256=file.sha256, byte_count=file.byte_count)
+    count = await asyncio.to_thread(_taken_as_correction, context, folder)
+    facts: dict[str, str | int] = {"sha256": file.sha256, "byte_count": file.byte_count}
+    facts |= {"carried_count": count} if count else {}
+    await context.record(request, Deed.UPLOADED, folder.id, **facts)
     mapping = await asyncio.to_thread(_remembered, context, folder)
     known = await asyncio.to_thread(profiles)
     profile = file.profile if file.profile in known else known[0]
     await asyncio.to_thread(lambda: folder.change(mapping=mapping or file.mapping, profile=profile))
+
+
+def _taken_as_correction(context: Context, folder: FileFolder) -> int:
+    """See whether it is a corrected file that was made here; give how many holds were carried over to it."""
+    before = made_from(context.home, folder)
+    if before is None:
+        return 0
+    folder.change(corrects=before.id)
+    try:
+        return carry_holds(before, folder)
+    except PrecheckError:
+        return 0  # the page of its release says which rows were held
 
 
 def _remembered(context: Context, folder: FileFolder) -> dict[str, str]:
@@ -126,24 +142,28 @@ async def sample(request: web.Request) -> web.Response:
 async def file(request: web.Request) -> web.Response:
     """The page for what comes next."""
     at = await context_of(request).at(request)
-    raise web.HTTPSeeOther(f"/files/{at.id}/{WORDS[at.state].page}")
+    raise web.HTTPSeeOther(f"/files/{at.id}/{at.words.page}")
 
 
-class UploadedBefore(NamedTuple):
-    """Another file at the desk."""
+class SameFile(NamedTuple):
+    """Another file at the desk with the same bytes."""
 
     id: str
     time: str
+    """When it was uploaded."""
+    was_released: bool
+    """Whether payments of it were, also where the approval does not count any more."""
 
 
-def same_before(context: Context, folder: FileFolder) -> list[UploadedBefore]:
+def same_files(context: Context, folder: FileFolder) -> list[SameFile]:
     """Other files at the desk with the same bytes, newest first."""
     sha256 = folder.read().sha256
     found = []
     for other in context.home.folders():
         try:
             if other.id != folder.id and (file := other.read()).sha256 == sha256:
-                found.append(UploadedBefore(other.id, file.uploaded_at))
+                was_released = file.approved is not None and file.released_count != 0
+                found.append(SameFile(other.id, file.uploaded_at, was_released))
         except PrecheckError:
             continue
     return found

@@ -12,7 +12,7 @@ from pipeline.desk.guards import person_of
 from pipeline.desk.jobs import job_of, profiles
 from pipeline.desk.languages import gettext
 from pipeline.desk.mappings import remember
-from pipeline.desk.pages.files import same_before
+from pipeline.desk.pages.files import same_files
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.releasing import REASON_CHARS_MAX
@@ -46,7 +46,7 @@ async def columns(request: web.Request) -> web.Response:
     if at.state is State.PURGED:
         raise Conflict(gettext("The file was deleted, and the names in it."))
     read, refusal = await asyncio.to_thread(_columns, at)
-    same = await asyncio.to_thread(same_before, context, at.folder)
+    same = [] if refusal else await asyncio.to_thread(same_files, context, at.folder)
     return html(
         request,
         "columns",
@@ -139,6 +139,7 @@ async def plan(request: web.Request) -> web.Response:
         at=at,
         forecast=forecast,
         refusal=refusal,
+        same=[] if refusal else await asyncio.to_thread(same_files, context, at.folder),
         profiles=names,
         may_start=at.state is State.PLANNED and person_of(request).can(Role.UPLOADER),
     )

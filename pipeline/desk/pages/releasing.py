@@ -6,13 +6,15 @@ from collections import Counter
 
 from aiohttp import web
 
+from pipeline.desk.carrying import carry_holds, held_since
 from pipeline.desk.context import context_of
 from pipeline.desk.guards import HEADERS, person_of
 from pipeline.desk.keeping import forget
 from pipeline.desk.languages import gettext
+from pipeline.desk.pages.files import same_files
 from pipeline.desk.people import Person, Role, refuse_same_person
 from pipeline.desk.refusals import Conflict, DeskRefusal, Forbidden, Missing
-from pipeline.desk.releasing import REASON_CHARS_MAX, approve, corrected_file, correctors, offered
+from pipeline.desk.releasing import REASON_CHARS_MAX, approve, corrected_file, correctors, offered, voided_by
 from pipeline.desk.rendering import html
 from pipeline.desk.review import LastWord, Review, last_words, opened
 from pipeline.desk.states import Standing, State
@@ -21,6 +23,7 @@ from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.runs.manifest import identity_of, read_manifest
 from schemas.desk import Deed, DeskFile
 from schemas.manifest import SplitMade
+from schemas.review import Decision
 from schemas.wire import timestamp
 
 routes = web.RouteTableDef()
@@ -46,6 +49,11 @@ async def _page(request: web.Request, *, findings: list[tuple[str, str, bool]] |
         at=at,
         preview=preview,
         deciders=_deciders(words),
+        fix_count=sum(word.decision is Decision.FIX for word in words.values()),
+        carried=sorted(row for row, word in words.items() if word.is_carried),
+        held_since=await asyncio.to_thread(held_since, context.home, at.folder),
+        same=await asyncio.to_thread(same_files, context, at.folder),
+        voided_by=await asyncio.to_thread(voided_by, at),
         split=_split(at),
         files=offered(at),
         findings=findings,
@@ -201,6 +209,9 @@ async def check_again(request: web.Request) -> web.Response:
         encoding=at.file.encoding,
         input_format=at.file.input_format,
     )
+    # Before the file is there for anybody: a hold that was decided is never lost.
+    count = await asyncio.to_thread(carry_holds, at.folder, folder)
     await asyncio.to_thread(folder.write, again)
-    await context.record(request, Deed.UPLOADED, folder.id, sha256=sha256, byte_count=byte_count)
+    facts = {"carried_count": count} if count else {}
+    await context.record(request, Deed.UPLOADED, folder.id, sha256=sha256, byte_count=byte_count, **facts)
     raise web.HTTPSeeOther(f"/files/{folder.id}/columns")

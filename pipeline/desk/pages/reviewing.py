@@ -123,7 +123,7 @@ async def decide_row(request: web.Request) -> web.Response:
         return html(
             request,
             "recorded",
-            at=at,
+            at=await context.at(request),
             line=line,
             asked=_asked(said),
             may_decide=True,

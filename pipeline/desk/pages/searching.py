@@ -5,14 +5,16 @@ from itertools import zip_longest
 
 from aiohttp import web
 
+from pipeline.desk.carrying import corrected_before
 from pipeline.desk.context import context_of
 from pipeline.desk.core_words import place_in_words
 from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
 from pipeline.desk.guards import person_of
 from pipeline.desk.languages import gettext
+from pipeline.desk.pages.reviewing import may_decide
 from pipeline.desk.refusals import Conflict, Missing
 from pipeline.desk.rendering import html
-from pipeline.desk.review import opened
+from pipeline.desk.review import last_words, opened
 from pipeline.desk.states import State
 from pipeline.jobs.show import story
 from pipeline.reports.wording import advice
@@ -55,7 +57,7 @@ async def row_story(request: web.Request) -> web.Response:
     run = await asyncio.to_thread(opened, at.folder)
     [answer] = run.answers_of([row])
     history = [
-        (entry, entry.answers[entry.rows.index(row)] == answer)
+        (entry, entry.carried_from is not None or entry.answers[entry.rows.index(row)] == answer)
         for entry in await asyncio.to_thread(at.folder.decisions.entries)
         if row in entry.rows
     ]
@@ -70,4 +72,7 @@ async def row_story(request: web.Request) -> web.Response:
         shared=[number for number, _ in shared if number != row][:20],
         to_do=advice(outcome.check_action, outcome.check_code),
         history=history,
+        word=last_words(run).get(row),
+        may_decide=may_decide(request, at),
+        corrected=await asyncio.to_thread(corrected_before, context.home, at.file, row),
     )

@@ -1,0 +1,165 @@
+"""A corrected file at the desk: decisions about the one that it corrects, and which of both is paid."""
+
+import csv
+import html
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_bytes()
+ONE_PAYMENT = b"".join(MIXED.splitlines(keepends=True)[:2])
+NEVER_BOTH = "pay what is released of one of the two, never of both"
+ALSO = "The same file was also uploaded:"
+
+
+@pytest.fixture(scope="module")
+def rita(desk_here):
+    return desk_here.visitor("Rita")
+
+
+@pytest.fixture(scope="module")
+def checked(rita):
+    return rita.checked(MIXED, "payments_mixed.csv")
+
+
+@pytest.fixture
+def at(desk_here, checked):
+    """The id of a file that was checked, and not touched since."""
+    return desk_here.copy(checked)
+
+
+def decide(visitor, at, row, decision, reason="agreed", **headers):
+    answer = visitor.post(f"/files/{at}/rows/{row}", {"decision": decision, "reason": reason}, **headers)
+    assert answer.status in (200, 303), answer.text
+    return answer
+
+
+def released(visitor, at):
+    assert visitor.approve(at).status == 303
+    body = visitor.get(f"/files/{at}/download/release.simulated.csv").body
+    return {row["payment_id"] for row in csv.DictReader(io.StringIO(body.decode("utf-8-sig")))}
+
+
+def text_of(visitor, path):
+    answer = visitor.get(path)
+    assert answer.status == 200, answer.text
+    return " ".join(html.unescape(re.sub("<[^>]*>", "", answer.text)).split())
+
+
+def checked_again(visitor, at):
+    """The id of its corrected file, checked."""
+    again = visitor.post(f"/files/{at}/check-again").to.split("/")[2]
+    visitor.post(f"/files/{again}/columns", {"then": "plan"})
+    visitor.post(f"/files/{again}/start")
+    visitor.wait(again)
+    return again
+
+
+@pytest.fixture(scope="module")
+def both(desk_here, rita, checked):
+    """The ids of a file of which row 1, a match, was held and row 2 corrected, and of its corrected file."""
+    at = desk_here.copy(checked)
+    decide(rita, at, 1, "hold", "has left")
+    decide(rita, at, 2, "fix", "seen on the invoice")
+    assert f"payments again, also those that are released here: {NEVER_BOTH}" in text_of(
+        rita, f"/files/{at}/release"
+    )
+    assert "PAY-0001" not in released(rita, at)
+    return at, checked_again(rita, at)
+
+
+def test_a_payment_that_was_held_is_held_in_the_corrected_file_until_it_is_taken_back(desk_here, rita, both):
+    before, after = both
+    again = desk_here.copy(after)
+    ada = desk_here.visitor("Ada")
+    page = text_of(ada, f"/files/{again}/release")
+    assert "1 hold was carried over from the earlier file: row 1." in page
+    assert "Rita: to hold 1 row" in page
+    assert "PAY-0001" not in released(ada, again)
+    verified = ada.post(f"/files/{again}/verify").text
+    assert "Nothing was changed." in verified
+    [held] = desk_here.decisions(before)[:1]
+    approvals = ada.get(f"/files/{again}/download/approvals.json").body.decode()
+    assert f'"time": "{held["time"]}"' in approvals
+    assert "has left (carried over from the earlier file)" in approvals
+    story = ada.get(f"/files/{again}/rows/1").text
+    assert f'<a href="/files/{before}/rows/1">decided about the earlier file</a>' in story
+    assert "does not count any more" not in story
+    taken_back = dict(re.findall(r'name="(before|decision)" value="([^"]*)"', story))
+    assert ada.post(f"/files/{again}/rows/1", taken_back).status == 303
+    assert "carried over" not in text_of(ada, f"/files/{again}/release")
+    assert "PAY-0001" in released(ada, again)
+
+
+def test_a_hold_of_the_earlier_file_that_came_later_is_named_before_the_approval(desk_here, rita, both):
+    before, after = both
+    again = desk_here.copy(after)
+    said = "row is held in the earlier file, and nothing was decided about it here: 3."
+    assert said not in text_of(rita, f"/files/{again}/release")
+    decide(rita, before, 3, "hold", "called")
+    assert said in text_of(rita, f"/files/{again}/release")
+    decide(rita, before, 3, "none")
+    released(rita, before)
+
+
+def test_a_corrected_file_that_was_taken_away_and_uploaded_again_is_known(desk_here, rita, both):
+    before, _ = both
+    [path] = (desk_here.folder(before) / "run.precheck").glob("corrected.*")
+    again = rita.file(path.read_bytes(), "by_hand.csv")
+    [carried] = desk_here.decisions(again)
+    assert (carried["rows"], carried["decision"], carried["carried_from"]) == ([1], "hold", before)
+
+
+def test_the_story_of_a_corrected_row_leads_to_the_earlier_file(rita, both):
+    before, after = both
+    page = rita.get(f"/files/{after}/rows/2").text
+    assert "This row was corrected in an earlier file, payments_mixed.csv, as Rita decided" in page
+    assert f'<a href="/files/{before}/rows/2">its story there</a>' in page
+    assert "corrected in an earlier file" not in rita.get(f"/files/{after}/rows/4").text
+
+
+def test_the_corrections_say_which_were_applied(rita, both):
+    body = rita.get(f"/files/{both[0]}/download/corrections.csv").body.decode("utf-8-sig")
+    applied = {row["row"]: row["applied"] for row in csv.DictReader(io.StringIO(body))}
+    assert applied.pop("2") == "yes"
+    assert set(applied.values()) == {"no"}
+
+
+def test_the_same_file_twice_is_said_wherever_it_may_be_sent_or_paid(desk_here, rita):
+    first, other = rita.checked(ONE_PAYMENT), rita.planned(ONE_PAYMENT)
+    for at in (first, other):
+        for page in ("columns", "plan"):
+            assert ALSO in text_of(rita, f"/files/{at}/{page}")
+    second = desk_here.copy(first)
+    assert "(released)" not in text_of(rita, f"/files/{second}/release")
+    released(rita, first)
+    for _ in range(2):  # before and after the other one is approved
+        page = rita.get(f"/files/{second}/release").text
+        assert re.search(rf'<a href="/files/{first}">[^<]*</a> <b>\(released\)</b>', page)
+        released(rita, second)
+    broken = [rita.file(b"a,b\n1,2\n", "broken.csv") for _ in range(2)]
+    for at in broken:
+        assert ALSO not in text_of(rita, f"/files/{at}/columns")
+
+
+def test_a_released_file_says_what_a_new_decision_does_and_who_made_it(rita, at):
+    said = "A new decision voids the approval: the files that were taken are not called back."
+    assert said not in text_of(rita, f"/files/{at}/review")
+    released(rita, at)
+    assert said in text_of(rita, f"/files/{at}/review")
+    part = decide(rita, at, 10, "hold", "called", X_Part="row").text
+    assert re.search(r'id="stands">.*</span> To review</p>', part)
+    assert "Something was decided since Rita approved this file" in part
+    page = text_of(rita, f"/files/{at}/release")
+    assert re.search("The first such decision: Rita, [^:]*:[^:]*: to hold, row 10, called.", page)
+
+
+def test_an_approval_that_releases_nothing_is_not_called_released(rita):
+    at = rita.checked(ONE_PAYMENT + b"\n")
+    decide(rita, at, 1, "hold")
+    assert rita.approve(at).status == 303
+    assert "Nothing to release: every payment is held." in text_of(rita, f"/files/{at}/release")
+    listed = rita.get("/").text
+    assert re.search(rf'/files/{at}">.*?s-nothing">Approved: nothing to release<', listed, re.DOTALL)
