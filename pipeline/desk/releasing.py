@@ -150,7 +150,8 @@ def approve(  # noqa: PLR0913 (one for each thing that is approved)
     by, since = _handed_over(at)
     decisions = RunDecisions(at.summary.run_id, frame_of(said), by, since)
     fixed = None
-    if any(word.decision is Decision.FIX for word in said.values()):
+    was_corrected = corrected_file(at.folder) is not None
+    if was_corrected or any(word.decision is Decision.FIX for word in said.values()):
         fixed = fix_folder(
             FixJob(
                 at.folder.run,

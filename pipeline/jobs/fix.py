@@ -18,12 +18,14 @@ from pipeline.review.corrections import accepted_corrections, correctable, fix, 
 from pipeline.review.decisions import (
     Approver,
     ReviewJob,
+    RunDecisions,
     approvals_for,
     decisions_of,
     refuse_simulated,
     signed,
 )
 from pipeline.review.payment_files import (
+    payment_path,
     payments_writer,
     require_sums,
     take_into_evidence,
@@ -78,6 +80,9 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
             what = f"fix: written to {Path(corrected.path).name}, SHA-256 {corrected.sha256}"
             reasons = wanted.join(chosen, on="row", how="semi", maintain_order="left")
             record_approval(job.folder, *approvals_for(approver, reasons, what, Decision.FIX))
+        elif isinstance(job.decisions, RunDecisions):
+            # All that is recorded: what an earlier approval had corrected was taken back.
+            files.callback(payment_path(run, CORRECTED).unlink, missing_ok=True)
         undue = wanted.join(corrections, on="row", how="anti")["row"]
         listed = pl.concat([corrections, unknown_corrections(run.outcomes, undue)])
         _write_corrections(run, listed.sort("row", maintain_order=True), rows, files)

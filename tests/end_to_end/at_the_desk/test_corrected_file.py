@@ -127,6 +127,15 @@ def test_the_corrections_say_which_were_applied(rita, both):
     assert set(applied.values()) == {"no"}
 
 
+def test_a_correction_that_was_taken_back_is_in_no_file_of_the_next_approval(desk_here, rita, both):
+    at = desk_here.copy(both[0])
+    decide(rita, at, 2, "none")
+    released(rita, at)
+    assert rita.get(f"/files/{at}/download/corrected.simulated.csv").status == 404
+    assert '"yes"' not in rita.get(f"/files/{at}/download/corrections.csv").text
+    assert "Nothing was changed." in rita.post(f"/files/{at}/verify").text
+
+
 def test_the_same_file_twice_is_said_wherever_it_may_be_sent_or_paid(desk_here, rita):
     first, other = rita.checked(ONE_PAYMENT), rita.planned(ONE_PAYMENT)
     for at in (first, other):
@@ -135,10 +144,10 @@ def test_the_same_file_twice_is_said_wherever_it_may_be_sent_or_paid(desk_here, 
     second = desk_here.copy(first)
     assert "(released)" not in text_of(rita, f"/files/{second}/release")
     released(rita, first)
-    for _ in range(2):  # before and after the other one is approved
-        page = rita.get(f"/files/{second}/release").text
-        assert re.search(rf'<a href="/files/{first}">[^<]*</a> <b>\(released\)</b>', page)
-        released(rita, second)
+    said = rf'<a href="/files/{first}">[^<]*</a> <b>\(released\)</b>'
+    assert re.search(said, rita.get(f"/files/{second}/release").text)
+    released(rita, second)
+    assert re.search(said, rita.get(f"/files/{second}/release").text)
     broken = [rita.file(b"a,b\n1,2\n", "broken.csv") for _ in range(2)]
     for at in broken:
         assert ALSO not in text_of(rita, f"/files/{at}/columns")
