@@ -70,7 +70,7 @@ def is_running(folder: FileFolder) -> bool:
     """Whether a process checks the file."""
     if not folder.lock.exists():
         return False
-    with _locked(folder) as lock:
+    with _locked(folder, fcntl.LOCK_SH) as lock:  # two who look at once do not see each other
         return lock is None
 
 
@@ -114,11 +114,11 @@ def write_progress(folder: FileFolder, progress: CheckProgress) -> None:
 
 
 @contextmanager
-def _locked(folder: FileFolder) -> Iterator[int | None]:
+def _locked(folder: FileFolder, kind: int = fcntl.LOCK_EX) -> Iterator[int | None]:
     """The lock, held until the block ends, and by the processes that got it; None where another has it."""
     lock = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         os.close(lock)
         yield None
