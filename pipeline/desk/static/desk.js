@@ -21,8 +21,17 @@ if (live) {
   setTimeout(look, 500);
 }
 
+// The row that keys act on: the one that has the focus, or had it last.
 const rows = document.getElementById("rows");
+const mark = (row) => {
+  for (const other of rows.querySelectorAll("tr.here")) other.classList.remove("here");
+  row.classList.add("here");
+};
 if (rows) {
+  rows.addEventListener("focusin", (event) => {
+    const row = event.target.closest("tbody tr");
+    if (row) mark(row);
+  });
   rows.addEventListener("submit", async (event) => {
     event.preventDefault();
     const form = event.target, row = form.closest("tr");
@@ -33,7 +42,7 @@ if (rows) {
       const now = new DOMParser().parseFromString(text, "text/html");
       for (const fresh of [...now.querySelectorAll("[id]")]) document.getElementById(fresh.id)?.replaceWith(fresh);
       const fresh = document.getElementById(row.id);
-      fresh.classList.add("here");
+      mark(fresh);
       fresh.querySelector("button").focus();
     } else {
       const said = form.querySelector(".said");
@@ -62,8 +71,7 @@ if (rows && keys) {
     const step = { j: 1, k: -1 }[event.key], word = { f: "fix", r: "release", h: "hold" }[event.key];
     if (step) {
       const next = all[Math.min(Math.max(at + step, 0), all.length - 1)];
-      all[at]?.classList.remove("here");
-      next.classList.add("here");
+      mark(next);
       next.scrollIntoView({ block: "nearest" });
       next.querySelector("input[type=radio]")?.focus();
       event.preventDefault();

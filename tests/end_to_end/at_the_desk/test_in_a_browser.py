@@ -177,6 +177,25 @@ def test_rows_are_decided_by_keyboard_alone(at_the_desk, reviewed):
         page.check("#keys")
 
 
+def test_keys_act_on_the_row_that_has_the_focus(at_the_desk, reviewed):
+    with at_the_desk() as page:
+        page.goto(reviewed)
+        page.keyboard.press("j")
+        here = "document.querySelector('tr.here').id"
+        assert page.evaluate(here) == "row-7"
+        while page.evaluate("document.activeElement.closest('tr')?.id") != "row-17":
+            page.keyboard.press("Tab")
+        assert page.evaluate(here) == "row-17"
+        page.keyboard.press("h")
+        page.keyboard.type("seen on the invoice")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#row-17.decided")
+        assert page.is_checked("#row-17 input[value=hold]")
+        assert not page.is_checked("#row-7 input[value=hold]")
+        page.keyboard.press("k")
+        assert page.evaluate(here) == "row-7"
+
+
 def test_every_count_agrees_after_a_decision_and_no_page_is_loaded(at_the_desk, reviewed):
     with at_the_desk() as page:
         page.goto(f"{reviewed}?group=fix_name")
