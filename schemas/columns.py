@@ -32,12 +32,22 @@ class Column(OwnDocument):
     ] = None
 
 
+class NameInParts(OwnDocument):
+    """A payee that stands in several columns."""
+
+    headers: Annotated[list[str], Field(description="Of the columns, in the order in which they are joined.")]
+    values: Annotated[list[str], Field(description="The first three names, joined.")]
+
+
 class ColumnsRead(OwnDocument):
     """The columns of one file."""
 
     file: str
     columns: list[Column]
     notes: list[str] = []
+    name_in_parts: Annotated[
+        NameInParts | None, Field(description="Null where the payee stands in one column.")
+    ] = None
     format: Annotated[
         str | None, Field(description="The payment format, in words; null where the file is a table.")
     ] = None

@@ -104,7 +104,11 @@ class DeskFile(OwnDocument):
     retry_unanswered: Annotated[
         bool, Field(description="Whether what was asked in several checks without an answer is asked again.")
     ] = False
+    is_refused: Annotated[
+        bool, Field(description="Whether it could not be read as payments when it was looked at last.")
+    ] = False
     planned: Annotated[bool, Field(description="Whether somebody agreed with how it is read.")] = False
+    stopped_by: Annotated[str | None, Field(description="Who stopped its last check at the desk.")] = None
     handed_over: Signed | None = None
     approved: Signed | None = None
     released_count: Annotated[

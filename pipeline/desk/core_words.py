@@ -12,7 +12,18 @@ from markupsafe import Markup, escape
 
 from pipeline.apis import own_codes
 from pipeline.apis.registry import APIS
-from pipeline.desk.languages import gettext, gettext_noop, has_translation, language, money, ngettext, number
+from pipeline.desk import footer_words
+from pipeline.desk.languages import (
+    date,
+    gettext,
+    gettext_noop,
+    has_translation,
+    language,
+    moment,
+    money,
+    ngettext,
+    number,
+)
 from pipeline.desk.words import in_desk_words
 from pipeline.headers.meaning import header_rules
 from pipeline.headers.readings import spoken
@@ -81,6 +92,7 @@ _SENTENCES = (
     _N("** (%(num)s character)"),
     _N("** (%(num)s characters)"),
     _N("Questions left: %(num)s. Go on."),
+    _N("Questions left: %(num)s. The check was stopped: go on when you like."),
     _N("Questions left: %(num)s; the daily cap of %(cap)s is used up. Go on after %(time)s UTC (days needed "
        "at this cap: %(days)s)."),
     _N("Questions given up after %(runs)s runs: %(num)s; ask the provider what is wrong with them, then ask "
@@ -103,10 +115,15 @@ _SENTENCES = (
     _N("%(num)s, as recorded; decided by %(names)s; approved by %(approvers)s, four eyes"),
     _N("%(files)s; no part of the evidence"),
     _N("cannot be counted again: %(file)s was %(why)s"),
+    _N("characters %(first)s to %(last)s"),
+    _N("GBP, by the format"),
+    _N("pain.001 (ISO 20022 credit transfers)"),
 )  # fmt: skip
 """What else has values in it: how to go on, and what the look at the evidence finds."""
 _MONEY = r"[0-9,]+(?:\.[0-9]+)? (?:[A-Z]{3}|\(no currency\))"
 _COUNT = f"[0-9,]+ (?:{'|'.join(outcome.replace('_', ' ') for outcome in Outcome)})"
+_DAY = re.compile("20[0-9]{2}-[0-9]{2}-[0-9]{2}")
+_TIME = re.compile(f"{_DAY.pattern}[ T][0-9]{{2}}:[0-9]{{2}}")
 _IN_FILE = re.compile("([0-9,]+) rows? in ([^ ]+)")
 _QUOTED = re.compile("“([^”]*)” for “([^”]*)”")
 NOTE, OF_FIELD = _N("Note: %(message)s."), _N("%(field)s: %(message)s.")
@@ -114,6 +131,8 @@ _PLACES = {"line": _N("line %(num)s"), "sheet row": _N("sheet row %(num)s")}
 """Where a row stands in its file, by the unit."""
 _INSTEAD = {"map": _N("chosen by hand")}
 """What the desk says in other words."""
+_NEEDS_WORDS = re.compile(rf"\b(?:{'|'.join(FIELDS)}): |{_DAY.pattern}")
+"""What English sentences have that people do not say so: names of fields, and days by number."""
 
 
 def fixed() -> list[str]:
@@ -152,8 +171,22 @@ def of_program(text: str) -> Markup:
 
 def as_it_stands(english: str) -> Markup:
     """The same of a sentence that has no words of the command line, but may have those of a file."""
-    said = english if language() == "en" or not english else translated(english)
+    if language() == "en":
+        return escape(_in_english(english))
+    said = translated(english) if english else english
     return escape(said) if said is not None else Markup('<span lang="en">{}</span>').format(english)
+
+
+def or_as_it_stands(text: str) -> str:
+    """A text of the program translated where the desk can, and else as it stands: it may be of a file."""
+    return translated(text) or text
+
+
+def _in_english(text: str) -> str:
+    if _NEEDS_WORDS.search(text) is None:
+        return text
+    of_field = _known()[0]
+    return translated(text) or of_field.pattern.sub(of_field.sentence, text)
 
 
 def translated(text: str) -> str | None:
@@ -162,7 +195,7 @@ def translated(text: str) -> str | None:
     Args:
         text: in the words of the desk: a sentence, or several of them.
     """
-    if has_translation(text):
+    if language() != "en" and has_translation(text):
         return gettext(text)
     said, at = [], 0
     while at < len(text):
@@ -200,6 +233,7 @@ def _known() -> tuple[_Known, ...]:
     sentences = [text for text in fixed() if text.endswith(".")]
     return (
         _Known(_whole(rf"(?P<field>{fields}): (?P<message>{rules})\."), _of_field),
+        _Known(_whole(footer_words.PATTERN), footer_words.in_words),
         _Known(_whole(rf"Note: (?P<message>{'|'.join(warnings)})\."), _note),
         _Known(_whole(_alternatives(sentences)), lambda found: gettext(found[0])),
         _Known(_whole(f"{_MONEY}(?:, {_MONEY})*"), _amounts),
@@ -218,7 +252,8 @@ def _whole(pattern: str) -> re.Pattern[str]:
 
 def _as_pattern(message: str, *, named: bool = False) -> str:
     value = r"(?P<\1>.+?)" if named else "(?:.+?)"
-    return re.sub(r"%\\\((\w+)\\\)s", value, re.escape(message))
+    pattern = re.sub(r"%\\\((\w+)\\\)s", value, re.escape(message))
+    return re.sub(r"(\(\?P<files>\.\+)\?", r"\1", pattern)  # files are a list, and the last in a sentence
 
 
 def _with_values(message: str) -> _Known:
@@ -240,7 +275,16 @@ def _value(name: str, text: str) -> str:
         return _IN_FILE.sub(lambda some: _rows_in(*some.groups()), text).replace(" and ", ", ")
     if name == "why":
         return translated(text) or text
+    if name in ("day", "time"):
+        return _time(text)
     return _figure(text) if re.fullmatch("[0-9]{1,3}(,[0-9]{3})*", text) else text
+
+
+def _time(text: str) -> str:
+    """A day, or a time with or without its zone, which is UTC."""
+    if _TIME.match(text) is None:
+        return date(text) if _DAY.fullmatch(text) else text
+    return moment(text) if text.endswith("Z") else moment(text).removesuffix(" UTC")
 
 
 def place_in_words(row: int, places: Places | None) -> str:

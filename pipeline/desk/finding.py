@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.desk.accents import Plainer, pattern_of, without_accents
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.states import Standing, standing
 from pipeline.errors import PrecheckError
@@ -29,23 +30,23 @@ class Hit(NamedTuple):
 
 
 def has_text(text: str, columns: Iterable[str], accounts: Iterable[str]) -> pl.Expr:
-    """Whether a row has a text in one of its cells, in capitals or not.
+    """Whether a row has a text in one of its cells, in capitals or not, with accents or without.
 
     Args:
         text: what to look for; an account number with or without spaces and hyphens.
         columns: to look in, of strings.
         accounts: those among them in which account numbers may be written in groups.
     """
-    needle = text.strip()
-    found = [pl.col(name).str.contains(_any_case(pl.escape_regex(needle))) for name in columns]
+    needle = without_accents(text.strip())
+    found = [pl.col(name).str.contains(pattern_of(needle)) for name in columns]
     if any(map(str.isdigit, needle)):
-        grouped = _any_case(_SEPARATORS.join(map(pl.escape_regex, _without_separators(needle))))
+        grouped = pattern_of(_without_separators(needle), _SEPARATORS)
         found += [pl.col(name).str.contains(grouped) for name in accounts]
     return pl.any_horizontal(hit.fill_null(value=False) for hit in found)
 
 
 def find(folders: Iterable[FileFolder], text: str) -> list[Hit]:
-    """The payments with a text in one of their cells, in capitals or not, newest files first.
+    """The payments with a text in one of their cells, newest files first, whatever capitals and accents.
 
     The outcome files are read as they lie there: files that nobody opens are not kept in memory.
 
@@ -80,7 +81,8 @@ def _in_run(folder: FileFolder, text: str, at_most: int) -> list[Hit]:
         .collect()
     )
     at = standing(folder)
-    names = [header for header, field in described.columns.items() if field == "name" and header in columns]
+    named = [header for header, field in described.columns.items() if field == "name" and header in columns]
+    names = named or [header for header in ("name",) if header in columns]  # of a format without headers
     return [
         Hit(
             at,
@@ -96,20 +98,17 @@ def _may_have(path: Path, text: str) -> bool:
     """Whether a text is anywhere in an outcome file: most of them have it nowhere, and need not be parsed."""
     if path.suffix == ".parquet" or '"' in text:  # which CSV doubles
         return True
-    needle = text.lower()
+    needle = without_accents(text)
+    plainer = Plainer(needle)
     bare = _without_separators(needle)
     with path.open(encoding="utf-8", errors="replace") as file:
         end = ""
         while block := file.read(_BLOCK_CHARS):
-            looked_at = (end + block).lower()
+            looked_at = plainer(end + block)
             if needle in looked_at or bare in _without_separators(looked_at):
                 return True
             end = block[-_OVERLAP_CHARS:]
     return False
-
-
-def _any_case(pattern: str) -> str:
-    return f"(?i){pattern}"
 
 
 def _without_separators(text: str) -> str:

@@ -1,8 +1,11 @@
 """From what people said about a file to the arguments of jobs."""
 
 from pipeline.config import BUILT_IN, read, usual
+from pipeline.config.profiles import choose
 from pipeline.desk.folders import FileFolder
+from pipeline.errors import PrecheckError
 from pipeline.runs.request import CheckJob, ReusePermission
+from schemas.outcomes import Environment
 
 SIMULATED = BUILT_IN[0]
 """The profile by which a sandbox answers; it is always there."""
@@ -17,6 +20,14 @@ def profiles() -> list[str]:
     path = usual()
     configured = [] if path is None else [*read(path).profiles]
     return list(dict.fromkeys([*configured, SIMULATED]))
+
+
+def is_simulated(profile: str | None) -> bool:
+    """Whether a sandbox answers those who check by a profile; not so where the configuration has mistakes."""
+    try:
+        return choose(profile, None).environment is Environment.SANDBOX
+    except PrecheckError:
+        return False
 
 
 def job_of(folder: FileFolder) -> CheckJob:

@@ -171,6 +171,15 @@ def moment(time: str) -> str:
     return _moment(time[:16], language())
 
 
+def date(day: str) -> str:
+    """A day of a document as people read it.
+
+    >>> date("2030-01-02")
+    '2 January 2030'
+    """
+    return format_date(datetime.fromisoformat(day), "long", locale=_LOCALES[language()])
+
+
 @lru_cache(maxsize=1024)
 def _moment(minute: str, code: str) -> str:
     at = datetime.fromisoformat(minute)

@@ -212,7 +212,11 @@ _TITLES: Mapping[str, tuple[str, bool, bool]] = {
     CORRECTIONS: (_N("Known corrections, applied or not"), True, True),
     REPORT_HTML: (_N("Report, to read and print"), True, False),
     REPORT_XLSX: (_N("Report, as a workbook"), True, False),
-    ATTENTION: (_N("Payments to look at, as a table"), True, False),
+    ATTENTION: (
+        _N("Payments that are no match or could not be checked by the bank, as a table"),
+        True,
+        False,
+    ),
     "outcomes.*": (_N("Every payment with its outcome"), True, False),
     PAIN002: (_N("Report for bank software"), True, False),
     PAIN002_SIMULATED: (_N("Report for bank software (simulated)"), True, False),

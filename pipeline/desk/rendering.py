@@ -13,7 +13,7 @@ from jinja2.utils import pass_context
 from markupsafe import Markup
 
 from pipeline.desk import languages
-from pipeline.desk.core_words import as_it_stands, of_program
+from pipeline.desk.core_words import as_it_stands, of_program, or_as_it_stands
 from pipeline.desk.languages import LANGUAGES, gettext, gettext_noop
 from pipeline.desk.people import Person
 from pipeline.headers.readings import spoken
@@ -66,6 +66,9 @@ FACTS = {
     "decision": gettext_noop("decision"),
     "mapped_count": gettext_noop("columns chosen by hand"),
     "carried_count": gettext_noop("holds carried over"),
+    "format": gettext_noop("format"),
+    "encoding": gettext_noop("encoding"),
+    "sheet": gettext_noop("sheet"),
     "differing_count": gettext_noop("differences"),
     "from_workbook": gettext_noop("from a workbook"),
     "file": gettext_noop("file"),
@@ -127,6 +130,7 @@ def environment() -> Environment:
         "words": words,
         "duration": languages.duration,
         "core": of_program,
+        "or_so": or_as_it_stands,
         "compared": as_it_stands,
         "known": gettext,
     }

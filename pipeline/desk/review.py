@@ -257,6 +257,12 @@ def _policy_says(line: Mapping[str, str]) -> str:
             "The policy holds %(what)s: no decision here releases it, but a correction can be checked.",
             what=held_by,
         )
+    if line["check_outcome"] == Outcome.NOT_POSSIBLE:
+        return gettext(
+            "The policy holds %(what)s: no decision here releases it. Where nothing in your file is wrong, "
+            "only another policy can: who looks after the configuration decides that.",
+            what=held_by,
+        )
     return gettext(
         "The policy holds %(what)s: no decision here releases it. Put into your file what the payee has "
         "confirmed, and upload that again.",

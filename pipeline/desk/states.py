@@ -51,6 +51,7 @@ WORDS: Mapping[State, StateWords] = MappingProxyType({
     State.RELEASED: StateWords(_N("Released"), _N("Get the files"), "release"),
     State.PURGED: StateWords(_N("Names deleted"), _N("See what is left"), "release"),
 })  # fmt: skip
+_REFUSED = StateWords(_N("Cannot be read"), _N("See why"), "columns")
 _NOTHING_RELEASED = StateWords(_N("Approved: nothing to release"), _N("Get the files"), "release")
 
 
@@ -78,8 +79,15 @@ class Standing(NamedTuple):
         return self.state is State.RELEASED and self.file.released_count == 0
 
     @property
+    def is_refused(self) -> bool:
+        """Whether it waits for somebody to say how it can be read."""
+        return self.state is State.NEW and self.file.is_refused
+
+    @property
     def words(self) -> StateWords:
         """Where it stands, for people."""
+        if self.is_refused:
+            return _REFUSED
         return _NOTHING_RELEASED if self.releases_nothing else WORDS[self.state]
 
 

@@ -45,6 +45,10 @@ assert PAGES.keys() == set(Advice), "advice without words of the desk"
 
 _PHRASES = (
     (
+        ", as the run ended early: .*?stopped by [A-Za-z0-9-]+; what was answered is kept: .*? to go on",
+        ". The check was stopped: go on when you like.",
+    ),
+    (
         r": the same command does not ask again\. To ask again later, run the file with --out OTHER.*",
         ". To ask again, upload the file once more, which asks every question again.",
     ),

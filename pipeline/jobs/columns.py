@@ -7,11 +7,12 @@ from pipeline.errors import InputError
 from pipeline.formats import ANY_FORMAT, FormatChoice
 from pipeline.formats.message import set_aside, stated_controls
 from pipeline.formats.table import Dialect
+from pipeline.headers.cells import VALUES_SHOWN
 from pipeline.headers.columns import ColumnsError
 from pipeline.headers.guesses import PLACE
 from pipeline.headers.readings import ColumnReading
 from pipeline.stages.read import PaymentSource, read
-from schemas.columns import Column, ColumnsRead
+from schemas.columns import Column, ColumnsRead, NameInParts
 
 
 def columns_of(
@@ -49,7 +50,9 @@ def _read(name: str, source: PaymentSource) -> ColumnsRead:
     message = source.message
     if message is None:
         columns = _table(source.columns, source.dialect)
-        return ColumnsRead(file=name, columns=columns, notes=list(source.notes))
+        return ColumnsRead(
+            file=name, columns=columns, notes=list(source.notes), name_in_parts=_name_in_parts(source)
+        )
     counts = [message.payments[str(reading.field)].count() for reading in source.columns]
     columns = [
         Column(
@@ -73,6 +76,17 @@ def _read(name: str, source: PaymentSource) -> ColumnsRead:
         control_count=message.controls.height,
         set_aside=set_aside(message),
     )
+
+
+def _name_in_parts(source: PaymentSource) -> NameInParts | None:
+    """The columns of a name that are joined, and what comes of it."""
+    for alternative in source.decision.get("name", "").split("|"):
+        parts = alternative.split("+")
+        if len(parts) > 1:
+            headers = [source.columns[int(part.removeprefix(PLACE)) - 1].header for part in parts]
+            values = source.payments["name"].drop_nulls().head(VALUES_SHOWN)
+            return NameInParts(headers=headers, values=values.to_list())
+    return None
 
 
 def _table(readings: Sequence[ColumnReading], dialect: Dialect | None) -> list[Column]:

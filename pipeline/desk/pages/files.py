@@ -86,10 +86,12 @@ async def _taken(request: web.Request, folder: FileFolder) -> None:
     facts: dict[str, str | int] = {"sha256": file.sha256, "byte_count": file.byte_count}
     facts |= {"carried_count": count} if count else {}
     await context.record(request, Deed.UPLOADED, folder.id, **facts)
-    mapping = await asyncio.to_thread(_remembered, context, folder)
+    mapping, is_refused = await asyncio.to_thread(_remembered, context, folder)
     known = await asyncio.to_thread(profiles)
     profile = file.profile if file.profile in known else known[0]
-    await asyncio.to_thread(lambda: folder.change(mapping=mapping or file.mapping, profile=profile))
+    await asyncio.to_thread(
+        lambda: folder.change(mapping=mapping or file.mapping, profile=profile, is_refused=is_refused)
+    )
 
 
 def _taken_as_correction(context: Context, folder: FileFolder) -> int:
@@ -104,13 +106,15 @@ def _taken_as_correction(context: Context, folder: FileFolder) -> int:
         return 0  # the page of its release says which rows were held
 
 
-def _remembered(context: Context, folder: FileFolder) -> dict[str, str]:
+def _remembered(context: Context, folder: FileFolder) -> tuple[dict[str, str], bool]:
+    """What was said about such columns before; and whether the file cannot be read without more."""
     try:
-        read, _ = columns_of(folder.input, mapping={}, format_choice=format_choice_of(None, None))
+        read, refusal = columns_of(folder.input, mapping={}, format_choice=format_choice_of(None, None))
     except PrecheckError as error:
         clear_frames(error.__traceback__)  # the page of the columns will say it; the file in them is let go
-        return {}
-    return remembered(context.home, read)
+        return {}, True
+    mapping = remembered(context.home, read)
+    return mapping, refusal is not None and not mapping
 
 
 @routes.post("/sample")

@@ -1,7 +1,9 @@
 """How a file is read, and what checking it would take: the two pages before anything is sent."""
 
 import asyncio
+import re
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from aiohttp import web
 
@@ -19,7 +21,7 @@ from pipeline.desk.releasing import REASON_CHARS_MAX
 from pipeline.desk.rendering import html, words
 from pipeline.desk.states import WORDS, Standing, State
 from pipeline.desk.words import sentence_of
-from pipeline.errors import PrecheckError
+from pipeline.errors import Advice, PrecheckError
 from pipeline.formats import INPUT_NAMES, pain001
 from pipeline.formats.csv.dialect import ENCODINGS
 from pipeline.jobs.columns import columns_of
@@ -35,6 +37,10 @@ _BEFORE_CHECK = (State.NEW, State.PLANNED)
 _JOINED_BY = {**dict.fromkeys(FIELDS, "+"), IGNORE: "|"}
 """What may be chosen beside a column -> how a mapping joins the columns it was chosen of: parts of a name,
 or all that are not read."""
+_READ_BY = ("mapping", "encoding", "sheet", "input_format")
+"""What people said about how a file is read."""
+_SHEET_NAME = re.compile(r'"(.*?)"(?= \(hidden\)|, "|\)| and [0-9]+ more)')
+"""In a sentence that lists the sheets of a workbook."""
 
 
 @routes.get("/files/{id}/columns")
@@ -45,14 +51,16 @@ async def columns(request: web.Request) -> web.Response:
     at = await context.at(request)
     if at.state is State.PURGED:
         raise Conflict(gettext("The file was deleted, and the names in it."))
-    read, refusal = await asyncio.to_thread(_columns, at)
-    same = [] if refusal else await asyncio.to_thread(same_files, context, at.folder)
+    found = await asyncio.to_thread(_columns, at)
+    same = [] if found.refusal else await asyncio.to_thread(same_files, context, at.folder)
     return html(
         request,
         "columns",
         at=at,
-        read=read,
-        refusal=refusal,
+        read=found.read,
+        refusal=found.refusal,
+        sheets=found.sheets,
+        is_changed=request.query.get("read") == "anew" and not found.refusal,
         same=same,
         fields=[*((field, words(field)) for field in FIELDS), (IGNORE, gettext("not to be read"))],
         chosen=_chosen_beside(at.file.mapping),
@@ -69,7 +77,17 @@ def _chosen_beside(mapping: Mapping[str, str]) -> dict[str, str]:
     return {**parts, **whole}
 
 
-def _columns(at: Standing) -> tuple[ColumnsRead | None, str]:
+class _Found(NamedTuple):
+    """How a file is read."""
+
+    read: ColumnsRead | None
+    refusal: str = ""
+    """Why it cannot be read like this."""
+    sheets: tuple[str, ...] = ()
+    """Of a workbook, where one has to be named."""
+
+
+def _columns(at: Standing) -> _Found:
     file = at.file
     try:
         read, refusal = columns_of(
@@ -80,8 +98,11 @@ def _columns(at: Standing) -> tuple[ColumnsRead | None, str]:
             format_choice=format_choice_of(file.input_format, None),
         )
     except PrecheckError as error:
-        return None, sentence_of(error)
-    return read, "" if refusal is None else sentence_of(refusal)
+        return _Found(None, sentence_of(error))
+    if refusal is None:
+        return _Found(read)
+    sheets = _SHEET_NAME.findall(refusal.reason) if Advice.NAME_SHEET in refusal.advice else ()
+    return _Found(read, sentence_of(refusal), tuple(sheets))
 
 
 @routes.post("/files/{id}/columns")
@@ -94,16 +115,26 @@ async def read_as(request: web.Request) -> web.Response:
         raise Conflict(gettext("The check has begun: how the file is read cannot be changed any more."))
     said = {name: str(value) for name, value in (await request.post()).items()}
     changes = _said(at.file, said)
+    was_shown = all(getattr(at.file, name) == changes[name] for name in _READ_BY)
     changed = await asyncio.to_thread(lambda: at.folder.change(**changes))
-    read, refusal = await asyncio.to_thread(_columns, at._replace(file=changed))
-    agreed = not refusal and said.get("then") == "plan"
-    if agreed:
-        is_pain001 = read is not None and read.format == pain001.TITLE
-        await asyncio.to_thread(lambda: at.folder.change(planned=True, is_pain001=is_pain001))
-        if read is not None:
-            remember(context.home, read, changed.mapping)
-    await context.record(request, Deed.READ_AS, at.id, mapped_count=len(changed.mapping))
-    raise web.HTTPSeeOther(f"/files/{at.id}/{'plan' if agreed else 'columns'}")
+    read, refusal, _ = await asyncio.to_thread(_columns, at._replace(file=changed))
+    agreed = not refusal and was_shown and said.get("then") == "plan"  # nothing is planned that nobody saw
+    is_pain001 = agreed and read is not None and read.format == pain001.TITLE
+    await asyncio.to_thread(
+        lambda: at.folder.change(planned=agreed, is_pain001=is_pain001, is_refused=bool(refusal))
+    )
+    if agreed and read is not None:
+        remember(context.home, read, changed.mapping)
+    await context.record(request, Deed.READ_AS, at.id, **_chosen_by_hand(changed, said))
+    then = "plan" if agreed else "columns" if refusal else "columns?read=anew"
+    raise web.HTTPSeeOther(f"/files/{at.id}/{then}")
+
+
+def _chosen_by_hand(file: DeskFile, said: Mapping[str, str]) -> dict[str, str | int]:
+    """The facts for the record: how many columns, and what else."""
+    columns = [name for name, field in said.items() if name.startswith("column:") and field in _JOINED_BY]
+    others = {"format": file.input_format, "encoding": file.encoding, "sheet": file.sheet}
+    return {"mapped_count": len(columns)} | {name: value for name, value in others.items() if value}
 
 
 def _said(file: DeskFile, said: dict[str, str]) -> dict[str, object]:
@@ -172,7 +203,7 @@ async def start(request: web.Request) -> web.Response:
             raise web.HTTPSeeOther(f"/files/{at.id}/plan")  # nothing starts but what was shown as a plan
     else:
         again = said.get("retry_unanswered") == "yes"
-        await asyncio.to_thread(lambda: at.folder.change(retry_unanswered=again))
+        await asyncio.to_thread(lambda: at.folder.change(retry_unanswered=again, stopped_by=None))
     await asyncio.to_thread(checks.start, at.folder, context.child_environment)
     await context.record(request, Deed.STARTED, at.id, profile=at.folder.read().profile or "")
     raise web.HTTPSeeOther(f"/files/{at.id}/progress")
@@ -206,5 +237,6 @@ async def stop(request: web.Request) -> web.Response:
     person.require(Role.UPLOADER)
     at = await context.at(request)
     await asyncio.to_thread(checks.stop, at.folder)
+    await asyncio.to_thread(lambda: at.folder.change(stopped_by=person.name))
     await context.record(request, Deed.STOPPED, at.id)
     raise web.HTTPSeeOther(f"/files/{at.id}/progress")

@@ -1,6 +1,8 @@
 """The search over all files, and the story of one row."""
 
 import asyncio
+from collections.abc import Mapping
+from decimal import Decimal
 from itertools import zip_longest
 
 from aiohttp import web
@@ -10,11 +12,11 @@ from pipeline.desk.context import context_of
 from pipeline.desk.core_words import place_in_words
 from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
 from pipeline.desk.guards import person_of
-from pipeline.desk.languages import gettext
+from pipeline.desk.languages import amount, gettext
 from pipeline.desk.pages.reviewing import may_decide
 from pipeline.desk.refusals import Conflict, Missing
 from pipeline.desk.rendering import html
-from pipeline.desk.review import last_words, opened
+from pipeline.desk.review import ACCOUNTS, last_words, opened
 from pipeline.desk.states import State
 from pipeline.jobs.show import story
 from pipeline.reports.wording import advice
@@ -68,6 +70,8 @@ async def row_story(request: web.Request) -> web.Response:
         "story",
         at=at,
         story=told,
+        payment=_with_figure(told.payment, run.judged["amount"][row - 1]),
+        ACCOUNTS=(*ACCOUNTS, "account"),
         place=place_in_words(row, at.summary.input.places),
         shared=[number for number, _ in shared if number != row][:20],
         to_do=advice(outcome.check_action, outcome.check_code),
@@ -76,3 +80,8 @@ async def row_story(request: web.Request) -> web.Response:
         may_decide=may_decide(request, at),
         corrected=await asyncio.to_thread(corrected_before, context.home, at.file, row),
     )
+
+
+def _with_figure(payment: Mapping[str, str], figure: Decimal | None) -> dict[str, str]:
+    """What the file says of a payment, its amount as the review shows it."""
+    return {**payment} if figure is None else {**payment, "amount": amount(figure)}

@@ -1,15 +1,18 @@
 """How far a check is."""
 
+import asyncio
 from datetime import datetime
 
 from aiohttp import web
 
 from pipeline.desk.context import Context, context_of
 from pipeline.desk.guards import person_of
+from pipeline.desk.jobs import is_simulated
 from pipeline.desk.languages import duration, gettext, gettext_noop, ngettext, number
 from pipeline.desk.people import Role
 from pipeline.desk.rendering import html
 from pipeline.desk.states import WORDS, Standing, State
+from pipeline.runs.request import Phase
 from schemas.desk import CheckProgress
 
 routes = web.RouteTableDef()
@@ -20,6 +23,8 @@ PHASES = {
     "asking": gettext_noop("Banks are asked."),
     "writing": gettext_noop("The results are written."),
 }
+_SIMULATED = gettext_noop("The sandbox is asked.")
+"""Instead of banks."""
 
 
 @routes.get("/files/{id}/progress")
@@ -34,6 +39,8 @@ async def progress(request: web.Request) -> web.Response:
         "progress",
         at=at,
         live=_live(at, context),
+        will_be_simulated=at.state is State.RUNNING
+        and (_is_simulated(at) or await asyncio.to_thread(is_simulated, at.file.profile)),
         may_stop=person_of(request).can(Role.UPLOADER),
         State=State,
     )
@@ -46,11 +53,16 @@ async def progress_now(request: web.Request) -> web.Response:
     return web.json_response(_live(await context.at(request), context))
 
 
+def _is_simulated(at: Standing) -> bool:
+    return at.progress is not None and at.progress.simulated
+
+
 def _live(at: Standing, context: Context) -> dict[str, object]:
     """How far the check is, in words; the page shows them as they are."""
     now = at.progress or CheckProgress(phase="writing", started="", exit_code=0)
     is_on = at.state is State.RUNNING
-    sentence = gettext(PHASES.get(now.phase, ""))
+    is_asking_sandbox = now.simulated and now.phase == Phase.ASKING
+    sentence = gettext(_SIMULATED if is_asking_sandbox else PHASES.get(now.phase, ""))
     if now.waiting_for is not None:
         sentence = gettext("Waiting for another check to end: %(which)s.", which=now.waiting_for)
     if now.stopping:

@@ -146,8 +146,11 @@ def test_every_sheet_of_a_workbook_can_be_chosen(desk_here, rita):
     for line in [MIXED.columns, *MIXED.head(3).rows()]:
         pay.append(line)
     at = rita.file(in_memory(book.save), "two_sheets.xlsx")
-    assert rita.post(f"/files/{at}/columns", {"sheet": "Pay run", "then": "plan"}).to.endswith("/plan")
+    said = {"sheet": "Pay run", "then": "plan"}
+    assert rita.post(f"/files/{at}/columns", said).to.endswith("/columns?read=anew")
+    assert rita.post(f"/files/{at}/columns", said).to.endswith("/plan")
     assert "3 payments" in rita.get(f"/files/{at}/plan").text
     wrong = rita.file(in_memory(book.save), "two_sheets.xlsx")
     rita.post(f"/files/{wrong}/columns", {"sheet": "Nothing", "then": "plan"})
-    assert "Pay run" in rita.get(f"/files/{wrong}/columns").text
+    page = rita.get(f"/files/{wrong}/columns").text
+    assert '<option value="Cover"></option><option value="Pay run"></option>' in page

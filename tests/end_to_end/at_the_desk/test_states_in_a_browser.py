@@ -99,9 +99,13 @@ def faults_of(page):
 def test_axe_finds_nothing_while_a_check_runs_is_stopped_capped_or_waits(here, mara, page, wait_until):
     found = {}
     running = started(mara, payments(5_000), "slow")
+    assert (
+        "A sandbox answers: no answer" in mara.get(f"/files/{running}/progress").text
+    )  # from the first look
     wait_until(lambda: mara.progress(running)["done"] > 0)
     page.goto(f"{here.origin}/files/{running}/progress")
     page.wait_for_selector("text=You may close this page")
+    assert page.inner_text("#sentence") == "The sandbox is asked."
     assert "no answer says anything about a real account" in page.inner_text("aside.banner")
     found["running"] = faults_of(page)
     page.goto(here.origin)
@@ -111,6 +115,9 @@ def test_axe_finds_nothing_while_a_check_runs_is_stopped_capped_or_waits(here, m
     mara.wait(running)
     page.goto(f"{here.origin}/files/{running}/progress")
     page.wait_for_selector("text=The check has stopped")
+    assert "SIGTERM" not in (text := page.inner_text("main"))
+    assert "Stopped by Mara Ellery." in text
+    assert "The check was stopped: go on when you like." in text
     found["stopped"] = faults_of(page)
     capped = started(mara, payments(5, 900), "capped")
     mara.wait(capped)

@@ -319,8 +319,21 @@ def test_the_story_of_a_row_tells_what_was_asked_and_who_decided(desk_with_polic
     assert "What was decided since then is not in that file." in page
 
 
+def test_pages_say_what_can_be_done_and_call_fields_and_files_what_they_are(reviewer, reviewed):
+    page = reviewer.get(f"/files/{reviewed}/review").text
+    unchecked = page.partition('id="row-18"')[2].partition("</tr>")[0]
+    assert "only another policy can" in unchecked
+    assert "Put into your file" not in unchecked
+    assert "IBAN: the check digits" in page
+    assert not re.search("(iban|account_number|sort_code): ", page)
+    assert "<bdi>1,980.00</bdi>" in reviewer.get(f"/files/{reviewed}/rows/16").text
+    assert "no match or could not be checked by the bank" in reviewer.get(f"/files/{reviewed}/release").text
+
+
 def test_a_pain001_is_corrected_and_split_in_its_own_bytes(desk_with_policy, reviewer):
     at = reviewer.checked(PAIN001, "payments.xml")
+    found = reviewer.post("/search", {"text": "PAY-0101"}).text
+    assert re.search(f'/files/{at}/rows/1"[^>]*>1</a></td><td><bdi>Avery Thornwood</bdi>', found)
     assert reviewer.approve(at).status == 303
     assert b"pain.002" in download(reviewer, at, "pain002.simulated.xml")[:400]
     release = download(reviewer, at, "release.simulated.xml")
@@ -337,6 +350,13 @@ def test_a_column_is_mapped_by_hand_and_remembered_for_the_next_file_of_that_hea
     assert "The file cannot be read like this." in page
     assert "--map" not in page
     said = {"column:Wer": "name", "then": "plan"}
+    assert "Cannot be read" in reviewer.get("/").text
+    assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/columns?read=anew")
+    page = reviewer.get(f"/files/{at}/columns?read=anew").text
+    assert "The file is read with your changes now" in page
+    assert "Looks right: see the plan" in page
+    assert reviewer.get(f"/files/{at}/plan").text.count("Start the check") == 0
+    assert "Cannot be read" not in reviewer.get("/").text
     assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/plan")
     next_one = reviewer.file(payments(2, "Ref,Wer,sort_code,account_number,amount,currency"))
     assert "The file cannot be read" not in reviewer.get(f"/files/{next_one}/columns").text
@@ -345,6 +365,8 @@ def test_a_column_is_mapped_by_hand_and_remembered_for_the_next_file_of_that_hea
 def test_columns_that_are_not_to_be_read_are_left_out_and_come_back_as_they_are(desk_with_policy, reviewer):
     at = reviewer.file(payments(2, "payment_id,name,sort_code,account_number,reference,currency"))
     said = {"column:payment_id": "ignore", "column:reference": "ignore", "then": "plan"}
+    reviewer.post(f"/files/{at}/columns", said)
+    assert "columns chosen by hand: 2" in reviewer.get("/audit").text
     assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/plan")
     page = reviewer.get(f"/files/{at}/columns").text
     assert page.count('<option value="ignore" selected>not to be read</option>') == 2
@@ -356,6 +378,32 @@ def test_columns_that_are_not_to_be_read_are_left_out_and_come_back_as_they_are(
     assert not {"payment_id", "reference"} & set(manifest["input"]["columns"])
     assert (run / "outcomes.csv").read_text().startswith("payment_id,name,sort_code,")
     assert "Nothing was changed." in reviewer.post(f"/files/{at}/verify").text
+
+
+def test_two_columns_that_are_joined_as_the_name_are_shown_before_there_is_a_plan(reviewer):
+    header = "Ref,supplier,customer,sort_code,account_number,amount,currency"
+    lines = [f"P{n},Fenwick Ltd,Orla Quist {n},010203,{10_000_000 + n},5.00,GBP" for n in range(4)]
+    at = reviewer.file("\n".join([header, *lines, ""]).encode())
+    said = {"column:supplier": "name", "column:customer": "name", "then": "plan"}
+    for _ in ("once", "again, from the start"):
+        assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/columns?read=anew")
+        page = reviewer.get(f"/files/{at}/columns?read=anew").text
+        assert "The name is joined of these columns: supplier, customer; first rows:" in page
+        assert "<bdi>Fenwick Ltd Orla Quist 0</bdi>, <bdi>Fenwick Ltd Orla Quist 1</bdi>" in page
+        other = said | {"column:customer": ""}
+        assert reviewer.post(f"/files/{at}/columns", other).to.endswith("/columns?read=anew")
+    page = reviewer.get(f"/files/{at}/columns").text
+    assert "The name is joined" not in page
+    assert reviewer.post(f"/files/{at}/columns", other).to.endswith("/plan")
+
+
+def test_what_was_chosen_beside_columns_stands_in_the_record(reviewer):
+    at = reviewer.file(payments(3, start=700).replace(b"Invented", "Zoë".encode("cp1252")))
+    said = {"encoding": "cp1252", "then": "plan"}
+    assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/columns?read=anew")
+    assert "Zoë Payee 700" in reviewer.get(f"/files/{at}/columns").text
+    assert "encoding: cp1252" in reviewer.get("/audit").text
+    assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/plan")
 
 
 def test_the_same_file_uploaded_before_is_told(desk_with_policy, reviewer):
@@ -496,7 +544,8 @@ def test_a_capped_check_goes_on_when_the_next_day_has_come_asks_nothing_twice_an
             at = visitor.planned(payments(4))
             visitor.start(at, "mine")
             visitor.wait(at)
-            assert f"Go on after {tomorrow} 00:00 UTC" in visitor.get(f"/files/{at}/progress").text
+            day = f"{tomorrow.day} {tomorrow:%B %Y}"
+            assert f"Go on after {day}, 00:00 UTC" in visitor.get(f"/files/{at}/progress").text
             codes = [row["check_code"] for row in rows_of(download(visitor, at, "outcomes.csv"))]
             waiting = codes.index("DAILY_CAP") + 1
             answered = next(row for row, code in enumerate(codes, 1) if code != "DAILY_CAP")

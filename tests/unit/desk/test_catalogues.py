@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from pipeline.desk.core_words import as_it_stands, of_program, translated
+from pipeline.desk.core_words import as_it_stands, of_program, or_as_it_stands, translated
 from pipeline.desk.languages import LANGUAGES, gettext, moment, money, ngettext, number, size, speak
 from pipeline.headers.meaning import header_rules
 from pipeline.reports.differences import difference
@@ -173,6 +173,58 @@ def test_a_sentence_with_values_is_said_in_the_language(spoken):
         "Der Name gehört zum Konto. Hinweis: dieselbe Zahlung wie Zeile 12; vergewissern Sie sich, dass "
         "beide gewollt sind."
     )
+
+
+NOT_PAYMENTS = (
+    'Sheet row 9 is no payment ("total"): it says 1,500.00 EUR, the sum of the payments.',
+    "Line 9 is no payment: it says 1, and the payments add up to 2.1 EUR and 3 GBP; make sure that none is missing.",  # noqa: E501 (as it stands)
+    'Row 9 is no payment ("count"): it counts 12 payments.',
+    "Line 9 is no payment: it counts 12 payments, and there are 11; make sure that none is missing.",
+    "Line 9 is no payment: it repeats the headers.",
+    "Line 9 is no payment: text below the totals.",
+    'Line 9 is no payment ("prepared by").',
+)
+
+
+@each_language
+def test_what_is_no_payment_is_said_in_the_language(spoken, code):
+    spoken(code)
+    said = [translated(sentence) for sentence in NOT_PAYMENTS]
+    assert not [
+        text
+        for text in said
+        if re.search("is no payment|it says|it counts|make sure", text or "is no payment")
+    ]
+    if code == "de":
+        assert (
+            said[0]
+            == "Blattzeile 9 (“total”) ist keine Zahlung: sie nennt 1.500,00 EUR, die Summe der Zahlungen."
+        )
+        assert "ergeben aber 2,10 EUR und 3,00 GBP;" in said[1]
+
+
+def test_days_and_places_are_written_as_in_the_language(spoken):
+    answered = "The name belongs to the account. Answered on 2026-11-23 by an earlier run."
+    split = "by root at 2026-11-23 05:16 UTC: 8 rows in release.csv and 16 rows in hold.csv"
+    assert (
+        of_program(answered)
+        == "The name belongs to the account. Answered on 23 November 2026 by an earlier run."
+    )
+    spoken("de")
+    assert of_program(answered).endswith("23. November 2026 von einem früheren Lauf beantwortet.")
+    assert (
+        of_program(split)
+        == "von root, 23. November 2026, 05:16 UTC: 8 Zeilen in release.csv, 16 Zeilen in hold.csv"
+    )
+    assert or_as_it_stands("characters 83 to 100") == "Zeichen 83 bis 100"
+    assert or_as_it_stands("Cdtr/Nm") == "Cdtr/Nm"
+    assert "Zeichen" in or_as_it_stands("** (5 characters)")
+
+
+def test_english_names_fields_in_words(spoken):
+    reason = f"iban: {RULES[0].sentence}. account_number: {RULES[1].sentence}."
+    assert of_program(reason) == f"IBAN: {RULES[0].sentence}. account number: {RULES[1].sentence}."
+    assert "iban: odd. account number: " in of_program(f"iban: odd. account_number: {RULES[1].sentence}.")
 
 
 def test_names_in_a_sentence_stay_as_they_are(spoken):

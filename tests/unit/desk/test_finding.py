@@ -76,11 +76,29 @@ PAYEES = pl.DataFrame(
         ("12345", [1, 2, 3, 4]),
         ("match", [1, 2, 3, 4]),
         (".....", []),
-        ("zoe", []),
+        ("zoe", [1]),
+        ("STRASSNER", [1]),
+        ("Øyvind As", [3]),
+        ("Rày", [2]),
+        ("zoa", []),
+        ("stras ner", []),
     ],
 )
 def test_a_text_is_found_in_capitals_or_not_and_an_account_in_groups(at_desk, text, rows):
     assert rows_with(at_desk(PAYEES), text) == rows
+
+
+def test_accents_may_be_written_as_marks_of_their_own_and_in_any_script_of_the_block(at_desk):
+    folder = at_desk(
+        PAYEES.with_columns(name=pl.Series(["Sole\u0300ne Roy", "Łucja Żak", "Чёрная", "Ng Văn Đạt"]))
+    )
+    assert [rows_with(folder, text) for text in ("solene", "zak", "van", "чёр", "solenne")] == [
+        [1],
+        [2],
+        [4],
+        [3],
+        [],
+    ]
 
 
 def test_what_lies_across_the_blocks_of_a_large_file_is_found(at_desk):

@@ -2,11 +2,12 @@
 
 import ast
 import re
+import signal
 from pathlib import Path
 
 import pipeline
 from pipeline.desk.words import PAGES, in_desk_words, sentence_of
-from pipeline.errors import Advice, InputError
+from pipeline.errors import Advice, InputError, stopped_by
 
 HOUSE = Path(pipeline.__file__).parent
 ROOMS = ("executors", "stages", "review", "runs", "formats", "headers", "rules", "stores", "transport")
@@ -34,6 +35,11 @@ def test_no_sentence_of_the_program_keeps_a_word_of_the_command_line_on_a_page()
     assert len(found) > 10
     left = {text: in_desk_words(text) for text in found}
     assert {text: said for text, said in left.items() if OF_A_COMMAND_LINE.search(said)} == {}
+
+
+def test_a_check_that_was_stopped_is_no_signal():
+    left = f"Questions left: 1,234, as the run ended early: long: 1.csv: {stopped_by(signal.SIGTERM)}"
+    assert in_desk_words(left) == "Questions left: 1,234. The check was stopped: go on when you like."
 
 
 def test_advice_of_the_desk_is_none_of_the_command_line():

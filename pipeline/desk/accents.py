@@ -1,0 +1,81 @@
+"""Texts as people type them who leave accents out: `Solene` finds Solène, and `strasse` Straße."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache
+
+_MARKS = "".join(map(chr, (*range(0x300, 0x305), *range(0x306, 0x30D), 0x323, 0x326, 0x327, 0x328, 0x331)))
+"""The marks of Latin letters, where they stand after the letter."""
+_ACCENTED = (*range(0xDF, 0x250), *range(0x1E00, 0x1F00))
+
+
+def without_accents(text: str) -> str:
+    """A text in small letters, the Latin ones without accents, however they are written.
+
+    >>> without_accents("Steinwälder"), without_accents("SOLE\u0300NE"), without_accents("Straße")
+    ('steinwalder', 'solene', 'strasse')
+    """
+    letters = unicodedata.normalize("NFC", text.lower()).replace("ß", "ss")
+    return "".join(_plain(one) for one in letters if one not in _MARKS)
+
+
+def _plain(letter: str) -> str:
+    """A Latin letter without its accents; any other as it is."""
+    first = unicodedata.normalize("NFD", letter)[0]
+    return first if first.isascii() else letter
+
+
+def pattern_of(plain: str, between: str = "") -> str:
+    """A regular expression, in capitals or not, for a text whatever accents it has.
+
+    Args:
+        plain: as `without_accents` gives it.
+        between: what may stand between two of its characters, as a regular expression.
+    """
+    pieces = [_with_any_accent(one) if one.isalpha() else re.escape(one) for one in plain]
+    whole = between.join(pieces)
+    two = f"{_with_any_accent('s')}{between}{_with_any_accent('s')}"
+    return f"(?i){whole.replace(two, f'(?:{two}|ß)')}"
+
+
+def _with_any_accent(letter: str) -> str:
+    accented = _accented().get(letter, "")
+    return f"[{letter}{accented}][{_MARKS}]*" if accented else re.escape(letter)
+
+
+class Plainer:
+    """Takes the accents off long texts, of those letters alone that are looked for: that is fast."""
+
+    def __init__(self, plain: str) -> None:
+        """Take what is looked for, as `without_accents` gives it."""
+        self._pairs = list(_pairs(plain))
+
+    def __call__(self, text: str) -> str:
+        """A text in small letters, in which what is looked for stands as it is looked for."""
+        text = text.lower()
+        if text.isascii():
+            return text
+        for accented, plain in self._pairs:
+            text = text.replace(accented, plain)
+        return text
+
+
+def _pairs(plain: str) -> Iterator[tuple[str, str]]:
+    for letter in dict.fromkeys(plain):
+        yield from ((one, letter) for one in _accented().get(letter, ""))
+    if "ss" in plain:
+        yield "ß", "ss"
+    yield from ((mark, "") for mark in _MARKS)
+
+
+@cache
+def _accented() -> dict[str, str]:
+    """Small letter -> the same with an accent."""
+    found: dict[str, str] = {}
+    for code in _ACCENTED:
+        one = chr(code)
+        plain = without_accents(one)
+        if one.islower() and len(plain) == 1 and plain.isascii() and plain != one:
+            found[plain] = found.get(plain, "") + one
+    return found
