@@ -264,11 +264,16 @@ def states(desk_here):
     """Name -> the address of a page in each state."""
     visitor = desk_here.visitor("Mara Ellery")
     data = MIXED.read_bytes()
-    new = visitor.file(data, "november.csv")
+
+    def another(number):
+        """A file with the same payments and another reference: of one that is there twice, pages warn."""
+        return data.replace(b"INV 7735", b"INV 77%02d" % number)
+
+    new = visitor.file(another(1), "november.csv")
     odd = visitor.file(data.replace(b"name,", b"wer,", 1), "unread.csv")
-    planned = visitor.planned(data, "planned.csv")
+    planned = visitor.planned(another(2), "planned.csv")
     at = visitor.checked(data, "payroll.csv")
-    done = desk_here.copy(at)
+    done = visitor.checked(another(3), "payroll.csv")
     visitor.post(f"/files/{done}/rows/10", {"decision": "release", "reason": "paid every month"})
     visitor.post(f"/files/{done}/rows/2", {"decision": "fix", "reason": "seen on the invoice"})
     visitor.approve(done)
