@@ -39,7 +39,9 @@ async def main_way(desk, folder, file):
         await browser.until("location.pathname.endsWith('/columns') && document.readyState === 'complete'")
         assert "cannot be read" in await browser.ask("document.body.innerText")
         await browser.ask("document.querySelector('select[name=\"column:wer\"]').value = 'name'")
-        await browser.click("button", "Read it this way")
+        await browser.click("button", "Read it this way")  # and look at it before there is a plan
+        await browser.until("document.body.innerText.includes('Looks right')")
+        await browser.click("button", "Looks right: see the plan")
         await browser.until("location.pathname.endsWith('/plan') && document.readyState === 'complete'")
         await browser.click("button", "Start the check", times=2)
         await browser.until("location.pathname.endsWith('/review') && document.readyState === 'complete'")
