@@ -1,13 +1,16 @@
 """The simulated world: one seed is one history, what was found once stays found, and a failure is told."""
 
+import inspect
 import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 from simulation.history import History
+from simulation.mistakes import MISTAKES
 from simulation.weather import FAULTS, FAULTS_OF_A_SERVER, LATER_FAULTS, LATEST_FAULTS
 
 LATER = frozenset({*LATER_FAULTS, *LATEST_FAULTS})
@@ -118,6 +121,12 @@ def test_a_history_that_fails_is_made_small_and_told_with_the_command_that_repla
     assert any("asks about row" in line for line in story)
     assert broken.startswith("BROKEN a run does not end: run 1 ")
     assert replay.startswith("replay: python tests/simulation/run.py --seed 4 --questions 20 --mistake")
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_the_places_of_a_known_mistake_are_there(name):
+    mistake = MISTAKES[name]
+    assert mistake.made(inspect.getsource(import_module(mistake.module)), path=mistake.module)
 
 
 @pytest.mark.parametrize(
