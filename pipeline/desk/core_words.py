@@ -132,7 +132,7 @@ _PLACES = {"line": _N("line %(num)s"), "sheet row": _N("sheet row %(num)s")}
 _INSTEAD = {"map": _N("chosen by hand")}
 """What the desk says in other words."""
 _NEEDS_WORDS = re.compile(rf"\b(?:{'|'.join(FIELDS)}): |{_DAY.pattern}")
-"""What English sentences have that people do not say so: names of fields, and days by number."""
+"""What stands in English sentences and nobody says aloud: names of fields, and dates in digits."""
 
 
 def fixed() -> list[str]:

@@ -127,10 +127,8 @@ class Sandbox:
 
 
 @contextmanager
-def sandbox(folder, *words):
-    """Serve until the block ends."""
-    command = [*COMMAND, "sandbox", "--folder", folder, "--call-log", folder / "calls.jsonl", *words]
-    folder.mkdir()
+def serving(command):
+    """A server in a process of its own until the block ends: the process, and the first line that it prints."""
     with subprocess.Popen(
         [str(word) for word in command],
         stdout=subprocess.PIPE,
@@ -138,11 +136,20 @@ def sandbox(folder, *words):
         text=True,
         env=ENVIRONMENT,
     ) as process:
-        assert process.stdout.readline().startswith("https://")
         try:
-            yield Sandbox(folder, process)
+            yield process, process.stdout.readline().strip()
         finally:
             process.terminate()
+
+
+@contextmanager
+def sandbox(folder, *words):
+    """Serve until the block ends."""
+    command = [*COMMAND, "sandbox", "--folder", folder, "--call-log", folder / "calls.jsonl", *words]
+    folder.mkdir()
+    with serving(command) as (process, address):
+        assert address.startswith("https://"), address
+        yield Sandbox(folder, process)
 
 
 def payments(path, count, *, cop_only=True):

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
-from children import COMMAND, ENVIRONMENT, cpu_s_of
+from children import COMMAND, ENVIRONMENT, cpu_s_of, serving
 
 CHECK_MAX_S = 600
 MB = 1_000_000
@@ -89,19 +89,9 @@ class Desk:
 def served_desk(home, *words):
     """A desk of one person, until the block ends."""
     command = [*COMMAND, "desk", "--home", home, "--port", "0", "--no-browser", *words]
-    with subprocess.Popen(
-        [str(word) for word in command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=ENVIRONMENT,
-    ) as process:
-        try:
-            link = process.stdout.readline().strip()
-            assert re.match("http://127.0.0.1:[0-9]+/", link), link
-            yield Desk(process, link)
-        finally:
-            process.terminate()
+    with serving(command) as (process, link):
+        assert re.match("http://127.0.0.1:[0-9]+/", link), link
+        yield Desk(process, link)
 
 
 def _right(answer):

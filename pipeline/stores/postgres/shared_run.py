@@ -413,7 +413,7 @@ class SharedRun:
                     self._forget(hold)
 
     def _lease_end(self) -> float:
-        """When a lease ends that is asked for now: later it was given, later it ends."""
+        """The earliest end of a lease that is asked for now: one that is granted later ends later."""
         return self._database.clocks.monotonic() + self._lease_s
 
     def _renew(self, held: Sequence[ChunkLease], db: psycopg.Connection) -> Collection[ChunkLease]:
