@@ -128,7 +128,7 @@ class Sandbox:
 
 @contextmanager
 def serving(command):
-    """A server in a process of its own until the block ends: the process, and the first line that it prints."""
+    """A server in a process of its own, while the block lasts: the process, and the first line it prints."""
     with subprocess.Popen(
         [str(word) for word in command],
         stdout=subprocess.PIPE,
