@@ -8,6 +8,10 @@ from functools import cache
 _MARKS = "".join(map(chr, (*range(0x300, 0x305), *range(0x306, 0x30D), 0x323, 0x326, 0x327, 0x328, 0x331)))
 """The marks of Latin letters, where they stand after the letter."""
 _ACCENTED = (*range(0xDF, 0x250), *range(0x1E00, 0x1F00))
+_STROKED = {"ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ł": "l", "ŧ": "t"}
+"""Letters that Unicode does not take apart -> what people type for them."""
+_TWO = {"ß": "ss", "æ": "ae", "œ": "oe"}
+"""Letters that people type as two."""
 
 
 def without_accents(text: str) -> str:
@@ -15,14 +19,17 @@ def without_accents(text: str) -> str:
 
     >>> without_accents("Steinwälder"), without_accents("SOLE\u0300NE"), without_accents("Straße")
     ('steinwalder', 'solene', 'strasse')
+    >>> without_accents("Sørensen"), without_accents("Wałęsek"), without_accents("Kjær")
+    ('sorensen', 'walesek', 'kjaer')
     """
-    letters = unicodedata.normalize("NFC", text.lower()).replace("ß", "ss")
-    return "".join(_plain(one) for one in letters if one not in _MARKS)
+    letters = unicodedata.normalize("NFC", text.lower())
+    return "".join(_TWO.get(one) or _plain(one) for one in letters if one not in _MARKS)
 
 
 def _plain(letter: str) -> str:
     """A Latin letter without its accents; any other as it is."""
     first = unicodedata.normalize("NFD", letter)[0]
+    first = _STROKED.get(first, first)
     return first if first.isascii() else letter
 
 
@@ -35,8 +42,10 @@ def pattern_of(plain: str, between: str = "") -> str:
     """
     pieces = [_with_any_accent(one) if one.isalpha() else re.escape(one) for one in plain]
     whole = between.join(pieces)
-    two = f"{_with_any_accent('s')}{between}{_with_any_accent('s')}"
-    return f"(?i){whole.replace(two, f'(?:{two}|ß)')}"
+    for letter, (first, second) in _TWO.items():
+        two = between.join([_with_any_accent(first), _with_any_accent(second)])
+        whole = whole.replace(two, f"(?:{two}|{letter}[{_MARKS}]*)")
+    return f"(?i){whole}"
 
 
 def _with_any_accent(letter: str) -> str:
@@ -64,8 +73,7 @@ class Plainer:
 def _pairs(plain: str) -> Iterator[tuple[str, str]]:
     for letter in dict.fromkeys(plain):
         yield from ((one, letter) for one in _accented().get(letter, ""))
-    if "ss" in plain:
-        yield "ß", "ss"
+    yield from ((letter, two) for letter, two in _TWO.items() if two in plain)
     yield from ((mark, "") for mark in _MARKS)
 
 

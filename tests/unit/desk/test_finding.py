@@ -79,6 +79,7 @@ PAYEES = pl.DataFrame(
         ("zoe", [1]),
         ("STRASSNER", [1]),
         ("Øyvind As", [3]),
+        ("oyvind", [3]),
         ("Rày", [2]),
         ("zoa", []),
         ("stras ner", []),
@@ -99,6 +100,14 @@ def test_accents_may_be_written_as_marks_of_their_own_and_in_any_script_of_the_b
         [3],
         [],
     ]
+
+
+def test_letters_with_a_stroke_and_letters_that_are_two_are_found_as_people_type_them(at_desk):
+    folder = at_desk(
+        PAYEES.with_columns(name=pl.Series(["Łucja Wałęsek", "ASTRID KJÆR", "Cœurdoux Sœurs", "Đorđe Æsop"]))
+    )
+    typed = ("lucja walesek", "kjaer", "KJÆR", "coeur", "sœur", "dorde aesop", "aesir", "łucja")
+    assert [rows_with(folder, text) for text in typed] == [[1], [2], [2], [3], [3], [4], [], [1]]
 
 
 def test_what_lies_across_the_blocks_of_a_large_file_is_found(at_desk):
