@@ -8,7 +8,7 @@ from functools import cache
 _MARKS = "".join(map(chr, (*range(0x300, 0x305), *range(0x306, 0x30D), 0x323, 0x326, 0x327, 0x328, 0x331)))
 """The marks of Latin letters, where they stand after the letter."""
 _ACCENTED = (*range(0xDF, 0x250), *range(0x1E00, 0x1F00))
-_STROKED = {"ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ł": "l", "ŧ": "t"}
+_STROKED = {"ø": "o", "đ": "d", "ð": "d", "ħ": "h", "\u0131": "i", "ł": "l", "ŧ": "t"}
 """Letters that Unicode does not take apart -> what people type for them."""
 _TWO = {"ß": "ss", "æ": "ae", "œ": "oe"}
 """Letters that people type as two."""
