@@ -210,18 +210,21 @@ async def _ask_with_others(
 ) -> None:
     """Ask what is free, and wait for what others hold, until nothing is left or may be sent."""
     assert scene.shared is not None
-    every = scene.file.checks
-    scene.shared.open_round([every[number - 1] for number in left.todo["check"].to_list()])
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(run.keep)
-        while scene.shared.undone_count and not tally.closures:
-            if scene.shared.free_count:
-                before = scene.shared.undone_count
-                await asking(run, left)
-                if scene.shared.undone_count == before:
-                    break  # nothing may be sent
-            await anyio.sleep(POLL_INTERVAL_S)
-        tasks.cancel_scope.cancel()
+    every, shared = scene.file.checks, scene.shared
+    number = shared.open_round([every[number - 1] for number in left.todo["check"].to_list()])
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run.keep)
+            while shared.round_number == number and shared.undone_count and not tally.closures:
+                if shared.free_count:
+                    before = shared.undone_count
+                    await asking(run, left)
+                    if shared.undone_count == before:
+                        break  # nothing may be sent
+                await anyio.sleep(POLL_INTERVAL_S)
+            tasks.cancel_scope.cancel()
+    finally:
+        await run.end_round(number)
 
 
 def _new_id(chance: Random) -> str:

@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from operator import itemgetter
+from operator import attrgetter
 
 from simulation.books import Book, LedgerOfProcess, called
 from simulation.weather import Weather
@@ -90,14 +90,31 @@ class SharedQuestions:
 
     world: World
     chunks: list[Chunk] = field(default_factory=list)
+    """Of all rounds: those of the rounds that have ended are done."""
+    round_number: int = 0
+    """Of the latest."""
 
-    def open_round(self, checks: list[Check]) -> None:
-        """Divide what is left into chunks, unless others are at it."""
+    def open_round(self, checks: list[Check]) -> int:
+        """Divide what is left into chunks, unless others are at it; the number of the round."""
         if all(chunk.is_done for chunk in self.chunks):
+            self.round_number += 1
             for api in dict.fromkeys(check.api for check in checks):
                 some = [check for check in checks if check.api is api]
                 starts = range(0, len(some), CHUNK_SIZE)
                 self.chunks += [Chunk(some[start : start + CHUNK_SIZE], api) for start in starts]
+        return self.round_number
+
+    def end_round(self, number: int) -> None:
+        """End a round of which nobody holds a chunk: what is undone is asked in the next one."""
+        undone = [chunk for chunk in self.chunks if not chunk.is_done]
+        if number == self.round_number and len(undone) == self.free_count:
+            for chunk in undone:
+                chunk.is_done = True
+                chunk.fence = self.fence_after(chunk)
+
+    def fence_after(self, chunk: Chunk) -> int:
+        """The time of now, in microseconds: no process was given the same, whatever is forgotten."""
+        return max(chunk.fence + 1, int(self.world.now_s * 1e6))
 
     @property
     def undone_count(self) -> int:
@@ -112,16 +129,16 @@ class SharedQuestions:
 
     def forgetting(self) -> Callable[[], None]:
         """What makes it forget all that happens to it from now on."""
-        chunks = [replace(chunk) for chunk in self.chunks]
+        chunks, round_number = [replace(chunk) for chunk in self.chunks], self.round_number
 
         def forget() -> None:
-            self.chunks[: len(chunks)] = chunks  # a round that was opened since is there
+            self.chunks, self.round_number = chunks, round_number
 
         return forget
 
     def is_latest(self, hold: ChunkLease) -> bool:
-        """Whether nobody else has taken the chunk over."""
-        return self.chunks[hold.chunk].fence == hold.fence
+        """Whether nobody else has taken the chunk over, and its round is there, and has not ended without."""
+        return hold.chunk < len(self.chunks) and self.chunks[hold.chunk].fence == hold.fence
 
 
 class SharedRunOfProcess(LedgerOfProcess):
@@ -133,6 +150,7 @@ class SharedRunOfProcess(LedgerOfProcess):
         super().__init__(book, process, weather)
         self._shared = shared
         self._held: dict[ChunkLease, float] = {}  # when the lease ends at the earliest, by our clock
+        self._api_of: dict[ChunkLease, ApiName] = {}
         self._taken_over: set[int] = set()
         self._hold_of: dict[bytes, ChunkLease] = {}
 
@@ -146,7 +164,7 @@ class SharedRunOfProcess(LedgerOfProcess):
                     continue  # questions of it may still be under way here
                 is_ours = chunk.holder == self._process.name  # by a claim whose reply was lost
                 if not chunk.is_done and (is_ours or chunk.lease_until <= self._world.now_s):
-                    chunk.fence = max(chunk.fence + 1, int(self._world.now_s * 1e6))
+                    chunk.fence = self._shared.fence_after(chunk)
                     chunk.holder = self._process.name
                     chunk.lease_until = self._world.now_s + CHUNK_LEASE_S
                     return QuestionChunk(ChunkLease(number, chunk.fence), self._questions(chunk))
@@ -155,7 +173,7 @@ class SharedRunOfProcess(LedgerOfProcess):
         until = self._process.loop.time() + CHUNK_LEASE_S
         taken = await called(self._process, take, self._takes_s())
         if taken is not None:
-            self._held[taken.hold] = until
+            self._held[taken.hold], self._api_of[taken.hold] = until, api
             self._hold_of |= {question.key: taken.hold for question in taken.questions}
         return taken
 
@@ -165,9 +183,10 @@ class SharedRunOfProcess(LedgerOfProcess):
             key = self.question_key(check)
             known = self._book.look_up(key)
             if known.answer is None:
-                question = Question(check, key, known.attempts, is_suspect=known.code in ABOUT_THE_QUESTION)
-                found.append((known.attempts if known.code else 0, question))
-        return [question for _, question in sorted(found, key=itemgetter(0))]
+                found.append(
+                    Question(check, key, known.attempts, is_suspect=known.code in ABOUT_THE_QUESTION)
+                )
+        return sorted(found, key=attrgetter("attempts", "is_suspect"))
 
     def holds(self, hold: ChunkLease) -> bool:
         """Whether the chunk is still ours, as far as this process knows."""
@@ -207,6 +226,10 @@ class SharedRunOfProcess(LedgerOfProcess):
         yield
         self._taken_over.clear()
 
+    async def end_round(self, number: int) -> None:
+        """End a round, where nobody else is at it: for who leaves."""
+        await called(self._process, lambda: self._shared.end_round(number), self._takes_s())
+
     async def done(self, hold: ChunkLease) -> None:
         """All of it is asked."""
         self._held.pop(hold, None)
@@ -219,8 +242,7 @@ class SharedRunOfProcess(LedgerOfProcess):
 
     async def give_back(self, api: ApiName | None = None) -> None:
         """Leave the rest, of one API or all, to others."""
-        chunks = self._shared.chunks
-        given = [hold for hold in self._held if api in {None, chunks[hold.chunk].api}]
+        given = [hold for hold in self._held if api in {None, self._api_of[hold]}]
         for hold in given:
             del self._held[hold]
 

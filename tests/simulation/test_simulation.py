@@ -99,6 +99,12 @@ def test_rows_that_always_fail_leave_the_others_their_turn_under_a_daily_cap():
     assert History(68, 40, all_but("rows failing", "daily cap")).play().breaches == []
 
 
+def test_a_row_that_always_fails_is_asked_after_one_that_once_broke_the_contract():
+    """Found by a seed: it took the one request of each day, and the other row was never asked again."""
+    faults = ("errors", "broken contract", "rows failing", "daily cap", "clock jumps", "--limit")
+    assert History(201413, 30, all_but(*faults, "VoP beside CoP")).play().breaches == []
+
+
 @pytest.mark.parametrize(
     ("fault", "met"), [("replies of the store lost", "reply of the store lost"), ("failover",) * 2]
 )

@@ -19,8 +19,6 @@ TURNS = (
 ROWS_OF_THEIR_OWN_MAX = 6
 LEASES_END_S = 20.0
 """After so long nobody has a part of anything who no longer uses it."""
-CAP_SHARED_MIN = 30
-"""A day's requests of all processes: what the questions of one lease take where each of them fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +139,6 @@ def weather_of(seed: int, question_count: int, left_out: frozenset[str] = frozen
             kept.append(name)
             draw(weather, own, question_count)
     weather.names = tuple(kept)
-    if weather.cap is not None and weather.process_count > 1:
-        weather.cap = max(weather.cap, CAP_SHARED_MIN)
     if weather.vop is not None:
         _draw_vop(weather, Random(f"{seed} of VoP"), question_count, left_out)
     return weather

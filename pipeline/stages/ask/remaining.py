@@ -45,7 +45,7 @@ async def remaining_questions(
     limit: int | None = None,
     retry_unanswered: bool = False,
 ) -> RemainingQuestions:
-    """What is left to ask; what failed in an earlier run comes last.
+    """What is left to ask; what an earlier run asked comes last.
 
     Args:
         checks: a `Checks` frame, or any slice of one, in the order of asking.
@@ -150,19 +150,18 @@ async def _open(
 ) -> pl.DataFrame:
     """The questions without an answer; keeps the answers.
 
-    In the order of asking: what failed comes last, and last of all what failed most often. A question that
-    gets no answer would otherwise use up the daily cap, or the limit, in every run, and the others would
-    never have their turn.
+    In the order of asking: what was asked before comes last, and last of all what was asked most often. A
+    question that gets no answer would otherwise use up the daily cap, or the limit, in every run, and the
+    others would never have their turn. Of those asked equally often, suspects come last.
     """
     found.fruitless = await ledger.fruitless()
-    is_open, attempts, failed, is_suspect = [], [], [], []
+    is_open, attempts, is_suspect = [], [], []
     async for some in _known(checks, ledger):
         for check, question, known in some:
             found.note(check, question, known)
             is_open.append(known.answer is None)
             if known.answer is None:
                 attempts.append(known.attempts)
-                failed.append(known.attempts if known.code else 0)
                 is_suspect.append(check.check in found.suspects)
             else:
                 answers.add(Answer(check.check, *known.answer[1:]))
@@ -172,7 +171,7 @@ async def _open(
             pl.Series("is_suspect", is_suspect, dtype=pl.Boolean),
         ]
     )
-    return left.sort("is_suspect", pl.Series(failed, dtype=pl.Int32), maintain_order=True)
+    return left.sort("attempts", "is_suspect", maintain_order=True)
 
 
 async def _known(

@@ -57,11 +57,17 @@ _OPEN = "INSERT INTO precheck.round(run, round) VALUES (%b, %b)"
 _ADD = """
 INSERT INTO precheck.chunk(run, chunk, round, api, part, members) VALUES (%b, %b, %b, %b, %b, %b)
 """
+# The questions of its undone chunks are in chunks of the next round: no process goes on with the old ones.
 _END = """
-UPDATE precheck.round SET ended_at = clock_timestamp()
-WHERE run = %(run)b AND round = %(round)b AND ended_at IS NULL AND NOT EXISTS (
- SELECT FROM precheck.chunk WHERE run = %(run)b AND round = %(round)b AND done_at IS NULL
- AND (%(all)b OR holder IS NOT NULL AND lease_until >= clock_timestamp()))
+WITH ended AS (
+ UPDATE precheck.round SET ended_at = clock_timestamp()
+ WHERE run = %(run)b AND round = %(round)b AND ended_at IS NULL AND NOT EXISTS (
+  SELECT FROM precheck.chunk WHERE run = %(run)b AND round = %(round)b AND done_at IS NULL
+  AND (%(all)b OR holder IS NOT NULL AND lease_until >= clock_timestamp()))
+ RETURNING run, round)
+UPDATE precheck.chunk SET holder = NULL, lease_until = NULL,
+ fence = greatest(fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+FROM ended WHERE chunk.run = ended.run AND chunk.round = ended.round AND done_at IS NULL
 """
 
 
@@ -153,7 +159,10 @@ def open_round(db: psycopg.Connection, run: int, chunks: Sequence[PlannedChunk],
 
 
 def end_round(db: psycopg.Connection, run: int, number: int, *, all_done: bool) -> bool:
-    """End a round in which no chunk is undone, or else none is held; whether it has ended."""
+    """End a round in which no chunk is undone, or else none is held; whether it has ended.
+
+    Who held one, and slept beyond its lease, has lost it: its questions are those of the next round.
+    """
     with db.transaction():
         db.execute(_LOCK, (run,))
         db.execute(_END, {"run": run, "round": number, "all": all_done})

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from operator import attrgetter
 from typing import NamedTuple, Self
 from uuid import UUID
 
@@ -265,17 +266,16 @@ class SharedRun:
         checks = await anyio.to_thread.run_sync(self._members, found)
         keys = [self.question_key(check) for check in checks]
         history_of = await self._known(keys)
-        questions, failed = [], {}
+        questions = []
         for check, key in zip(checks, keys, strict=True):
             before = history_of.get(key, _NOTHING)
             if before.answer is None:
                 self._lease_of[key] = found.hold
                 held.questions[key] = check
-                failed[key] = before.attempts if before.code else 0
                 is_suspect = before.code in history.ABOUT_THE_QUESTION
                 questions.append(Question(check, key, before.attempts, is_suspect))
-        # What failed comes last: at a daily cap it would otherwise be all that is ever asked.
-        return QuestionChunk(found.hold, sorted(questions, key=lambda question: failed[question.key]))
+        # What was asked before comes last: at a daily cap it would otherwise be all that is ever asked.
+        return QuestionChunk(found.hold, sorted(questions, key=attrgetter("attempts", "is_suspect")))
 
     async def done(self, hold: ChunkLease) -> None:
         """Every question of the chunk is done in this round."""

@@ -68,8 +68,8 @@ def test_what_a_dead_process_held_is_free_after_its_lease_with_its_history(ledge
     dead.close()
     time.sleep(LEASE_S * 1.2)
     chunk = take(alive)
-    assert numbers(chunk) == list(range(2, 11))
-    assert [question.attempts for question in chunk.questions] == [1] + [0] * 8
+    assert numbers(chunk) == [*range(3, 11), 2]
+    assert [question.attempts for question in chunk.questions] == [0] * 8 + [1]
 
 
 def test_a_lease_is_kept_for_as_long_as_the_process_lives(ledger_desk):
@@ -264,6 +264,35 @@ def test_a_round_is_opened_by_one_and_ends_when_nothing_is_undone(ledger_desk):
     anyio.run(main)
 
 
+def test_who_sleeps_beyond_the_end_of_a_round_has_lost_its_chunks_as_their_questions_are_in_the_next(
+    ledger_desk,
+):
+    slept, other = two(ledger_desk, 2)
+
+    async def main():
+        async with slept.writing(), other.writing():
+            mine = await slept.claim(ApiName.COP)
+            first, second = mine.questions
+            await slept.intend(first.key, attempt=1, request_id="mine", time=NOW)
+            ledger_desk.rows("UPDATE precheck.chunk SET lease_until = now() - interval '1 s' RETURNING 1")
+            assert await other.end_round(1, is_over=True)
+            assert await other.open_round([PlannedChunk("cop", 0, [0, 1])], after=1)
+            theirs = await other.claim(ApiName.COP)
+            assert [(question.key, question.attempts) for question in theirs.questions] == [
+                (second.key, 0),
+                (first.key, 1),
+            ]
+            await other.intend(first.key, attempt=2, request_id="theirs", time=NOW)
+            with pytest.raises(LeaseLostError):
+                await slept.settle(first.key, answer_to(first, "mine"))
+            with pytest.raises(LeaseLostError):
+                await slept.intend(second.key, attempt=1, request_id="mine", time=NOW)
+            await other.settle(first.key, answer_to(theirs.questions[1], "theirs"))
+
+    anyio.run(main)
+    assert take(slept) is None
+
+
 def test_a_question_that_rounds_got_nowhere_with_is_suspect_and_counted_by_rounds_that_have_ended(
     ledger_desk,
 ):
@@ -293,7 +322,7 @@ def test_a_question_that_rounds_got_nowhere_with_is_suspect_and_counted_by_round
     assert anyio.run(main) == FruitlessQuestion(2, "HTTP_403", 2)
 
 
-def test_what_failed_comes_last_in_its_chunk_and_what_is_in_doubt_keeps_its_place(ledger_desk):
+def test_what_was_asked_before_comes_last_in_its_chunk(ledger_desk):
     first, second = two(ledger_desk, 4)
 
     async def main():
@@ -306,7 +335,7 @@ def test_what_failed_comes_last_in_its_chunk_and_what_is_in_doubt_keeps_its_plac
             await first.give_back()
         return await second.claim(ApiName.COP)
 
-    assert numbers(anyio.run(main)) == [3, 4, 1, 2]
+    assert numbers(anyio.run(main)) == [4, 1, 2, 3]
 
 
 # Joining
