@@ -42,8 +42,8 @@ def pattern_of(plain: str, between: str = "") -> str:
     """
     pieces = [_with_any_accent(one) if one.isalpha() else re.escape(one) for one in plain]
     whole = between.join(pieces)
-    for letter, (first, second) in _TWO.items():
-        two = between.join([_with_any_accent(first), _with_any_accent(second)])
+    for letter, letters in _TWO.items():
+        two = between.join(map(_with_any_accent, letters))
         whole = whole.replace(two, f"(?:{two}|{letter}[{_MARKS}]*)")
     return f"(?i){whole}"
 

@@ -67,9 +67,9 @@ class PartFiles(NamedTuple):
         """What was planned for a bucket: a document, written last."""
         return self.root / f"planned-{bucket:05}.json"
 
-    def left(self, bucket: int, *, are_suspects: bool) -> Path:
+    def left(self, bucket: int, *, were_asked: bool) -> Path:
         """The questions of a bucket that are left to ask: `Checks`, with `attempts` and `is_suspect`."""
-        return self.root / "left" / f"{'suspects' if are_suspects else 'open'}-{bucket:05}.parquet"
+        return self.root / "left" / f"{'asked' if were_asked else 'open'}-{bucket:05}.parquet"
 
     def answers(self, bucket: int) -> Path:
         """The folder of the `Answers` of a bucket."""

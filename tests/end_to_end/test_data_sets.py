@@ -331,6 +331,22 @@ def test_a_limit_defers_the_rest_until_the_next_run(desk, sandbox, rows):
     assert len(sandbox.questions()) - before == sum(call["question_count"] for call in left["calls"])
 
 
+def test_a_limit_takes_up_new_questions_of_every_bucket_before_those_that_got_no_answer(
+    desk, serve, tmp_path, rows
+):
+    as_data_set(desk, rows)
+    with serve(tmp_path / "own", "--fault", "500:api=cop,probability=0.3,seed=7") as sandbox:
+        asked = []
+        for _ in range(2):
+            before = len(sandbox.questions())
+            once = desk.using(**sections(sandbox, attempts_max=1))
+            assert desk("run", "set", "--work", "work", "--limit", "20", *once).status == 75
+            asked.append({call["question"] for call in sandbox.questions()[before:]})
+            assert any(row["check_outcome"] == "unanswered" for row in decided(desk))
+    assert [len(questions) for questions in asked] == [20, 20]
+    assert asked[0].isdisjoint(asked[1])
+
+
 def test_purge_deletes_the_outcome_files_and_the_work_folder_and_the_run_goes_on(desk, sandbox, rows):
     as_data_set(desk, rows)
     before = len(sandbox.questions())

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import anyio
@@ -22,6 +23,7 @@ from pipeline.stages.ask import (
     answers_so_far,
     ask,
     count_given_up,
+    deferred_by_limit,
     remaining_questions,
 )
 from pipeline.stores.local_source import LocalSource
@@ -129,8 +131,8 @@ def ask_buckets(  # noqa: PLR0913 (what asking takes)
 class _Left(NamedTuple):
     """What is left to ask."""
 
-    are_files: bool
-    """Whether it lies in files of its own: otherwise nothing was asked before."""
+    files: Sequence[Path] | None
+    """`LEFT` frames, in the order of asking; None: all of it, as nothing was asked before."""
     has_answered: frozenset[ApiName]
     """APIs that answered a question before."""
 
@@ -139,29 +141,51 @@ async def _left(job: CheckJob, questions: SetQuestions, ledger: Ledger, tally: A
     """Put down what is left to ask, bucket by bucket, and the answers that there are."""
     tally.check_count = sum(questions.by_api.values())
     if not any(ledger.counts) and job.limit is None:
-        return _Left(are_files=False, has_answered=frozenset())
-    limit, has_answered = job.limit, set[ApiName]()
+        return _Left(None, frozenset())
+    has_answered, asked_least = set[ApiName](), dict[int, int]()
     for bucket in questions.buckets:
         of_bucket = AskingTally()
         left = await remaining_questions(
-            questions.checks(bucket), ledger, of_bucket, limit=limit, retry_unanswered=job.retry_unanswered
+            questions.checks(bucket), ledger, of_bucket, retry_unanswered=job.retry_unanswered
         )
         todo = left.todo.cast(LEFT)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
-        for are_suspects in (False, True):
-            some = todo.filter(pl.col("is_suspect") == are_suspects)
-            write_frame(some, questions.files.left(bucket, are_suspects=are_suspects))
+        asked = todo.filter(pl.col("attempts") > 0)
+        asked_least[bucket] = next(iter(asked["attempts"]), 0)
+        write_frame(todo.head(todo.height - asked.height), questions.files.left(bucket, were_asked=False))
+        write_frame(asked, questions.files.left(bucket, were_asked=True))
         write_frame(left.answers, questions.files.answers(bucket) / "before.parquet")
-        limit = None if limit is None else limit - todo.height
         tally.done_count += of_bucket.done_count
         tally.settled_count += of_bucket.settled_count
         tally.answered_before += of_bucket.answered_before
         tally.reused += of_bucket.reused
         has_answered |= set(left.has_answered)
-    return _Left(are_files=True, has_answered=frozenset(has_answered))
+    least_first = sorted(questions.buckets, key=asked_least.__getitem__)
+    in_order = [
+        *((bucket, questions.files.left(bucket, were_asked=False)) for bucket in questions.buckets),
+        *((bucket, questions.files.left(bucket, were_asked=True)) for bucket in least_first),
+    ]
+    if job.limit is not None:
+        _defer_beyond(job.limit, in_order, questions, tally)
+    return _Left([path for _, path in in_order], frozenset(has_answered))
+
+
+def _defer_beyond(
+    limit: int, in_order: Sequence[tuple[int, Path]], questions: SetQuestions, tally: AskingTally
+) -> None:
+    """Leave so many questions to ask, the first; the others get an answer that says so."""
+    for bucket, path in in_order:
+        left = read_frame(path, LEFT)
+        todo, beyond = left.head(limit), left[limit:]
+        limit -= todo.height
+        if beyond.height:
+            write_frame(todo, path)
+            write_frame(deferred_by_limit(beyond), questions.files.answers(bucket) / f"beyond-{path.name}")
+            tally.done_count += beyond.height
+            tally.settled_count += beyond.height
 
 
 class BucketSource:
-    """The questions of a data set that one process has to itself; suspects of all buckets come last."""
+    """The questions of a data set that one process has to itself; what was asked before comes last."""
 
     is_shared = False
 
@@ -209,18 +233,14 @@ class BucketSource:
 
     def _each(self, api: ApiName) -> Iterator[pl.DataFrame]:
         """The questions for an API, a bucket at a time."""
-        for are_suspects in (False, True) if self._left.are_files else (False,):
-            for bucket in self._questions.buckets:
-                if self._left.are_files:
-                    path = self._questions.files.left(bucket, are_suspects=are_suspects)
-                    frame = read_frame(path, LEFT)
-                else:
-                    frame = self._questions.checks(bucket).with_columns(
-                        attempts=pl.lit(0, pl.Int32), is_suspect=pl.lit(value=False)
-                    )
-                of_api = frame.filter(pl.col("api") == api)
-                if of_api.height:
-                    yield of_api
+        if self._left.files is None:
+            never = {"attempts": pl.lit(0, pl.Int32), "is_suspect": pl.lit(value=False)}
+            checks = (self._questions.checks(bucket) for bucket in self._questions.buckets)
+            frames = (some.with_columns(**never) for some in checks)
+        else:
+            frames = (read_frame(path, LEFT) for path in self._left.files)
+        of_api = (frame.filter(pl.col("api") == api) for frame in frames)
+        yield from (some for some in of_api if some.height)
 
 
 class SpilledAnswers:

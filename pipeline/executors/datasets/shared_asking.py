@@ -4,7 +4,9 @@ Who has answered what stands in the shared ledger, and is read from there, bucke
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from functools import partial
+from operator import itemgetter
 
 import anyio
 import polars as pl
@@ -81,7 +83,7 @@ async def _ask(job: CheckJob, questions: SetQuestions, asker: RoundAsker, *, ask
     """Find what is left, and take part in asking it."""
     tally = asker.world.tally
     asker.watch.enter(Phase.CONNECTING)
-    chunks, suspects, has_answered = list[PlannedChunk](), list[PlannedChunk](), set[ApiName]()
+    planned, has_answered = list[tuple[int, PlannedChunk]](), set[ApiName]()
     for bucket in questions.buckets:
         of_bucket = AskingTally()
         checks = questions.checks(bucket)
@@ -89,24 +91,24 @@ async def _ask(job: CheckJob, questions: SetQuestions, asker: RoundAsker, *, ask
         has_answered |= set(left.has_answered)
         places = checks.select("check").with_row_index("place")
         todo = left.todo.join(places, on="check", maintain_order="left")
-        chunks += _chunks(todo.filter(~pl.col("is_suspect")), bucket)
-        suspects += _chunks(todo.filter("is_suspect"), bucket)
+        planned += _chunks(todo, bucket)
         tally.done_count += of_bucket.done_count
         tally.settled_count += of_bucket.settled_count
         tally.answered_before += of_bucket.answered_before
         tally.reused += of_bucket.reused
     tally.check_count = sum(questions.by_api.values())
     asker.has_answered = has_answered
-    if (number := await round_to_ask(asker.run, [*chunks, *suspects])) is not None and asks:
+    chunks = [chunk for _, chunk in sorted(planned, key=itemgetter(0))]
+    if (number := await round_to_ask(asker.run, chunks)) is not None and asks:
         await asker.ask(number)
 
 
-def _chunks(todo: pl.DataFrame, bucket: int) -> list[PlannedChunk]:
-    return [
-        PlannedChunk(str(api), bucket, some["place"].to_list())
-        for (api,), mine in todo.group_by("api", maintain_order=True)
-        for some in mine.iter_slices(CHUNK_SIZE)
-    ]
+def _chunks(todo: pl.DataFrame, bucket: int) -> Iterator[tuple[int, PlannedChunk]]:
+    """The chunks of a bucket, each with how often its questions were asked: new ones are by themselves."""
+    was_asked = (pl.col("attempts") > 0).alias("was_asked")
+    for (api, _), mine in todo.group_by("api", was_asked, maintain_order=True):
+        for some in mine.iter_slices(CHUNK_SIZE):
+            yield some["attempts"][0], PlannedChunk(str(api), bucket, some["place"].to_list())
 
 
 class NoAnswers:

@@ -21,6 +21,7 @@ from pipeline.stages.ask.remaining import (
     RemainingQuestions,
     answers_so_far,
     count_given_up,
+    deferred_by_limit,
     remaining_questions,
 )
 from pipeline.stages.ask.values import (
@@ -50,6 +51,7 @@ __all__ = [
     "answers_so_far",
     "ask",
     "count_given_up",
+    "deferred_by_limit",
     "remaining_questions",
 ]
 

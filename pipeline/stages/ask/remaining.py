@@ -55,8 +55,7 @@ async def remaining_questions(
         retry_unanswered: ask also what was given up in earlier runs.
     """
     assert checks.schema == CHECKS
-    answers = AnswerBuffer()
-    found = _LedgerState()
+    answers, found = AnswerBuffer(), _LedgerState()
     if any(ledger.counts):
         left = await _open(checks, ledger, found, answers)
     else:
@@ -67,15 +66,25 @@ async def remaining_questions(
             answers.add(_unasked(number, AnswerState.UNANSWERED, known.code, known.attempts))
         left = left.filter(~pl.col("check").is_in(list(given_up))) if given_up else left
     todo = left if limit is None else left.head(limit)
-    beyond = left[todo.height :]
-    for number, attempts in zip(beyond["check"], beyond["attempts"], strict=True):
-        answers.add(_unasked(number, AnswerState.DEFERRED, OwnCode.LIMIT, attempts))
     tally.check_count = checks.height
-    tally.done_count = tally.settled_count = answers.count
+    tally.done_count = tally.settled_count = answers.count + left.height - todo.height
     for (api, state), count in found.answer_counts.items():
         counts = tally.reused if state == AnswerState.REUSED else tally.answered_before
         counts[api] += count
-    return RemainingQuestions(answers.frame(), todo, found.has_answered)
+    beyond = deferred_by_limit(left[todo.height :])
+    return RemainingQuestions(answers.frame().vstack(beyond), todo, found.has_answered)
+
+
+def deferred_by_limit(beyond: pl.DataFrame) -> pl.DataFrame:
+    """`Answers` of questions that a run does not take up, as it is to ask no more.
+
+    Args:
+        beyond: `Checks`, of each with its `attempts` so far.
+    """
+    answers = AnswerBuffer()
+    for number, attempts in zip(beyond["check"], beyond["attempts"], strict=True):
+        answers.add(_unasked(number, AnswerState.DEFERRED, OwnCode.LIMIT, attempts))
+    return answers.frame()
 
 
 async def answers_so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
