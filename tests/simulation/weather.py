@@ -249,7 +249,7 @@ def _revoked(weather: Weather, chance: Random, _count: int) -> None:
 
 
 def _capped(weather: Weather, chance: Random, count: int) -> None:
-    weather.cap = chance.choice([count // 20, count // 4, count // 2, count + 10])
+    weather.cap = chance.choice([max(count // 20, 1), count // 4, count // 2, count + 10])
 
 
 def _commits(weather: Weather, chance: Random, _count: int) -> None:
