@@ -264,8 +264,8 @@ def _policy_says(line: Mapping[str, str]) -> str:
             what=held_by,
         )
     return gettext(
-        "The policy holds %(what)s: no decision here releases it. Put into your file what the payee has "
-        "confirmed, and upload that again.",
+        "The policy holds %(what)s: no decision here releases it. Correct your file with what the payee "
+        "has confirmed, and upload it again.",
         what=held_by,
     )
 

@@ -323,7 +323,7 @@ def test_pages_say_what_can_be_done_and_call_fields_and_files_what_they_are(revi
     page = reviewer.get(f"/files/{reviewed}/review").text
     unchecked = page.partition('id="row-18"')[2].partition("</tr>")[0]
     assert "only another policy can" in unchecked
-    assert "Put into your file" not in unchecked
+    assert "Correct your file with" not in unchecked
     assert "IBAN: the check digits" in page
     assert not re.search("(iban|account_number|sort_code): ", page)
     assert "<bdi>1,980.00</bdi>" in reviewer.get(f"/files/{reviewed}/rows/16").text
