@@ -93,8 +93,8 @@ def test_after_a_takeover_no_write_of_the_former_holder_counts(ledger_desk):
             theirs = await later.claim(ApiName.COP)
             assert theirs.hold.chunk == mine.hold.chunk
             assert theirs.hold.fence > mine.hold.fence
-            again, *_ = theirs.questions
-            assert again.attempts == 1
+            *_, again, _ = theirs.questions
+            assert (again.key, again.attempts) == (mine.questions[0].key, 1)
             await ask(later, again, request_id="theirs")
             with pytest.raises(LeaseLostError):
                 await former.settle(mine.questions[0].key, answer_to(mine.questions[0], "mine"))

@@ -56,7 +56,16 @@ def test_a_question_is_known_by_its_key_and_its_attempts(store, checks):
 
     anyio.run(ask_in_vain)
     [source, *_] = store.sources(checks)
-    questions = {question.check: question for question in anyio.run(source.claim, ApiName.COP).questions}
+
+    async def claim_all():
+        while (chunk := await source.claim(ApiName.COP)) is not None:
+            for question in chunk.questions:
+                yield question
+
+    async def by_check():
+        return {question.check: question async for question in claim_all()}
+
+    questions = anyio.run(by_check)
 
     assert [questions[checks[number]].attempts for number in (0, 2)] == [0, 2]
     assert questions[checks[0]].key == store.ledger.question_key(checks[0])

@@ -533,7 +533,8 @@ def test_a_reached_cap_says_when_the_check_can_go_on(tmp_path, serve_desk, sandb
 def test_a_capped_check_goes_on_when_the_next_day_has_come_asks_nothing_twice_and_keeps_decisions(
     tmp_path, serve_desk, serve
 ):
-    today = datetime.now(UTC).date()
+    # The certificate of the server is valid from now on, whatever the hour.
+    today = datetime.now(UTC).date() + timedelta(days=1)
     tomorrow = today + timedelta(days=1)
     # The server minds no clock that is days off, and does not say the time, by which that would be seen.
     faults = ("--clock-skew-max", 14 * 86_400, "--fault", "no-response-timestamp")
