@@ -137,7 +137,7 @@ class SharedQuestions:
         return forget
 
     def is_latest(self, hold: ChunkLease) -> bool:
-        """Whether nobody else has taken the chunk over, and its round is there, and has not ended without."""
+        """Whether the chunk is still its holder's: not taken over, its round neither ended nor forgotten."""
         return hold.chunk < len(self.chunks) and self.chunks[hold.chunk].fence == hold.fence
 
 

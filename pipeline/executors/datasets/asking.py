@@ -172,7 +172,7 @@ async def _left(job: CheckJob, questions: SetQuestions, ledger: Ledger, tally: A
 def _defer_beyond(
     limit: int, in_order: Sequence[tuple[int, Path]], questions: SetQuestions, tally: AskingTally
 ) -> None:
-    """Leave so many questions to ask, the first; the others get an answer that says so."""
+    """Keep the first questions, as many as the limit, and defer the others to a later run."""
     for bucket, path in in_order:
         left = read_frame(path, LEFT)
         todo, beyond = left.head(limit), left[limit:]

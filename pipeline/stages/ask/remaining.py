@@ -45,7 +45,7 @@ async def remaining_questions(
     limit: int | None = None,
     retry_unanswered: bool = False,
 ) -> RemainingQuestions:
-    """What is left to ask; what an earlier run asked comes last.
+    """What is left to ask; what earlier runs asked comes last.
 
     Args:
         checks: a `Checks` frame, or any slice of one, in the order of asking.
@@ -76,7 +76,7 @@ async def remaining_questions(
 
 
 def deferred_by_limit(beyond: pl.DataFrame) -> pl.DataFrame:
-    """`Answers` of questions that a run does not take up, as it is to ask no more.
+    """`Answers` of the questions beyond the limit of a run: deferred to a later one.
 
     Args:
         beyond: `Checks`, of each with its `attempts` so far.

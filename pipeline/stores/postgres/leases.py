@@ -13,9 +13,9 @@ import psycopg
 
 from pipeline.stores.values import ChunkLease, PlannedChunk, RoundState
 
-_CLAIM = """
-UPDATE precheck.chunk SET holder = %(holder)b,
- fence = greatest(fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint),
+_NEXT_FENCE = "greatest(fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
+_CLAIM = f"""
+UPDATE precheck.chunk SET holder = %(holder)b, fence = {_NEXT_FENCE},
  lease_until = clock_timestamp() + %(lease)b * interval '1 s'
 WHERE run = %(run)b AND chunk = (
  SELECT chunk FROM precheck.chunk JOIN precheck.round USING (run, round)
@@ -24,7 +24,7 @@ WHERE run = %(run)b AND chunk = (
   AND chunk <> ALL(%(not)b::int[])
  ORDER BY chunk LIMIT 1 FOR UPDATE OF chunk SKIP LOCKED)
 RETURNING chunk, fence, round, part, members
-"""
+"""  # noqa: S608 (constants)
 _KEEP = """
 WITH kept AS (
  UPDATE precheck.chunk SET lease_until = clock_timestamp() + %(lease)b * interval '1 s'
@@ -57,8 +57,8 @@ _OPEN = "INSERT INTO precheck.round(run, round) VALUES (%b, %b)"
 _ADD = """
 INSERT INTO precheck.chunk(run, chunk, round, api, part, members) VALUES (%b, %b, %b, %b, %b, %b)
 """
-# The questions of its undone chunks are in chunks of the next round: no process goes on with the old ones.
-_END = """
+# What is undone is asked in chunks of the next round: under these, nobody writes any more.
+_END = f"""
 WITH ended AS (
  UPDATE precheck.round SET ended_at = clock_timestamp()
  WHERE run = %(run)b AND round = %(round)b AND ended_at IS NULL AND NOT EXISTS (
@@ -66,9 +66,9 @@ WITH ended AS (
   AND (%(all)b OR holder IS NOT NULL AND lease_until >= clock_timestamp()))
  RETURNING run, round)
 UPDATE precheck.chunk SET holder = NULL, lease_until = NULL,
- fence = greatest(fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
+ fence = {_NEXT_FENCE}
 FROM ended WHERE chunk.run = ended.run AND chunk.round = ended.round AND done_at IS NULL
-"""
+"""  # noqa: S608 (constants)
 
 
 class ClaimedChunk(NamedTuple):
@@ -161,7 +161,7 @@ def open_round(db: psycopg.Connection, run: int, chunks: Sequence[PlannedChunk],
 def end_round(db: psycopg.Connection, run: int, number: int, *, all_done: bool) -> bool:
     """End a round in which no chunk is undone, or else none is held; whether it has ended.
 
-    Who held one, and slept beyond its lease, has lost it: its questions are those of the next round.
+    A process that slept beyond its lease has lost its chunks: their questions are asked in the next round.
     """
     with db.transaction():
         db.execute(_LOCK, (run,))
