@@ -56,6 +56,11 @@ class Breaker:
         return self._probe_at is not None
 
     @property
+    def is_probing(self) -> bool:
+        """Whether a probe is on its way, whose reply the others wait for."""
+        return self._probing
+
+    @property
     def has_given_up(self) -> bool:
         """Whether nothing may be sent any more in this run."""
         return self.is_open and self._probes_failed >= self._patience.probes_max

@@ -51,6 +51,7 @@ class Pace:
         self._resized = asyncio.Event()
         self._keep(rate_per_s)
         self._until = inf
+        self._is_over = False
 
     def resize(self, rate_per_s: float, *, until: float = inf) -> None:
         """Keep another rate from now on.
@@ -70,9 +71,17 @@ class Pace:
         self._resized.set()
         self._resized = asyncio.Event()
 
-    async def slot(self) -> None:
-        """Wait until one more request may leave. A wait that is cancelled takes no slot."""
-        await self._slot(waits_for_a_rate=True)
+    def end(self) -> None:
+        """Nothing more is to leave: whoever waits for a slot hears it now, and not in its turn."""
+        self._is_over = True
+        self._resized.set()
+
+    async def slot(self) -> bool:
+        """Wait until one more request may leave; False, and no slot, once all is over.
+
+        A wait that is cancelled takes no slot.
+        """
+        return await self._slot(waits_for_a_rate=True)
 
     async def slot_unless_ended(self) -> bool:
         """Wait until one more request may leave; False, and no slot, where the rate has ended by then."""
@@ -80,14 +89,17 @@ class Pace:
 
     async def _slot(self, *, waits_for_a_rate: bool) -> bool:
         async with self._queue:
-            await self._spread.acquire()
-            while (wait_s := self._wait_s()) > 0:  # a timer may be early
+            if not self._is_over:
+                await self._spread.acquire()
+            while not self._is_over and (wait_s := self._wait_s()) > 0:  # a timer may be early
                 if wait_s < inf:
                     await asyncio.sleep(wait_s)
                 elif waits_for_a_rate:
                     await self._resized.wait()
                 else:
                     return False
+            if self._is_over:
+                return False
             self._left_at.append(self.clock())
         return True
 

@@ -55,6 +55,8 @@ LEFT, GIVEN_UP = 75, 76
 """Exit statuses of runs that leave rows: for the same command, or for a person."""
 LANDING_S = 0.001
 """What it takes a process to read a reply."""
+ENDS_WITHIN_S = 20.0
+"""After the gates of all its APIs have closed: what is in flight lands, and is recorded."""
 
 
 class Breach(NamedTuple):
@@ -74,6 +76,7 @@ def broken_rules(history: History) -> list[Breach]:
         *_cap(history),
         *chain.from_iterable(_lost_time(history, provider) for provider in providers),
         *_held_up(history),
+        *_lingering(history),
         *_answers(history),
         *_outcomes(history),
         *_ends(history),
@@ -201,6 +204,17 @@ def _held_up(history: History) -> list[Breach]:
             if left := [row for row in end.open_rows if api_of[row] is name and row not in hopeless]:
                 said = f"{end.process} left {len(left)} rows of {name}, which met no fault"
                 return [Breach("held up", f"{said}; it ends by {end.error!r}")]
+    return []
+
+
+def _lingering(history: History) -> list[Breach]:
+    """A run that may send nothing more ends, and nobody in it waits for a turn that is minutes away."""
+    most_s = ENDS_WITHIN_S + sum(for_s for _, for_s in history.weather.stops)
+    for end in history.ends:
+        if end.closed_at.keys() == history.providers.keys():
+            took_s = end.ended_at - max(end.closed_at.values())
+            if took_s > most_s:
+                return [Breach("lingering", f"{end.process} ends {took_s:.0f} s after its last gate closed")]
     return []
 
 

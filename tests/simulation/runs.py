@@ -32,6 +32,7 @@ from pipeline.stages.ask import (
     remaining_questions,
 )
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
+from pipeline.stages.ask.values import Closure
 from pipeline.stores.leased_shares import LeasedShare
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.protocols import QuestionSource, Quota
@@ -72,6 +73,9 @@ class RunEnd:
     """What the banks say of the payees of its file."""
     is_limited: bool
     """Whether it was to ask some of the questions only."""
+    closed_at: Mapping[ApiName, float]
+    """When each gate closed, of those that did."""
+    ended_at: float
 
     @property
     def answers(self) -> pl.DataFrame:
@@ -98,6 +102,18 @@ class RunEnd:
     def is_complete(self) -> bool:
         """Whether every question has its final answer."""
         return self.error is None and not self.open_rows
+
+
+class _Closures(dict[ApiName, Closure]):
+    """The gates that closed, and when."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.at: dict[ApiName, float] = {}
+
+    def __setitem__(self, name: ApiName, closure: Closure) -> None:
+        self.at[name] = self._world.now_s
+        super().__setitem__(name, closure)
 
 
 @dataclass(slots=True)
@@ -142,7 +158,8 @@ async def run(
 ) -> None:
     """Ask what is left to ask, as the command does, and hand over what came of it."""
     file = scene.file
-    tally, truths = AskingTally(), scene.truths
+    closures = _Closures(scene.world)
+    tally, truths = AskingTally(closures=closures), scene.truths
     checks = file.planned.checks
     chance = scene.world.chance
     context = AskingContext(
@@ -198,7 +215,8 @@ async def run(
     cap = scene.weather.cap
     caps = {} if quota is None or cap is None else {ApiName.COP: (cap, await quota.resets_at())}
     asked_all = AskingResult(Answers(answers), caps, tally.closed, tally, given_up_count, error)
-    ended(RunEnd(asked_all, decided, process.name, truths, options.limit is not None))
+    is_limited, now_s = options.limit is not None, scene.world.now_s
+    ended(RunEnd(asked_all, decided, process.name, truths, is_limited, closures.at, now_s))
 
 
 async def _ask_with_others(

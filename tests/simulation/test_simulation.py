@@ -105,6 +105,12 @@ def test_a_row_that_always_fails_is_asked_after_one_that_once_broke_the_contract
     assert History(201413, 30, all_but(*faults, "VoP beside CoP")).play().breaches == []
 
 
+def test_a_run_ends_once_its_server_is_to_be_left_alone():
+    """Found by a seed: each question waited for its turn at a slowed server first, two minutes and more."""
+    faults = ("several processes", "429", "busy server", "store stalls", "--limit", "late starts")
+    assert History(4333, left_out=all_but(*faults)).play().breaches == []
+
+
 @pytest.mark.parametrize(
     ("fault", "met"), [("replies of the store lost", "reply of the store lost"), ("failover",) * 2]
 )

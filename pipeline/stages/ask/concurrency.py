@@ -43,6 +43,7 @@ class ConcurrencyLimit:
         self.in_flight = 0
         """How many places are taken."""
         self._has_none = False
+        self._is_over = False
         self._left_at = -inf
         self._is_trying = False
         self._queue = anyio.Lock()
@@ -74,21 +75,28 @@ class ConcurrencyLimit:
             self._rate_per_s = rate_per_s
         self._freed.set()
 
-    async def take(self) -> None:
-        """Wait for a place, first come first served, and take it."""
+    async def take(self) -> bool:
+        """Wait for a place, first come first served, and take it; False, and no place, once all is over."""
         if self._queue.locked() or self._wait_s() > 0:
             async with self._queue:
                 while (wait_s := self._wait_s()) > 0:
                     self._freed = anyio.Event()
                     with anyio.move_on_after(wait_s):
                         await self._freed.wait()
-                self._take()
-        else:
-            self._take()
+        if self._is_over:
+            return False
+        self.in_flight += 1
+        self._left_at = self._clock()
+        return True
 
     def give_back(self) -> None:
         """The reply is here, or nothing was sent."""
         self.in_flight -= 1
+        self._freed.set()
+
+    def end(self) -> None:
+        """Nothing more is to leave: whoever waits for a place hears it now, and not in its turn."""
+        self._is_over = True
         self._freed.set()
 
     def open(self) -> None:
@@ -112,12 +120,13 @@ class ConcurrencyLimit:
             self.window = min(self.window + GROWTH * min(self.window, 1.0), self._most)
             self._freed.set()
 
-    def _take(self) -> None:
-        self.in_flight += 1
-        self._left_at = self._clock()
-
     def _wait_s(self) -> float:
-        """How long until there is a place: 0 where there is one; inf where one must be given back first."""
+        """How long until there is a place: 0 where there is one; inf where one must be given back first.
+
+        Also 0 once all is over: nobody waits any more.
+        """
+        if self._is_over:
+            return 0.0
         if self._has_none or self.in_flight >= self._most:
             return inf
         if self._is_trying:

@@ -101,6 +101,8 @@ class RequestGate:
         self._tickets: dict[int, DepartureState] = {}  # by check
         self._reserving = anyio.Lock()
         self._bulkhead = Bulkhead(channel.in_flight_max, slow_s=channel.slow_s)
+        self._is_probed = anyio.Event()  # set once the probe that is on its way is over
+        self._is_closed = anyio.Event()
 
     async def enter(self, check: Check) -> GateDecision:
         """Wait until a request for this question may leave, and take its place."""
@@ -110,23 +112,23 @@ class RequestGate:
                 return GateDecision.NEVER
             if self._is_for_later(responder):
                 return GateDecision.LATER
-            if (wait_s := self._wait_s()) > 0:
-                await self.sleep(wait_s)
-                continue
-            await self._places.take()
-            ticket = DepartureState(not self._places.is_open, self._pause_count)
-            if self._is_free(responder):
-                await self._channel.pace.slot()
-                # Another share, with fewer places, may have come while it waited.
-                if not self._places.is_exceeded and await self._reserve(responder):
-                    break
-            self._places.give_back()  # something happened while it waited
+            if self._wait_s() > 0:
+                await self._sit_out()
+            elif await self._places.take():
+                ticket = DepartureState(not self._places.is_open, self._pause_count)
+                if self._is_free(responder) and await self._has_its_turn(responder):
+                    self._let_go(check, responder, ticket)
+                    return GateDecision.GO
+                self._places.give_back()  # something happened while it waited
+
+    def _let_go(self, check: Check, responder: str, ticket: DepartureState) -> None:
         self._server.start()
+        if self._server.is_probing:
+            self._is_probed = anyio.Event()
         if responder in self._responders:
             self._responders[responder].start()
         self._bulkhead.take(responder, check.check, self._world.clock())
         self._tickets[check.check] = ticket
-        return GateDecision.GO
 
     def may_leave(self) -> bool:
         """Whether a request that was let go may still leave, now that its intent is durable.
@@ -153,6 +155,7 @@ class RequestGate:
         self._places.give_back()
         del self._tickets[check.check]
         self._abstain(responder)
+        self._tell()
 
     async def note(self, check: Check, reply: Reply) -> tuple[int | None, DepartureState]:
         """Learn from a reply the health of the server and the responder, and any pause they ask for.
@@ -182,6 +185,7 @@ class RequestGate:
             case _:
                 streak = None
                 self._succeed(responder, ticket)
+        self._tell()
         if self._server.has_given_up:
             self.close(AnswerState.UNANSWERED, code_of(reply))
         return streak, ticket
@@ -293,11 +297,21 @@ class RequestGate:
             name = self._channel.api.name
             log.warning("no more requests in this run", api=name.value, code=str(code))
             self.closed = self._world.tally.closures[name] = Closure(state, code)
+            # Whoever waits here hears it now: a turn may be minutes away, and each would wait for its own.
+            self._is_closed.set()
+            self._places.end()
+            self._channel.pace.end()
+            self._tell()
 
     async def sleep(self, wait_s: float) -> None:
-        """Wait, but not beyond a request to stop."""
-        with anyio.move_on_after(max(wait_s, 0)):
-            await self._world.stop.wait()
+        """Wait, but not beyond the closing of the gate; a stop cancels whoever waits."""
+        with anyio.move_on_after(wait_s):
+            await self._is_closed.wait()
+
+    def _tell(self) -> None:
+        """Wake those who wait for a probe, unless it is still on its way."""
+        if self.closed is not None or not self._server.is_probing:
+            self._is_probed.set()
 
     def _has_place(self, responder: str) -> bool:
         return self._channel.quota is not None or self._bulkhead.has_place(responder, self._world.clock())
@@ -317,6 +331,19 @@ class RequestGate:
         """How long the server as a whole is to be left alone."""
         now = self._world.clock()
         return max(self._paused_until - now, self._server.wait_s(now), 0.0)
+
+    async def _sit_out(self) -> None:
+        """Wait as long as the server is to be left alone, or until the probe that is on its way is over."""
+        if self._server.is_probing:
+            await self._is_probed.wait()
+        else:
+            await self.sleep(self._wait_s())
+
+    async def _has_its_turn(self, responder: str) -> bool:
+        """Wait for a slot, and for a unit of the daily cap; whether the request may still leave then."""
+        has_slot = await self._channel.pace.slot()
+        # Another share, with fewer places, may have come while it waited.
+        return has_slot and not self._places.is_exceeded and await self._reserve(responder)
 
     async def _reserve(self, responder: str) -> bool:
         """Reserve one request of the daily cap, where there is one: last of all, and never given back."""

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import anyio
 import httpx
 
 from pipeline.apis import basis_of
@@ -180,7 +181,7 @@ class ApiAsker:
                 return await self._exchange(task)
             case None if self._exchanging_count:  # their replies will decide
                 self._postponed.append(task)
-                await self._gate.sleep(DOUBT_INTERVAL_S)
+                await anyio.sleep(DOUBT_INTERVAL_S)
                 return None
             case _:
                 return task.answer(AnswerState.UNANSWERED, task.useless.code)

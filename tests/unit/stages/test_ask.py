@@ -885,11 +885,14 @@ def test_what_has_no_connection_yet_when_the_server_asks_for_a_pause_does_not_le
     assert quota.used() == done.answers["attempts"].sum()
 
 
-def test_a_pause_longer_than_a_minute_is_left_to_a_later_run(asking):
+@pytest.mark.parametrize(("rate_per_s", "in_flight_max"), [(5000, 1), (0.1, 4)])
+def test_a_pause_longer_than_a_minute_is_left_to_a_later_run(asking, rate_per_s, in_flight_max):
     sender = FakeSender(always(problem(503, **{"retry-after": "120"})))
+    started = time.monotonic()
 
-    done = asking(checks(20), sender, in_flight_max=1)
+    done = asking(checks(20), sender, rate_per_s=rate_per_s, in_flight_max=in_flight_max)
 
+    assert time.monotonic() - started < 5, "nobody waits for a slot that is of no use any more"
     assert len(sender.said) == 1
     assert done.states() == {("deferred", "SERVER_PAUSE"): 20}
     assert done.tally.closed == {"cop": "the server of cop asked for a pause of 120 s; wait that long"}
@@ -903,11 +906,15 @@ def test_a_pause_on_the_last_attempt_of_a_row_holds_for_the_other_rows(asking):
     assert len(sender.said) == 1
 
 
-def test_a_server_that_only_asks_for_pauses_is_left_alone_after_a_few(asking, monkeypatch):
+@pytest.mark.parametrize("rate_per_s", [5000, 50])
+def test_a_server_that_only_asks_for_pauses_is_left_alone_after_a_few(asking, monkeypatch, rate_per_s):
     monkeypatch.setattr(gate, "PAUSE_FIRST_S", 0.01)
     sender = FakeSender(always(problem(429, "TOO_MANY")))
+    started = time.monotonic()
 
-    done = asking(checks(122), sender, in_flight_max=64)
+    done = asking(checks(122), sender, in_flight_max=64, rate_per_s=rate_per_s)
+
+    assert time.monotonic() - started < 5, "nobody waits for a turn that is of no use any more"
 
     assert len(sender.said) == PAUSES_MAX + 1
     assert sender.in_flight_most == 1

@@ -166,6 +166,31 @@ def test_a_server_that_wants_fewer_gets_no_more_because_our_part_grew(places):
     assert places.is_slowed
 
 
+def test_once_all_is_over_nobody_waits_for_a_place_and_nobody_has_one():
+    said = []
+
+    async def main():
+        places = ConcurrencyLimit(1, 20.0, lambda: 0.0)
+        places.open()
+        assert await places.take()
+
+        async def wait():
+            said.append(await places.take())
+
+        with anyio.fail_after(5):
+            async with anyio.create_task_group() as group:
+                for _ in range(3):
+                    group.start_soon(wait)
+                await anyio.sleep(0.01)
+                assert said == []
+                places.end()
+            await wait()
+        return places.in_flight
+
+    assert anyio.run(main) == 1
+    assert said == [False] * 4
+
+
 def test_who_waits_for_a_place_has_it_when_there_are_more():
     async def main():
         places = ConcurrencyLimit(1, 20.0, lambda: 0.0)

@@ -53,3 +53,25 @@ def test_a_cancelled_wait_takes_no_slot():
         return time.monotonic() - started
 
     assert 1 < anyio.run(main) < 2
+
+
+@pytest.mark.parametrize("rate_per_s", [1, 0])
+def test_once_all_is_over_nobody_waits_for_a_slot(rate_per_s):
+    async def main():
+        pace, had = Pace(1), []
+        await pace.slot()
+        pace.resize(rate_per_s)
+
+        async def wait():
+            had.append(await pace.slot())
+
+        async with anyio.create_task_group() as group:
+            for _ in range(5):
+                group.start_soon(wait)
+            await anyio.sleep(0.01)
+            pace.end()
+        return had
+
+    started = time.monotonic()
+    assert anyio.run(main) == [False] * 5
+    assert time.monotonic() - started < 2, "one who was asleep for its own slot, and nobody after it"
