@@ -209,7 +209,10 @@ def _held_up(history: History) -> list[Breach]:
 
 def _lingering(history: History) -> list[Breach]:
     """A run that may send nothing more ends, and nobody in it waits for a turn that is minutes away."""
-    most_s = ENDS_WITHIN_S + sum(for_s for _, for_s in history.weather.stops)
+    weather = history.weather
+    stood_still_s = [for_s for _, for_s in weather.stops]
+    stood_still_s += [span.to_s - span.from_s for span in weather.store_stalls]
+    most_s = ENDS_WITHIN_S + sum(stood_still_s)
     for end in history.ends:
         if end.closed_at.keys() == history.providers.keys():
             took_s = end.ended_at - max(end.closed_at.values())
