@@ -135,17 +135,19 @@ class Server:
 
     def _left(self, pid: int) -> None:
         """Nobody asks any more: whoever was asking has been killed."""
-        if pid in self._asking:
-            self._waiting.unregister(self._asking[pid])
+        if (line := self._asking.pop(pid, None)) is not None:
+            self._waiting.unregister(line)
+            line.close()
             os.kill(pid, signal.SIGKILL)
 
     def _ended(self, pid: int, process: int) -> None:
         self._waiting.unregister(process)
         os.close(process)
         _, status = os.waitpid(pid, 0)
-        with self._asking.pop(pid) as line, suppress(KeyError, BrokenPipeError):
-            line.sendall(json.dumps(os.waitstatus_to_exitcode(status)).encode() + b"\n")
-            self._waiting.unregister(line)
+        if (line := self._asking.pop(pid, None)) is not None:
+            self._waiting.unregister(line)  # its number is soon that of another one
+            with line, suppress(BrokenPipeError):
+                line.sendall(json.dumps(os.waitstatus_to_exitcode(status)).encode() + b"\n")
 
 
 def _become(request, streams, run) -> NoReturn:

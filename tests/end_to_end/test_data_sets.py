@@ -140,7 +140,7 @@ def scheduler(of_dask, tmp_path, wait_until):
     """The address of a scheduler of Dask that has no worker."""
     of_dask("scheduler")
     said = tmp_path / "scheduler.json"
-    wait_until(said.exists)
+    wait_until(lambda: said.exists() and said.read_text().rstrip().endswith("}"))  # it is written in place
     return json.loads(said.read_text())["address"]
 
 

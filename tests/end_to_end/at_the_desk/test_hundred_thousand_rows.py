@@ -2,6 +2,8 @@
 
 import os
 import re
+import time
+from collections import Counter, defaultdict
 from hashlib import sha256
 from pathlib import Path
 
@@ -30,8 +32,9 @@ NAMED = 99_961
 """A row whose name is close to the bank's."""
 WAIT_MAX_MS = 60_000
 PAGE_BYTES_MAX = 100_000
-CPU_MS_MAX = 90
-TIMES = 10
+CPU_LOOPS_MAX = 4.5
+"""Three times what is usual."""
+ROUNDS = (range(5), range(5, 10), range(10, 15))
 PROFILE = """
 [profiles.main.cop]
 server = "production"
@@ -116,6 +119,14 @@ def cpu_s(process):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def loop_s():
+    """Processor time of a million steps of Python."""
+    before = time.process_time()
+    for _ in range(1_000_000):
+        pass
+    return time.process_time() - before
+
+
 @pytest.fixture(scope="module")
 def page(browser, large):
     """A page of somebody who has come in."""
@@ -191,7 +202,10 @@ def test_axe_finds_nothing_on_a_page_of_so_many(large, page):
 
 
 def test_pages_of_so_many_rows_stay_small_and_cheap(large):
-    """Of processor time three times what is usual here is allowed, for computers that are slower."""
+    """Of processor time as much is allowed as some million steps of Python take on this computer, now.
+
+    What else runs there adds to both: the least of three rounds counts.
+    """
     desk, at = large
     visitor = desk.visitor("Sam")
     decided = {"decision": "hold", "reason": "asked"}
@@ -202,12 +216,14 @@ def test_pages_of_so_many_rows_stay_small_and_cheap(large):
         "release": lambda _: visitor.get(f"/files/{at}/release"),
     }
     visitor.get(f"/files/{at}/review")
-    cost_ms, largest = {}, {}
+    cost_s, largest = defaultdict(list), Counter()
     for name, ask in asked.items():
-        before = cpu_s(desk.process)
-        answers = [ask(number) for number in range(TIMES)]
-        cost_ms[name] = 1000 * (cpu_s(desk.process) - before) / TIMES
-        largest[name] = max(len(answer.body) for answer in answers)
-        assert {answer.status for answer in answers} == {200}
+        for numbers in ROUNDS:
+            before = cpu_s(desk.process)
+            answers = [ask(number) for number in numbers]
+            cost_s[name].append((cpu_s(desk.process) - before) / len(numbers))
+            largest[name] = max(largest[name], *(len(answer.body) for answer in answers))
+            assert {answer.status for answer in answers} == {200}
     assert {name: size for name, size in largest.items() if size > PAGE_BYTES_MAX} == {}
-    assert {name: cost for name, cost in cost_ms.items() if cost > CPU_MS_MAX} == {}
+    most_s = CPU_LOOPS_MAX * min(loop_s() for _ in range(5))
+    assert {name: costs for name, costs in cost_s.items() if min(costs) > most_s} == {}, most_s
