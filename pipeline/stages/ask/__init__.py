@@ -113,10 +113,10 @@ async def _workers(world: AskingContext) -> AsyncIterator[anyio.abc.TaskGroup]:
 
         async def drain() -> None:
             await world.stop.wait()
-            if world.tally.in_flight_count == 0:
-                world.tally.landed.set()
-            with anyio.move_on_after(DRAIN_MAX_S):
-                await world.tally.landed.wait()
+            world.tally.landed = anyio.Event()
+            if world.tally.in_flight_count:
+                with anyio.move_on_after(DRAIN_MAX_S):
+                    await world.tally.landed.wait()
             watch.cancel_scope.cancel()
 
         watch.start_soon(drain)

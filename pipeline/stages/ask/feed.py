@@ -80,9 +80,10 @@ class QuestionFeed:
 
         Not for ever: where the store is away, the next write finds out.
         """
-        with anyio.move_on_after(RENEWAL_MAX_S):
-            while self.has(hold) and not self.may_send(hold):  # noqa: ASYNC110 (a thread of the store renews it)
-                await anyio.sleep(_POLL_INTERVAL_S)
+        if not self.may_send(hold):
+            with anyio.move_on_after(RENEWAL_MAX_S):
+                while self.has(hold) and not self.may_send(hold):  # noqa: ASYNC110 (a thread renews it)
+                    await anyio.sleep(_POLL_INTERVAL_S)
         return self.has(hold)
 
     def lose(self, hold: ChunkLease) -> None:

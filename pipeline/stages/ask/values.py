@@ -90,7 +90,7 @@ class AskingTally:
     """What became of the others."""
     in_flight_count: int = 0
     landed: anyio.Event = field(default_factory=anyio.Event)
-    """Set whenever nothing is in flight after a stop."""
+    """Set once nothing is in flight any more after the last stop."""
     answered_before: Counter[ApiName] = field(default_factory=Counter)
     reused: Counter[ApiName] = field(default_factory=Counter)
     """Answers of an earlier run of another folder."""

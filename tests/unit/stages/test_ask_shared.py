@@ -132,6 +132,22 @@ def test_what_was_taken_over_is_dropped_unanswered_and_its_places_are_free(quest
     assert first.places_left() == PLACES
 
 
+def test_each_stop_of_a_process_that_asks_again_and_again_awaits_what_is_in_flight(questions):
+    async def reply(said):
+        process.stop.set()
+        await anyio.sleep(0.05)
+        return good(said.request)
+
+    process = Process(questions, FakeSender(reply))
+    process.places.open()
+
+    for _ in range(3):
+        process.stop = anyio.Event()
+        process.sender.said.clear()
+        answered = anyio.run(process.ask)
+        assert len(answered) == len(process.sender.said) > 0, "every request that left has its answer"
+
+
 class TakenOverUnnoticed(MemorySharedRun):
     """A process that loses its first chunk as soon as it has it, and learns of it only by a write."""
 
