@@ -248,8 +248,8 @@ async def _heed(surface: Surface, world: AskingContext, scope: anyio.CancelScope
     """Stop: at the first request send no more and let what is in flight land; at the second end at once."""
     while not surface.stop.is_urgent:
         if surface.stop.first is not None and not world.stop.is_set():
-            if world.tally.check_count == 0:
-                scope.cancel()  # nothing is asked yet
+            if not world.tally.is_asking:
+                scope.cancel()  # it may be waiting for other processes, or for a server
             if world.tally.in_flight_count:
                 surface.watch.stop(world.tally.in_flight_count, DRAIN_MAX_S)
             world.stop.set()

@@ -4,6 +4,7 @@ import re
 import signal
 import socket
 import subprocess
+import time
 
 import pytest
 
@@ -164,6 +165,52 @@ def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_asked(
     with worker("c", "--until-idle") as last:
         assert last.end().status == 0
     assert answer_count() == COUNT
+
+
+def test_a_worker_that_is_asked_to_stop_awaits_its_requests_in_flight(
+    serve, file, shared_profile, host, work, tmp_path, answer_count, in_ledger, wait_until
+):
+    def intent_count():
+        return in_ledger("SELECT count(*) FROM precheck.intent")
+
+    with serve(tmp_path / "slow", "--latency", 2, "--latency-spread", 0) as slow:
+        words = (*shared_profile(server=slow, in_flight_max=IN_FLIGHT_MAX), "--work", "work")
+        with host("a")("run", file, *words, "--out", "a") as checking:
+            wait_until(lambda: answer_count() > 0)
+            checking.kill()
+            checking.communicate()
+        intended, answered = intent_count(), answer_count()
+        with host("b")("worker", *words) as helper:
+            wait_until(lambda: intent_count() > intended)
+            helper.send_signal(signal.SIGTERM)
+            helped = helper.end()
+        asked = intent_count() - intended
+
+    assert helped.status == 0, helped.err
+    assert answer_count() - answered == asked > 0, "every request that left has its answer"
+    assert helped.err.endswith(f"precheck: {asked} question{'s' * (asked != 1)} answered\n")
+
+
+def test_a_run_that_waits_for_another_host_ends_by_one_ctrl_c(
+    desk, serve, network_payments, shared_profile, host, work, tmp_path, in_ledger, wait_until
+):
+    files = [desk.payments(network_payments(20 + n), f"{n}.csv") for n in range(2)]
+    with serve(tmp_path / "slow", "--latency", 2, "--latency-spread", 0) as slow:
+        words = (*shared_profile(server=slow, in_flight_max=1), "--work", "work")
+        with host("a")("run", files[0], *words, "--out", "a") as asking:
+            wait_until(lambda: slow.call_count > 2)
+            with host("b")("run", files[1], *words, "--out", "b") as waiting:
+                wait_until(lambda: in_ledger("SELECT count(*) FROM precheck.chunk") == 2)
+                time.sleep(1)  # it looks for its share of the account, and there is none
+                waiting.send_signal(signal.SIGINT)
+                began = time.monotonic()
+                ended = waiting.end()
+                took_s = time.monotonic() - began
+            asking.kill()
+            asking.communicate()
+
+    assert ended.status == 128 + signal.SIGINT, ended.err
+    assert took_s < 5
 
 
 def test_the_database_crashes_while_questions_are_asked_and_nothing_is_lost(

@@ -88,6 +88,7 @@ async def ask(  # noqa: PLR0913 (what asking takes)
         DiskError: the ledger cannot be written.
     """
     run = WorkerContext(ledger, world, AnswerBuffer() if answers is None else answers)
+    world.tally.is_asking = True
     try:
         with world.observer.asking(channels, world.tally):
             async with ledger.writing(), _workers(world) as workers:
@@ -101,6 +102,7 @@ async def ask(  # noqa: PLR0913 (what asking takes)
     finally:
         with anyio.CancelScope(shield=True):
             await source.give_back()
+        world.tally.is_asking = False
     if run.ended_by is not None:
         raise run.ended_by
     return run.answers.frame()

@@ -88,6 +88,8 @@ class AskingTally:
     """Of these, those that were done before anything was asked, by an earlier answer or a limit."""
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     """What became of the others."""
+    is_asking: bool = False
+    """Whether a stop is heeded by who asks; at any other time nothing is in flight."""
     in_flight_count: int = 0
     landed: anyio.Event = field(default_factory=anyio.Event)
     """Set once nothing is in flight any more after the last stop."""
