@@ -210,6 +210,7 @@ async def called(process: Process, work: Callable[[], T], takes_s: float) -> T:
         except (LeaseLostError, ForgottenLinesError) as error:
             world.after(takes_s / 2, partial(_fail, reply, error))
         else:
+            process.has_written()
             world.after(takes_s / 2, partial(hear, result, world.forgot_count))
 
     def hear(result: T, forgot_count: int) -> None:

@@ -38,6 +38,8 @@ RUNS_ILL_MAX = 6
 DAY_S = 86_400.0
 FORGOTTEN_S = 1.0
 """What a store forgets that fails over."""
+AT_A_WRITE_SHARE = 0.5
+"""Of kills and stops: how many come between a write and its reply."""
 PAUSE_BETWEEN_RUNS_S = (2.0, 60.0, 3600.0)
 
 _MEMORY = "/dev/shm" if Path("/dev/shm").is_dir() else None
@@ -347,24 +349,31 @@ class History:
         return QuotaOfProcess(self._cap_file, self.weather.cap, self._clock, self.units)
 
     def _plan_faults(self, processes: list[Process]) -> None:
-        """What happens to processes happens at its time, to one of those that run then."""
-        now, chance = self.world.now_s, self.world.chance
-        for moment in self.weather.kills:
-            if moment > now:
-                self.world.after(moment - now, partial(self._kill, chance.choice(processes)))
-        for moment, for_s in self.weather.stops:
-            if moment > now:
-                self.world.after(moment - now, partial(self._stop, chance.choice(processes), for_s))
+        """What happens to processes happens at its time, to one of those that run then.
 
-    def _kill(self, process: Process) -> None:
-        if process.is_at_work:
+        Or to one that has just had something written, and does not know it yet: so much can go wrong nowhere
+        else.
+        """
+        world, stops = self.world, self.weather.stops
+        faults = [(moment, partial(self._kill, until_s=moment + 1.0)) for moment in self.weather.kills]
+        faults += [(moment, partial(self._stop, until_s=moment + for_s)) for moment, for_s in stops]
+        for moment, befall in faults:
+            if moment > world.now_s:
+                process = world.chance.choice(processes)
+                happens = partial(befall, process)
+                if world.chance.random() < AT_A_WRITE_SHARE:
+                    happens = partial(setattr, process, "at_its_next_write", happens)
+                world.after(moment - world.now_s, happens)
+
+    def _kill(self, process: Process, until_s: float) -> None:
+        if process.is_at_work and self.world.now_s < until_s:
             self._meet(process, "kill -9")
             process.kill()
 
-    def _stop(self, process: Process, for_s: float) -> None:
-        if process.is_at_work:
+    def _stop(self, process: Process, until_s: float) -> None:
+        if process.is_at_work and self.world.now_s < until_s:
             self._meet(process, "SIGSTOP")
-            process.stop(for_s)
+            process.stop(until_s - self.world.now_s)
 
     def _meet(self, process: Process, fault: str) -> None:
         """A fault of the process itself, which is met beside every API."""

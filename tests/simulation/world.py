@@ -46,6 +46,8 @@ class Process:
         self.is_at_work = True
         """Until it has ended or is killed."""
         self.is_stopped = False
+        self.at_its_next_write: Callable[[], None] | None = None
+        """What happens once a store has done what it was asked, and before this process knows."""
         self.states: Callable[[], list[str]] = lambda: ["starting"]
         """What it is doing, in the words of `tables.STATES`."""
         self.places: list[ConcurrencyLimit] = []
@@ -53,6 +55,12 @@ class Process:
         self.loop = VirtualLoop(world)
         self.forgot_before = world.forgot_count
         """How often a store had failed over when it started."""
+
+    def has_written(self) -> None:
+        """A store has done what it was asked."""
+        happens, self.at_its_next_write = self.at_its_next_write, None
+        if happens is not None:
+            happens()
 
     def begin(self, main: Coroutine[Any, Any, Any]):
         """Start its first task."""
