@@ -116,6 +116,7 @@ class RoundAsker:
     async def ask_what_is_free(self, part: SharedPart) -> bool:
         """Ask until there is nothing to claim; whether there was anything."""
         before = part.claim_count
+        self.world.tally.is_asking = False
         self.watch.enter(Phase.CONNECTING)
         # Whoever waits for others has no share: they ask with all of it.
         async with self.access.channels(
@@ -131,6 +132,7 @@ class RoundAsker:
                 answers=self.answers,
             )
             self.caps |= await caps_of(self.access.profile.servers, channels)
+        self.world.tally.is_asking = False
         self.is_used_up = part.is_used_up
         return part.claim_count > before
 

@@ -102,7 +102,6 @@ async def ask(  # noqa: PLR0913 (what asking takes)
     finally:
         with anyio.CancelScope(shield=True):
             await source.give_back()
-        world.tally.is_asking = False
     if run.ended_by is not None:
         raise run.ended_by
     return run.answers.frame()
