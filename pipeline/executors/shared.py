@@ -116,23 +116,24 @@ class RoundAsker:
     async def ask_what_is_free(self, part: SharedPart) -> bool:
         """Ask until there is nothing to claim; whether there was anything."""
         before = part.claim_count
-        self.world.tally.is_asking = False
         self.watch.enter(Phase.CONNECTING)
-        # Whoever waits for others has no share: they ask with all of it.
-        async with self.access.channels(
-            self.apis, self.world, self.watch, wait_max_s=self.wait_max_s
-        ) as channels:
-            self.watch.enter(Phase.ASKING)
-            await ask(
-                part,
-                channels,
-                self.run,
-                self.world,
-                has_answered=self.has_answered,
-                answers=self.answers,
-            )
-            self.caps |= await caps_of(self.access.profile.servers, channels)
-        self.world.tally.is_asking = False
+        try:
+            # Whoever waits for others has no share: they ask with all of it.
+            async with self.access.channels(
+                self.apis, self.world, self.watch, wait_max_s=self.wait_max_s
+            ) as channels:
+                self.watch.enter(Phase.ASKING)
+                await ask(
+                    part,
+                    channels,
+                    self.run,
+                    self.world,
+                    has_answered=self.has_answered,
+                    answers=self.answers,
+                )
+                self.caps |= await caps_of(self.access.profile.servers, channels)
+        finally:
+            self.world.tally.is_asking = False  # nothing is in flight until there are channels again
         self.is_used_up = part.is_used_up
         return part.claim_count > before
 

@@ -72,12 +72,12 @@ class Pace:
         self._resized = asyncio.Event()
 
     def end(self) -> None:
-        """Nothing more is to leave: whoever waits for a slot hears it now, and not in its turn."""
+        """Let nothing more leave: whoever waits for a slot is told at once, not in turn."""
         self._is_over = True
         self._resized.set()
 
     async def slot(self) -> bool:
-        """Wait until one more request may leave; False, and no slot, once all is over.
+        """Wait until one more request may leave; False, and no slot taken, after `end`.
 
         A wait that is cancelled takes no slot.
         """

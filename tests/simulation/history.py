@@ -351,8 +351,7 @@ class History:
     def _plan_faults(self, processes: list[Process]) -> None:
         """What happens to processes happens at its time, to one of those that run then.
 
-        Or to one that has just had something written, and does not know it yet: so much can go wrong nowhere
-        else.
+        Half of it waits until a store has done what that process asked, and comes before the reply.
         """
         world, stops = self.world, self.weather.stops
         faults = [(moment, partial(self._kill, until_s=moment + 1.0)) for moment in self.weather.kills]

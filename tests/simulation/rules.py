@@ -208,7 +208,7 @@ def _held_up(history: History) -> list[Breach]:
 
 
 def _lingering(history: History) -> list[Breach]:
-    """A run that may send nothing more ends, and nobody in it waits for a turn that is minutes away."""
+    """A run that may send nothing more ends soon: no question waits for a turn that is minutes away."""
     weather = history.weather
     stood_still_s = [for_s for _, for_s in weather.stops]
     stood_still_s += [span.to_s - span.from_s for span in weather.store_stalls]

@@ -76,7 +76,7 @@ class ConcurrencyLimit:
         self._freed.set()
 
     async def take(self) -> bool:
-        """Wait for a place, first come first served, and take it; False, and no place, once all is over."""
+        """Wait for a place, first come first served, and take it; False, and none taken, after `end`."""
         if self._queue.locked() or self._wait_s() > 0:
             async with self._queue:
                 while (wait_s := self._wait_s()) > 0:
@@ -95,7 +95,7 @@ class ConcurrencyLimit:
         self._freed.set()
 
     def end(self) -> None:
-        """Nothing more is to leave: whoever waits for a place hears it now, and not in its turn."""
+        """Let nothing more leave: whoever waits for a place is told at once, not in turn."""
         self._is_over = True
         self._freed.set()
 
@@ -123,7 +123,7 @@ class ConcurrencyLimit:
     def _wait_s(self) -> float:
         """How long until there is a place: 0 where there is one; inf where one must be given back first.
 
-        Also 0 once all is over: nobody waits any more.
+        Also 0 after `end`: nobody waits any more.
         """
         if self._is_over:
             return 0.0

@@ -155,7 +155,7 @@ class RequestGate:
         self._places.give_back()
         del self._tickets[check.check]
         self._abstain(responder)
-        self._tell()
+        self._wake()
 
     async def note(self, check: Check, reply: Reply) -> tuple[int | None, DepartureState]:
         """Learn from a reply the health of the server and the responder, and any pause they ask for.
@@ -185,7 +185,7 @@ class RequestGate:
             case _:
                 streak = None
                 self._succeed(responder, ticket)
-        self._tell()
+        self._wake()
         if self._server.has_given_up:
             self.close(AnswerState.UNANSWERED, code_of(reply))
         return streak, ticket
@@ -297,18 +297,18 @@ class RequestGate:
             name = self._channel.api.name
             log.warning("no more requests in this run", api=name.value, code=str(code))
             self.closed = self._world.tally.closures[name] = Closure(state, code)
-            # Whoever waits here hears it now: a turn may be minutes away, and each would wait for its own.
+            # Whoever waits here is told at once: a turn may be minutes away, and each would wait for its own.
             self._is_closed.set()
             self._places.end()
             self._channel.pace.end()
-            self._tell()
+            self._wake()
 
     async def sleep(self, wait_s: float) -> None:
         """Wait, but not beyond the closing of the gate; a stop cancels whoever waits."""
         with anyio.move_on_after(wait_s):
             await self._is_closed.wait()
 
-    def _tell(self) -> None:
+    def _wake(self) -> None:
         """Wake those who wait for a probe, unless it is still on its way."""
         if self.closed is not None or not self._server.is_probing:
             self._is_probed.set()

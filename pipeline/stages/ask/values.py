@@ -89,7 +89,7 @@ class AskingTally:
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     """What became of the others."""
     is_asking: bool = False
-    """Whether a stop is heeded by who asks: from its first request until its channels are closed."""
+    """Whether questions are being asked, until the channels are closed: a stop then lets requests land."""
     in_flight_count: int = 0
     landed: anyio.Event = field(default_factory=anyio.Event)
     """Set once nothing is in flight any more after the last stop."""
