@@ -42,8 +42,7 @@ WHERE run = %b AND chunk = %b AND fence = %b AND done_at IS NULL
 """
 _GIVE_BACK = """
 UPDATE precheck.chunk SET holder = NULL, lease_until = NULL
-FROM unnest(%(chunks)b::int[], %(fences)b::bigint[]) AS mine(chunk, fence)
-WHERE run = %(run)b AND chunk.chunk = mine.chunk AND chunk.fence = mine.fence AND done_at IS NULL
+WHERE run = %(run)b AND done_at IS NULL AND holder = %(holder)b AND (%(api)b::text IS NULL OR api = %(api)b)
 """
 _STATE = """
 SELECT round, ended_at IS NULL, count(chunk) FILTER (WHERE done_at IS NULL),
@@ -127,9 +126,9 @@ def done(db: psycopg.Connection, run: int, hold: ChunkLease) -> None:
     db.execute(_DONE, (run, hold.chunk, hold.fence))
 
 
-def give_back(db: psycopg.Connection, run: int, held: Sequence[ChunkLease]) -> None:
-    """Let others have these chunks."""
-    db.execute(_GIVE_BACK, {"run": run, **_of(held)})
+def give_back(db: psycopg.Connection, run: int, holder: UUID, api: str | None) -> None:
+    """Let others have every chunk that this process holds, of one API or all."""
+    db.execute(_GIVE_BACK, {"run": run, "holder": holder, "api": api})
 
 
 def latest_round(db: psycopg.Connection, run: int) -> RoundState:

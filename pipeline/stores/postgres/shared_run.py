@@ -111,6 +111,7 @@ class SharedRun:
         self._lease_s = lease_s
         self._commits = FencedCommit(self._database, LineWriter(run.number, units), self._forget)
         self._held: dict[ChunkLease, _HeldChunk] = {}
+        self._claims: dict[object, ApiName] = {}  # under way, or cut off on the way
         self._lease_of: dict[bytes, ChunkLease] = {}
         self._in_flight: dict[tuple[bytes, int], _SentRequest] = {}
         self._copy: RequestCopy | None = None
@@ -256,9 +257,15 @@ class SharedRun:
         self._keep_leases()
         but = {*self._taken_over, *(hold.chunk for hold in list(self._held))}
         until = self._lease_end()
-        found = await self._database.run_in_thread(
-            lambda db: leases.claim(db, self.run.number, self._holder, api, self._lease_s, but)
-        )
+        self._claims[this := object()] = api
+
+        def claim(db: psycopg.Connection) -> ClaimedChunk | None:
+            if this not in self._claims:  # cut off, and given back before it came to the database
+                return None
+            return leases.claim(db, self.run.number, self._holder, api, self._lease_s, but)
+
+        found = await self._database.run_in_thread(claim)
+        self._claims.pop(this, None)
         if found is None:
             return None
         self._rounds[found.hold.chunk], self._apis[found.hold.chunk] = found.round, api
@@ -295,14 +302,19 @@ class SharedRun:
     async def give_back(self, api: ApiName | None = None) -> None:
         """Release every chunk that is not done, of one API or all. The next holder looks up its history.
 
-        Where the database is away, they are free once their leases have ended.
+        Also what a claim brings that was cut off. Where the database is away, they are free once their leases
+        have ended.
         """
         held = [hold for hold, chunk in list(self._held.items()) if api in {None, chunk.api}]
+        claims = [claim for claim, of in self._claims.items() if api in {None, of}]
         for hold in held:
             self._release(hold)
-        if held:
+        for claim in claims:
+            del self._claims[claim]
+        if held or claims:
             await anyio.to_thread.run_sync(
-                self._database.try_once, lambda db: leases.give_back(db, self.run.number, held)
+                self._database.try_once,
+                lambda db: leases.give_back(db, self.run.number, self._holder, api),
             )
 
     # --- the rounds

@@ -11,7 +11,7 @@ from shared_ledgers import IDENTITY, NOW, answer_to, ask_all, checks_of
 from structlog.testing import capture_logs
 
 from pipeline.errors import ConfigurationError, IncompleteError
-from pipeline.stores.values import PlannedChunk
+from pipeline.stores.values import PlannedChunk, RoundState
 from schemas.outcomes import ApiName
 
 COUNT = 30
@@ -180,6 +180,22 @@ def test_a_task_that_is_cancelled_does_not_wait_for_a_server_that_is_away(way):
     shared.close()
     store.close()
     assert time.monotonic() - began < 8  # of the 20 s that the server would be waited for
+
+
+def test_a_claim_that_was_cut_off_while_the_server_was_away_takes_nothing_once_it_is_back(way, ledger_desk):
+    proxy, _, run, shared = way
+
+    async def main():
+        proxy.close_door()
+        with anyio.move_on_after(0.2):
+            await shared.claim(ApiName.COP)
+        await shared.give_back()
+        proxy.open_door()
+        await anyio.sleep(1.5)  # what still tries to connect does
+
+    anyio.run(main)
+    another = ledger_desk.shared(ledger_desk.store(), run)
+    assert anyio.run(another.latest_round) == RoundState(1, is_open=True, undone_count=3, free_count=3)
 
 
 def test_a_server_that_was_never_there_is_waited_for_and_named(ledger_desk, proxy_to, postgres):

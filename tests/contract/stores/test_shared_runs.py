@@ -235,6 +235,32 @@ def test_chunks_are_given_back_by_their_api(ledger_desk):
         assert theirs.fence > mine.hold.fence
 
 
+def test_what_a_claim_that_was_cut_off_brings_is_given_back(ledger_desk, wait_until):
+    """As where a worker is asked to stop while its claim is with the database."""
+    first, second = two(ledger_desk, 10)
+
+    def is_waiting():
+        [[count]] = ledger_desk.rows(
+            "SELECT count(*) FROM pg_stat_activity"
+            " WHERE wait_event_type = 'Lock' AND query LIKE '%%SET holder%%'"
+        )
+        return count > 0
+
+    async def main():
+        await first.latest_round()  # connected, and seen
+        with ledger_desk.postgres.connect(ledger_desk.database) as another:
+            with another.transaction():
+                another.execute("LOCK TABLE precheck.chunk IN EXCLUSIVE MODE")
+                async with anyio.create_task_group() as claiming:
+                    claiming.start_soon(first.claim, ApiName.COP)
+                    await anyio.to_thread.run_sync(wait_until, is_waiting)
+                    claiming.cancel_scope.cancel()
+            await first.give_back()
+        return numbers(await second.claim(ApiName.COP))
+
+    assert anyio.run(main) == list(range(1, 11))
+
+
 # Rounds
 
 
