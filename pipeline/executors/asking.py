@@ -220,7 +220,7 @@ async def _watched(
     result: T | None = None
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(_heed, surface, world, group.cancel_scope)
+            group.start_soon(heed, surface.stop, world, surface.watch, group.cancel_scope)
             group.start_soon(_show, world.tally, surface.watch)
             result = await asking()
             group.cancel_scope.cancel()
@@ -244,14 +244,14 @@ def _end(failure: BaseException) -> PrecheckError:
     return failure
 
 
-async def _heed(surface: Surface, world: AskingContext, scope: anyio.CancelScope) -> None:
+async def heed(stop: StopSwitch, world: AskingContext, watch: RunObserver, scope: anyio.CancelScope) -> None:
     """Stop: at the first request send no more and let what is in flight land; at the second end at once."""
-    while not surface.stop.is_urgent:
-        if surface.stop.first is not None and not world.stop.is_set():
+    while not stop.is_urgent:
+        if stop.first is not None and not world.stop.is_set():
             if not world.tally.is_asking:
                 scope.cancel()  # it may be waiting for other processes, or for a server
             if world.tally.in_flight_count:
-                surface.watch.stop(world.tally.in_flight_count, DRAIN_MAX_S)
+                watch.stop(world.tally.in_flight_count, DRAIN_MAX_S)
             world.stop.set()
         await anyio.sleep(STOP_INTERVAL_S)
     scope.cancel()

@@ -38,6 +38,7 @@ RUNS_ILL_MAX = 6
 DAY_S = 86_400.0
 FORGOTTEN_S = 1.0
 """What a store forgets that fails over."""
+SECOND_SIGTERM_MAX_S = 3.0
 AT_A_WRITE_SHARE = 0.5
 """Of kills and stops: how many come between a write and its reply."""
 PAUSE_BETWEEN_RUNS_S = (2.0, 60.0, 3600.0)
@@ -78,6 +79,7 @@ class History:
     ends: list[RunEnd] = field(default_factory=list)
     started_at: dict[str, float] = field(default_factory=dict)
     """Process -> when it started."""
+    asked_to_stop_at: dict[str, float] = field(default_factory=dict)
     breaches: list[Breach] = field(default_factory=list)
     options: RunOptions = field(init=False)
     _names: "count[int]" = field(default_factory=lambda: count(1))
@@ -356,6 +358,7 @@ class History:
         world, stops = self.world, self.weather.stops
         faults = [(moment, partial(self._kill, until_s=moment + 1.0)) for moment in self.weather.kills]
         faults += [(moment, partial(self._stop, until_s=moment + for_s)) for moment, for_s in stops]
+        faults += [(at, partial(self._terminate, is_twice=twice)) for at, twice in self.weather.terminations]
         for moment, befall in faults:
             if moment > world.now_s:
                 process = world.chance.choice(processes)
@@ -368,6 +371,15 @@ class History:
         if process.is_at_work and self.world.now_s < until_s:
             self._meet(process, "kill -9")
             process.kill()
+
+    def _terminate(self, process: Process, *, is_twice: bool) -> None:
+        """Ask it to end; where nobody heard, the second time ends it at once."""
+        if process.is_at_work:
+            self._meet(process, "SIGTERM")
+            self.asked_to_stop_at.setdefault(process.name, self.world.now_s)
+            process.terminate()
+            if is_twice:
+                self.world.after(self.world.chance.uniform(0, SECOND_SIGTERM_MAX_S), process.terminate)
 
     def _stop(self, process: Process, until_s: float) -> None:
         if process.is_at_work and self.world.now_s < until_s:

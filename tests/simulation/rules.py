@@ -56,7 +56,7 @@ LEFT, GIVEN_UP = 75, 76
 LANDING_S = 0.001
 """What it takes a process to read a reply."""
 ENDS_WITHIN_S = 20.0
-"""After the gates of all its APIs have closed: what is in flight lands, and is recorded."""
+"""After the gates of all its APIs have closed, or a stop: what is in flight lands, and is recorded."""
 
 
 class Breach(NamedTuple):
@@ -77,6 +77,7 @@ def broken_rules(history: History) -> list[Breach]:
         *chain.from_iterable(_lost_time(history, provider) for provider in providers),
         *_held_up(history),
         *_lingering(history),
+        *_given_back(history),
         *_answers(history),
         *_outcomes(history),
         *_ends(history),
@@ -208,16 +209,34 @@ def _held_up(history: History) -> list[Breach]:
 
 
 def _lingering(history: History) -> list[Breach]:
-    """A run that may send nothing more ends soon: no question waits for a turn that is minutes away."""
+    """A run that may send nothing more, or is asked to stop, ends soon.
+
+    No question waits for a turn that is minutes away, and nobody for a share of an account.
+    """
     weather = history.weather
     stood_still_s = [for_s for _, for_s in weather.stops]
     stood_still_s += [span.to_s - span.from_s for span in weather.store_stalls]
     most_s = ENDS_WITHIN_S + sum(stood_still_s)
     for end in history.ends:
+        since = {"it is asked to stop": history.asked_to_stop_at.get(end.process, inf)}
         if end.closed_at.keys() == history.providers.keys():
-            took_s = end.ended_at - max(end.closed_at.values())
-            if took_s > most_s:
-                return [Breach("lingering", f"{end.process} ends {took_s:.0f} s after its last gate closed")]
+            since["its last gate closed"] = max(end.closed_at.values())
+        for what, moment in since.items():
+            if (took_s := end.ended_at - moment) > most_s:
+                return [Breach("lingering", f"{end.process} ends {took_s:.0f} s after {what}")]
+    return []
+
+
+def _given_back(history: History) -> list[Breach]:
+    """Whoever leaves leaves nothing behind that others would have to wait for, down to its lease.
+
+    It is not judged where the store forgets: it may have forgotten just that.
+    """
+    if not history.weather.failovers:
+        for end in history.ends:
+            if end.undone_count:
+                said = f"{end.process} ends, and holds {end.undone_count} chunks of questions"
+                return [Breach("given back", said)]
     return []
 
 

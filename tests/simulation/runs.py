@@ -1,11 +1,12 @@
 """One `precheck run` in a simulated process: the asking of the product, in a simulated world."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from random import Random
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import anyio
 import polars as pl
@@ -18,9 +19,12 @@ from simulation.sharing import DividedAccount, SharedQuestions, SharedRunOfProce
 from simulation.weather import Weather
 from simulation.world import Clock, Process, World
 
-from pipeline.errors import PrecheckError, first_of
-from pipeline.executors.asking import AskingResult
+from pipeline.cli.logs import SilentProgress
+from pipeline.errors import PrecheckError, StoppedError, first_of
+from pipeline.executors.asking import AskingResult, heed, or_stopped
+from pipeline.executors.shared import RoundAsker
 from pipeline.frames import Answers, slim
+from pipeline.runs.request import StopRequest, StopSwitch
 from pipeline.stages.ask import (
     ApiChannel,
     AskingContext,
@@ -35,7 +39,7 @@ from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stages.ask.values import Closure
 from pipeline.stores.leased_shares import LeasedShare
 from pipeline.stores.local_source import LocalSource
-from pipeline.stores.protocols import QuestionSource, Quota
+from pipeline.stores.protocols import Quota
 from pipeline.stores.values import ShareLimits
 from pipeline.transport.client import Client
 from pipeline.transport.rate_limiter import Pace
@@ -45,8 +49,7 @@ from schemas.token import TokenRequest
 
 ATTEMPTS_MAX = 3
 _FINAL = frozenset({"answered", "refused"})
-POLL_INTERVAL_S = 1.0
-"""How often a process looks for more to ask while others hold the rest."""
+SIGTERM_EXIT = 143
 _REQUEST = TokenRequest.model_validate(
     {"grant_type": "client_credentials", "client_id": "c", "client_secret": "s", "scope": "p"}
 )
@@ -76,6 +79,8 @@ class RunEnd:
     closed_at: Mapping[ApiName, float]
     """When each gate closed, of those that did."""
     ended_at: float
+    undone_count: int = 0
+    """Chunks that it holds as it ends, and has not done."""
 
     @property
     def answers(self) -> pl.DataFrame:
@@ -170,44 +175,45 @@ async def run(
         anyio.Event(),
         tally,
     )
-    if scene.shared is None:
-        ledger = LedgerOfProcess(scene.book, process, scene.weather)
-    else:
-        is_lossy = scene.weather.lost_reply_share or scene.weather.failovers
-        kind = CommittingRun if is_lossy else SharedRunOfProcess
-        ledger = kind(scene.shared, scene.book, process, scene.weather)
+    ledger = _ledger(scene, process)
 
-    async def asking(source: QuestionSource, left: RemainingQuestions) -> pl.DataFrame:
-        """Ask with a share of each account, which is given back: whoever waits for others has none."""
+    @asynccontextmanager
+    async def channels() -> AsyncIterator[dict[ApiName, ApiChannel]]:
+        """A share of each account, which is given back: whoever waits for others has none."""
         async with AsyncExitStack() as stack:
             shares = await stack.enter_async_context(leased(scene.accounts, process))
             _watch(scene, process)
-            channels = {
+            yield {
                 name: await stack.enter_async_context(_channel(scene, process, options, share, quota, name))
                 for name, share in shares.items()
             }
-            return await ask(source, channels, ledger, context, has_answered=left.has_answered)
 
-    error: PrecheckError | None = None
-    asked: pl.DataFrame | None = None
-    left: RemainingQuestions | None = None
-    try:
+    async def ask_all() -> None:
+        nonlocal asked, left
         left = await remaining_questions(
             checks, ledger, tally, limit=options.limit, retry_unanswered=options.retry_unanswered
         )
         if isinstance(ledger, SharedRunOfProcess):
-            await _ask_with_others(scene, ledger, left, tally, asking)
+            await _ask_with_others(scene, ledger, left, context, channels)
         else:
-            asked = await asking(LocalSource(left.todo, ledger.question_key), left)
-    except PrecheckError as ending:
-        error = ending
-    except BaseExceptionGroup as failures:
-        ending = first_of(failures)
-        if not isinstance(ending, PrecheckError):
-            raise
-        error = ending
+            source = LocalSource(left.todo, ledger.question_key)
+            async with channels() as open_channels:
+                asked = await ask(source, open_channels, ledger, context, has_answered=left.has_answered)
+
+    asked: pl.DataFrame | None = None
+    left: RemainingQuestions | None = None
+    try:
+        error = await _ended_by(ask_all, process, context)
+    except StoppedError:
+        scene.world.tell(process.name, "ends at once")
+        process.is_at_work = False
+        return
+    if isinstance(ledger, SharedRunOfProcess) and ledger.round_number is not None:
+        await ledger.end_round(ledger.round_number, is_over=True)
     answers = (
-        await answers_so_far(checks, ledger) if asked is None or left is None else slim(left.answers, asked)
+        await answers_so_far(checks, ledger)
+        if asked is None or left is None or error is not None
+        else slim(left.answers, asked)
     )
     given_up_count = await count_given_up(checks, ledger)
     final = {answer.question for answer in scene.book.final_now()}
@@ -216,33 +222,86 @@ async def run(
     caps = {} if quota is None or cap is None else {ApiName.COP: (cap, await quota.resets_at())}
     asked_all = AskingResult(Answers(answers), caps, tally.closed, tally, given_up_count, error)
     is_limited, now_s = options.limit is not None, scene.world.now_s
-    ended(RunEnd(asked_all, decided, process.name, truths, is_limited, closures.at, now_s))
+    held = ledger.undone_count if isinstance(ledger, SharedRunOfProcess) else 0
+    ended(RunEnd(asked_all, decided, process.name, truths, is_limited, closures.at, now_s, held))
+
+
+async def _ended_by(
+    ask_all: Callable[[], Awaitable[None]], process: Process, context: AskingContext
+) -> PrecheckError | None:
+    """What ended the asking early: an error, or a request to stop, which it heeds as a command does.
+
+    Raises:
+        StoppedError: it is to stop at once.
+    """
+    switch, is_requested = StopSwitch(), anyio.Event()
+
+    def request() -> None:
+        switch.request(StopRequest("stopped", SIGTERM_EXIT))
+        is_requested.set()
+
+    async def heed_once_requested(scope: anyio.CancelScope) -> None:
+        await is_requested.wait()
+        await heed(switch, context, SilentProgress(), scope)
+
+    error: PrecheckError | None = None
+    process.asked_to_stop = request
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(heed_once_requested, group.cancel_scope)
+            await ask_all()
+            group.cancel_scope.cancel()
+    except BaseExceptionGroup as failures:
+        ending = first_of(failures)
+        if not isinstance(ending, PrecheckError):
+            raise
+        error = ending
+    finally:
+        process.asked_to_stop = None
+    return or_stopped(error, "payments.csv", switch)
+
+
+class _Access(NamedTuple):
+    """The way to the providers, as `RoundAsker` takes it."""
+
+    open_channels: Callable[[], AbstractAsyncContextManager[dict[ApiName, ApiChannel]]]
+    profile: Any = SimpleNamespace(servers=())
+
+    def channels(self, *_: object, **_more: object) -> AbstractAsyncContextManager[dict[ApiName, ApiChannel]]:
+        return self.open_channels()
 
 
 async def _ask_with_others(
     scene: Scene,
     run: SharedRunOfProcess,
     left: RemainingQuestions,
-    tally: AskingTally,
-    asking: Callable[[QuestionSource, RemainingQuestions], Awaitable[object]],
+    context: AskingContext,
+    channels: Callable[[], AbstractAsyncContextManager[dict[ApiName, ApiChannel]]],
 ) -> None:
     """Ask what is free, and wait for what others hold, until nothing is left or may be sent."""
     assert scene.shared is not None
     every, shared = scene.file.checks, scene.shared
-    number = shared.open_round([every[number - 1] for number in left.todo["check"].to_list()])
-    try:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(run.keep)
-            while shared.round_number == number and shared.undone_count and not tally.closures:
-                if shared.free_count:
-                    before = shared.undone_count
-                    await asking(run, left)
-                    if shared.undone_count == before:
-                        break  # nothing may be sent
-                await anyio.sleep(POLL_INTERVAL_S)
-            tasks.cancel_scope.cancel()
-    finally:
-        await run.end_round(number)
+    run.round_number = shared.open_round([every[number - 1] for number in left.todo["check"].to_list()])
+    asker = RoundAsker(
+        run,
+        _Access(channels),
+        list(scene.providers),
+        context,
+        SilentProgress(),
+        has_answered=left.has_answered,
+    )
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run.keep)
+        await asker.ask(run.round_number)
+        tasks.cancel_scope.cancel()
+
+
+def _ledger(scene: Scene, process: Process) -> LedgerOfProcess:
+    if scene.shared is None:
+        return LedgerOfProcess(scene.book, process, scene.weather)
+    is_lossy = scene.weather.lost_reply_share or scene.weather.failovers
+    kind = CommittingRun if is_lossy else SharedRunOfProcess
+    return kind(scene.shared, scene.book, process, scene.weather)
 
 
 def _new_id(chance: Random) -> str:
@@ -298,7 +357,7 @@ async def _channel(
     )
     client = Client(
         f"https://{name}.example",
-        context=None,  # type: ignore[arg-type]
+        context=None,
         in_flight_max=in_flight_max,
         tokens=tokens,
         door=door,

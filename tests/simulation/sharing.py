@@ -4,7 +4,7 @@ They are what a store on another machine keeps: they outlive every process, and 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -17,7 +17,14 @@ from pipeline.frames import TURNED_AWAY_CODES, Check, OwnCode
 from pipeline.stores.leased_shares import LeasedShare, Waiting, leased_shares
 from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.sharing import Division, SharePart, ShareRenewal, ShareWish, joining, renewed
-from pipeline.stores.values import ChunkLease, LeaseHolder, Question, QuestionChunk, ServerAccount
+from pipeline.stores.values import (
+    ChunkLease,
+    LeaseHolder,
+    Question,
+    QuestionChunk,
+    RoundState,
+    ServerAccount,
+)
 from schemas.outcomes import ApiName
 
 CHUNK_SIZE = 10
@@ -93,21 +100,27 @@ class SharedQuestions:
     """Of all rounds: those of the rounds that have ended are done."""
     round_number: int = 0
     """Of the latest."""
+    is_open: bool = False
+    """Whether it has not ended."""
 
     def open_round(self, checks: list[Check]) -> int:
         """Divide what is left into chunks, unless others are at it; the number of the round."""
         if all(chunk.is_done for chunk in self.chunks):
-            self.round_number += 1
+            self.round_number, self.is_open = self.round_number + 1, True
             for api in dict.fromkeys(check.api for check in checks):
                 some = [check for check in checks if check.api is api]
                 starts = range(0, len(some), CHUNK_SIZE)
                 self.chunks += [Chunk(some[start : start + CHUNK_SIZE], api) for start in starts]
         return self.round_number
 
-    def end_round(self, number: int) -> None:
-        """End a round of which nobody holds a chunk: what is undone is asked in the next one."""
+    def end_round(self, number: int, *, is_over: bool) -> None:
+        """End a round of which all is done, or where it is over: nobody holds a chunk of it.
+
+        What is undone is asked in the next one.
+        """
         undone = [chunk for chunk in self.chunks if not chunk.is_done]
-        if number == self.round_number and len(undone) == self.free_count:
+        if number == self.round_number and len(undone) == (self.free_count if is_over else 0):
+            self.is_open = False
             for chunk in undone:
                 chunk.is_done = True
                 chunk.fence = self.fence_after(chunk)
@@ -129,10 +142,10 @@ class SharedQuestions:
 
     def forgetting(self) -> Callable[[], None]:
         """What makes it forget all that happens to it from now on."""
-        chunks, round_number = [replace(chunk) for chunk in self.chunks], self.round_number
+        chunks, round_ = [replace(chunk) for chunk in self.chunks], (self.round_number, self.is_open)
 
         def forget() -> None:
-            self.chunks, self.round_number = chunks, round_number
+            self.chunks, (self.round_number, self.is_open) = chunks, round_
 
         return forget
 
@@ -152,12 +165,18 @@ class SharedRunOfProcess(LedgerOfProcess):
         self._held: dict[ChunkLease, float] = {}  # when the lease ends at the earliest, by our clock
         self._api_of: dict[ChunkLease, ApiName] = {}
         self._taken_over: set[int] = set()
+        self._claims: dict[object, ApiName] = {}  # under way, or cut off on the way
         self._hold_of: dict[bytes, ChunkLease] = {}
+        self.round_number: int | None = None
+        """Of the round that it takes part in."""
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:
         """Take a chunk of an API that nobody holds."""
+        self._claims[this := object()] = api
 
         def take() -> QuestionChunk | None:
+            if this not in self._claims:
+                return None  # cut off, and given back before it came to the store
             mine = {hold.chunk for hold in self._held}
             for number, chunk in enumerate(self._shared.chunks):
                 if chunk.api is not api or number in mine or number in self._taken_over:
@@ -172,6 +191,7 @@ class SharedRunOfProcess(LedgerOfProcess):
 
         until = self._process.loop.time() + CHUNK_LEASE_S
         taken = await called(self._process, take, self._takes_s())
+        self._claims.pop(this, None)
         if taken is not None:
             self._held[taken.hold], self._api_of[taken.hold] = until, api
             self._hold_of |= {question.key: taken.hold for question in taken.questions}
@@ -226,9 +246,18 @@ class SharedRunOfProcess(LedgerOfProcess):
         yield
         self._taken_over.clear()
 
-    async def end_round(self, number: int) -> None:
-        """End a round, where nobody else is at it: for who leaves."""
-        await called(self._process, lambda: self._shared.end_round(number), self._takes_s())
+    async def latest_round(self) -> RoundState:
+        """How far the latest round has come."""
+        shared = self._shared
+
+        def state() -> RoundState:
+            return RoundState(shared.round_number, shared.is_open, shared.undone_count, shared.free_count)
+
+        return await called(self._process, state, self._takes_s())
+
+    async def end_round(self, number: int, *, is_over: bool = False) -> None:
+        """End a round; where it is over also one with undone chunks that nobody holds: for who leaves."""
+        await called(self._process, lambda: self._shared.end_round(number, is_over=is_over), self._takes_s())
 
     async def done(self, hold: ChunkLease) -> None:
         """All of it is asked."""
@@ -242,17 +271,27 @@ class SharedRunOfProcess(LedgerOfProcess):
 
     async def give_back(self, api: ApiName | None = None) -> None:
         """Leave the rest, of one API or all, to others."""
-        given = [hold for hold in self._held if api in {None, self._api_of[hold]}]
-        for hold in given:
+        for hold in [hold for hold in self._held if api in {None, self._api_of[hold]}]:
             del self._held[hold]
+        for claim in [claim for claim, of in self._claims.items() if api in {None, of}]:
+            del self._claims[claim]
 
         def leave() -> None:
-            for hold in given:
-                if self._shared.is_latest(hold):
-                    self._shared.chunks[hold.chunk].lease_until = -1.0
-                    self._shared.chunks[hold.chunk].holder = ""
+            for chunk in self._mine():
+                if api in {None, chunk.api}:
+                    chunk.holder, chunk.lease_until = "", -1.0
 
         await called(self._process, leave, self._takes_s())
+
+    @property
+    def undone_count(self) -> int:
+        """How many chunks it holds that are not done, as the store has it."""
+        return sum(1 for _ in self._mine())
+
+    def _mine(self) -> Iterator[Chunk]:
+        return (
+            each for each in self._shared.chunks if each.holder == self._process.name and not each.is_done
+        )
 
     def _require(self, question: bytes) -> None:
         """Nothing is written under an older fence."""

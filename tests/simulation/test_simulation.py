@@ -89,11 +89,6 @@ def test_processes_that_slept_do_not_wait_for_one_another():
     assert History(2009, 20, all_but(*faults)).play().breaches == []
 
 
-def test_a_process_that_slept_sends_nothing_of_what_another_has_taken_over():
-    """Found by a seed: a renewal was under way when it was stopped, whose old reply counted as a new one."""
-    assert History(888).play().breaches == []
-
-
 def test_rows_that_always_fail_leave_the_others_their_turn_under_a_daily_cap():
     """Found by a seed: four of them used up the cap of ten on every day, and no other row was ever asked."""
     assert History(68, 40, all_but("rows failing", "daily cap")).play().breaches == []

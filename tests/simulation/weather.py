@@ -92,6 +92,8 @@ class Weather:
     """Of the replies of a store that processes share: it did what it was asked."""
     failovers: list[float] = field(default_factory=list)
     """When it fails over to one that lacks the last second."""
+    terminations: list[tuple[float, bool]] = field(default_factory=list)
+    """When a process is asked to stop, and whether it is asked twice."""
     is_purged_late: bool = False
     """Once the last run has ended, and not after the first."""
     vop: "Weather | None" = None
@@ -110,7 +112,12 @@ class Weather:
     def quiet_from_s(self) -> float:
         """When the world has healed, and what befell processes and stores is over, down to the leases."""
         stops = [start + for_s for start, for_s in self.stops]
-        over = [*self.kills, *stops, *(stall.to_s for stall in self.store_stalls)]
+        over = [
+            *self.kills,
+            *(moment for moment, _ in self.terminations),
+            *stops,
+            *(stall.to_s for stall in self.store_stalls),
+        ]
         return max([self.heals_at_s, *(end_s + LEASES_END_S for end_s in over)])
 
     def is_well(self, now_s: float) -> bool:
@@ -379,11 +386,19 @@ def _failovers(weather: Weather, chance: Random, _count: int) -> None:
         weather.failovers, weather.store_stalls = moments, [*weather.store_stalls, *away]
 
 
+def _terminations(weather: Weather, chance: Random, _count: int) -> None:
+    weather.terminations = sorted(
+        (chance.uniform(0, chance.choice([0.3, 3, 30])), chance.random() < 0.3)
+        for _ in range(chance.randint(1, 3))
+    )
+
+
 LATEST_FAULTS = {
     "VoP beside CoP": _vop,
     "purge": _purge,
     "replies of the store lost": _lost_commits,
     "failover": _failovers,
+    "SIGTERM": _terminations,
 }
 """As `FAULTS`, each by a chance of its own: another one here changes no draw of those before it."""
 FAULTS_OF_A_SERVER = (

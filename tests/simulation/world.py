@@ -48,6 +48,8 @@ class Process:
         self.is_stopped = False
         self.at_its_next_write: Callable[[], None] | None = None
         """What happens once a store has done what it was asked, and before this process knows."""
+        self.asked_to_stop: Callable[[], None] | None = None
+        """Asks it to end, while it asks; at other times a signal ends it at once."""
         self.states: Callable[[], list[str]] = lambda: ["starting"]
         """What it is doing, in the words of `tables.STATES`."""
         self.places: list[ConcurrencyLimit] = []
@@ -71,6 +73,15 @@ class Process:
         if self.is_at_work:
             self.is_alive = self.is_at_work = False
             self.world.tell(self.name, "killed")
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        if self.is_at_work:
+            self.world.tell(self.name, "asked to stop")
+            if self.asked_to_stop is None:
+                self.is_alive = self.is_at_work = False
+            else:
+                self.asked_to_stop()
 
     def stop(self, for_s: float) -> None:
         """It stands still for a while, and does not know it."""
