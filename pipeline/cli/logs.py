@@ -10,8 +10,6 @@ from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import stamina
-
 from pipeline.cli.plain_structlog import structlog
 from pipeline.reports.wording import SIMULATED
 from pipeline.runs.request import Notice, Phase, RunProgress, SetStep
@@ -40,7 +38,6 @@ def log_to_stderr(form: Form, *, quiet: bool) -> None:
 
     With `quiet` only how a run went, errors, and failures of monitoring are left.
     """
-    stamina.instrumentation.set_on_retry_hooks([])  # only the result of a token request is logged
     at = structlog.processors.TimeStamper(fmt="iso", utc=True, key="at")
     in_json: list[Processor] = [
         structlog.contextvars.merge_contextvars,

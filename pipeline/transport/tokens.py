@@ -10,8 +10,6 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-import stamina
-
 from pipeline.errors import CredentialsError, IncompleteError, PrecheckError
 from schemas.token import TokenRequest, TokenResponse
 
@@ -145,6 +143,9 @@ class Tokens:
         raise type(self._failure)(str(self._failure))
 
     async def _fetch_with_tries(self, tries_max: int) -> TokenResponse:
+        import stamina  # with what it brings, a tenth of a run that is refused before it asks for a token
+
+        stamina.instrumentation.set_on_retry_hooks([])  # only the result of a token request is logged
         # A context, not a decorator: stamina logs the arguments of what it decorates.
         async for attempt in stamina.retry_context(
             on=TokenUnavailable,

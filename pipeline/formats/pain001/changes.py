@@ -21,7 +21,7 @@ from pipeline.formats.pain001.fields import ABSENT, BLANKS
 ID_CHARS_MAX = 35
 _SUFFIXES = {"release": "-R", "hold": "-H"}
 _HASH_CHARS = 6
-_NO_NAME_CHARACTER = re.compile("[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NO_NAME_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 _EMPTY_TAG = b"/>"
 _UNWRITABLE = "utf-16"
 

@@ -256,10 +256,11 @@ def test_a_cancelled_fetch_leaves_the_next_caller_free_to_fetch():
     assert run(story, Issuer()).generation == 1
 
 
-def test_neither_the_token_nor_the_secret_shows_in_a_log_or_a_repr(capfd):
-    # As the libraries log by themselves, whatever the command has set up in this process.
+def test_neither_the_token_nor_the_secret_shows_in_a_log_or_a_repr(capfd, monkeypatch):
+    # As the libraries log by themselves, whatever this program sets up.
     structlog.reset_defaults()
     stamina.instrumentation.set_on_retry_hooks(None)
+    monkeypatch.setattr(stamina.instrumentation, "set_on_retry_hooks", lambda _: None)
 
     async def story(issuer, tokens):
         issuer.failure = DOWN
