@@ -245,7 +245,14 @@ def _end(failure: BaseException) -> PrecheckError:
 
 
 async def heed(stop: StopSwitch, world: AskingContext, watch: RunObserver, scope: anyio.CancelScope) -> None:
-    """Stop: at the first request send no more and let what is in flight land; at the second end at once."""
+    """Wait for requests to stop: the first sends no more and lets what is in flight land, the second ends it.
+
+    Args:
+        stop: where requests to stop arrive.
+        world: of the asking.
+        watch: is told how much is in flight as it stops.
+        scope: around the asking, to be cancelled; this function returns once it has cancelled it for good.
+    """
     while not stop.is_urgent:
         if stop.first is not None and not world.stop.is_set():
             if not world.tally.is_asking:

@@ -143,7 +143,7 @@ class Tokens:
         raise type(self._failure)(str(self._failure))
 
     async def _fetch_with_tries(self, tries_max: int) -> TokenResponse:
-        import stamina  # with what it brings, a tenth of a run that is refused before it asks for a token
+        import stamina  # it brings much with it, and a run that is refused asks for no token
 
         stamina.instrumentation.set_on_retry_hooks([])  # only the result of a token request is logged
         # A context, not a decorator: stamina logs the arguments of what it decorates.

@@ -228,7 +228,7 @@ def _lingering(history: History) -> list[Breach]:
 
 
 def _given_back(history: History) -> list[Breach]:
-    """Whoever leaves leaves nothing behind that others would have to wait for, down to its lease.
+    """A process that ends holds no questions: others would wait for its lease to end.
 
     It is not judged where the store forgets: it may have forgotten just that.
     """

@@ -357,7 +357,7 @@ async def _channel(
     )
     client = Client(
         f"https://{name}.example",
-        context=None,
+        context=None,  # type: ignore[arg-type]
         in_flight_max=in_flight_max,
         tokens=tokens,
         door=door,

@@ -165,7 +165,7 @@ class SharedRunOfProcess(LedgerOfProcess):
         self._held: dict[ChunkLease, float] = {}  # when the lease ends at the earliest, by our clock
         self._api_of: dict[ChunkLease, ApiName] = {}
         self._taken_over: set[int] = set()
-        self._claims: dict[object, ApiName] = {}  # under way, or cut off on the way
+        self._claims: dict[object, ApiName] = {}  # under way, or cancelled
         self._hold_of: dict[bytes, ChunkLease] = {}
         self.round_number: int | None = None
         """Of the round that it takes part in."""
@@ -176,7 +176,7 @@ class SharedRunOfProcess(LedgerOfProcess):
 
         def take() -> QuestionChunk | None:
             if this not in self._claims:
-                return None  # cut off, and given back before it came to the store
+                return None  # cancelled before it reached the store
             mine = {hold.chunk for hold in self._held}
             for number, chunk in enumerate(self._shared.chunks):
                 if chunk.api is not api or number in mine or number in self._taken_over:

@@ -127,7 +127,7 @@ def done(db: psycopg.Connection, run: int, hold: ChunkLease) -> None:
 
 
 def give_back(db: psycopg.Connection, run: int, holder: UUID, api: str | None) -> None:
-    """Let others have every chunk that this process holds, of one API or all."""
+    """Release every undone chunk that this process holds, of one API or all."""
     db.execute(_GIVE_BACK, {"run": run, "holder": holder, "api": api})
 
 

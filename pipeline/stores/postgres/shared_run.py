@@ -111,7 +111,7 @@ class SharedRun:
         self._lease_s = lease_s
         self._commits = FencedCommit(self._database, LineWriter(run.number, units), self._forget)
         self._held: dict[ChunkLease, _HeldChunk] = {}
-        self._claims: dict[object, ApiName] = {}  # under way, or cut off on the way
+        self._claims: dict[object, ApiName] = {}  # under way, or cancelled
         self._lease_of: dict[bytes, ChunkLease] = {}
         self._in_flight: dict[tuple[bytes, int], _SentRequest] = {}
         self._copy: RequestCopy | None = None
@@ -260,7 +260,7 @@ class SharedRun:
         self._claims[this := object()] = api
 
         def claim(db: psycopg.Connection) -> ClaimedChunk | None:
-            if this not in self._claims:  # cut off, and given back before it came to the database
+            if this not in self._claims:  # cancelled before it reached the database
                 return None
             return leases.claim(db, self.run.number, self._holder, api, self._lease_s, but)
 
@@ -302,8 +302,8 @@ class SharedRun:
     async def give_back(self, api: ApiName | None = None) -> None:
         """Release every chunk that is not done, of one API or all. The next holder looks up its history.
 
-        Also what a claim brings that was cut off. Where the database is away, they are free once their leases
-        have ended.
+        A claim that was cancelled leaves nothing held either. Where the database is away, chunks are free
+        once their leases have ended.
         """
         held = [hold for hold, chunk in list(self._held.items()) if api in {None, chunk.api}]
         claims = [claim for claim, of in self._claims.items() if api in {None, of}]
