@@ -29,6 +29,7 @@ from schemas.review import Decision, Verdict
 from schemas.summary import Summary
 
 ROWS_ON_PAGE = 50
+_OF_A_PREVIEW = {name: DECISIONS[name] for name in ("row", "decision")}
 _ANSWER = ("check_outcome", "check_code", "check_matched_name", "check_id")
 ACCOUNTS = ("account_number", "iban")
 SEARCHED = ("name", "payment_id", "account_number", "iban", "reference", "check_matched_name")
@@ -182,7 +183,8 @@ class Review(NamedTuple):
 
     def preview(self, said: Mapping[int, LastWord]) -> Preview:
         """Where each payment would go by what was decided so far."""
-        return preview(self.judged, frame_of(said))
+        decisions = [word.decision for word in said.values()]
+        return preview(self.judged, pl.DataFrame([list(said), decisions], _OF_A_PREVIEW))
 
     def _chosen(self, asked: Asked, said: Mapping[int, LastWord]) -> pl.DataFrame:
         found = self.listed
@@ -351,6 +353,5 @@ def last_words(review: Review) -> dict[int, LastWord]:
 
 def frame_of(said: Mapping[int, LastWord]) -> Decisions:
     """The decisions that count, as `Decisions`."""
-    columns = zip(*(word[: len(DECISIONS) - 1] for word in said.values()), strict=True)
-    cells = dict(zip(DECISIONS, (list(said), *columns), strict=True)) if said else {}
-    return Decisions(pl.DataFrame(cells, schema=DECISIONS).sort("row"))
+    columns = {name: [getattr(word, name) for word in said.values()] for name in DECISIONS if name != "row"}
+    return Decisions(pl.DataFrame({"row": list(said), **columns}, schema=DECISIONS).sort("row"))

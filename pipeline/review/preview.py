@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.frames import Decisions, Outcomes, Payments, Warned
+from pipeline.frames import Outcomes, Payments, Warned
 from pipeline.review.placements import IS_RELEASED
 from pipeline.rules.policy import verdicts
 from pipeline.rules.totals import MONEY_FIELDS, totals, with_money
@@ -39,14 +39,13 @@ def judged(
     return found.hstack(with_money(payments.select(MONEY_FIELDS)).select("amount", "currency").get_columns())
 
 
-def preview(rows: pl.DataFrame, decisions: Decisions) -> Preview:
+def preview(rows: pl.DataFrame, said: pl.DataFrame) -> Preview:
     """Find how much would be released and held by what people decided so far.
 
     Args:
         rows: as `judged` gives them.
-        decisions: `Decisions`.
+        said: `row` and `decision` of `Decisions`.
     """
-    said = decisions.select("row", "decision")
     placed = rows.join(said, on="row", how="left", maintain_order="left").with_columns(released=IS_RELEASED)
     release, hold = placed.filter("released"), placed.filter(~pl.col("released"))
     return Preview(

@@ -806,7 +806,7 @@ def test_a_preview_is_what_the_split_does(folder_of, split_of):
     rows = ended_run(folder).rows()
     policy = {"close_match": "review"}
     every = judged(rows.payments, rows.outcomes, pl.DataFrame(schema=WARNED), policy)
-    before = preview(every, decisions.rows)
+    before = preview(every, decisions.rows.select("row", "decision"))
     done = split_of(folder, policy=policy, decisions=decisions)
     assert before.release == ControlTotal(**done.release.model_dump(include={"row_count", "totals"}))
     assert before.hold == ControlTotal(**done.hold.model_dump(include={"row_count", "totals"}))

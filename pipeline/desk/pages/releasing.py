@@ -75,10 +75,11 @@ def _opened(at: Standing) -> tuple[Review, dict[int, LastWord]]:
 
 def _deciders(words: dict[int, LastWord]) -> list[tuple[str, dict[str, int]]]:
     """Who decided how many rows, and how."""
-    counts: dict[str, Counter[str]] = {}
-    for word in words.values():
-        counts.setdefault(word.by, Counter())[word.decision.value] += 1
-    return [(by, dict(count)) for by, count in counts.items()]
+    counts = Counter((word.by, word.decision.value) for word in words.values())
+    found: dict[str, dict[str, int]] = {}
+    for (by, decision), row_count in counts.items():
+        found.setdefault(by, {})[decision] = row_count
+    return list(found.items())
 
 
 def _split(at: Standing) -> SplitMade | None:
