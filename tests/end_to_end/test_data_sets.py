@@ -453,6 +453,22 @@ def test_workers_ask_about_a_data_set_and_the_same_command_then_writes_it(
     assert len(sandbox.questions()) - before == 2 * asked, "the third run asked nothing; the file run did"
 
 
+def test_processes_that_share_a_ledger_ask_new_questions_of_every_bucket_first(
+    desk, serve, tmp_path, rows, shared_profile, host
+):
+    as_data_set(desk, [row for row in rows if not row.get("iban")])
+    with serve(tmp_path / "own", "--fault", "500:api=cop,probability=0.3,seed=7") as server:
+        once = shared_profile(server=server, attempts_max=1)
+        asked = []
+        for name in "ab":
+            before = len(server.questions())
+            assert host(name)("run", "set", "--work", "work", "--limit", "20", *once).end().status == 75
+            asked.append({call["question"] for call in server.questions()[before:]})
+            assert any(row["check_outcome"] == "unanswered" for row in decided(desk))
+    assert [len(questions) for questions in asked] == [20, 20]
+    assert asked[0].isdisjoint(asked[1])
+
+
 def test_no_ask_needs_somebody_who_does(desk, rows):
     as_data_set(desk, rows)
     finished = desk("run", "set", "--work", "work", "--no-ask")
