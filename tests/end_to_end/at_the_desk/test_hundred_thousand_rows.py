@@ -33,7 +33,7 @@ NAMED = 99_961
 WAIT_MAX_MS = 60_000
 PAGE_BYTES_MAX = 100_000
 CPU_LOOPS_MAX = 4.5
-"""The dearest page takes two of them."""
+"""Of a million steps each; the dearest page costs about two."""
 ROUNDS = (range(5), range(5, 10), range(10, 15))
 PROFILE = """
 [profiles.main.cop]

@@ -483,7 +483,7 @@ class TestTheDeadline:
             async def session(reader, writer):
                 await read_request(reader)
                 writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
-                # What is still on its way when the client closes makes an end a reset.
+                # A client that closes with bytes unread resets the connection.
                 with anyio.move_on_after(3) as patience, suppress(ConnectionResetError):
                     while not reader.at_eof():
                         writer.write(b"x")
