@@ -40,7 +40,12 @@ class _Batch:
         """Whether every line is among what was written."""
         self.lost: Collection[ChunkLease] = ()
         self.spent: Collection[tuple[bytes, int]] = ()
-        self.failure: BaseException = RuntimeError("the task that was to write for others was cancelled")
+        self.failure: BaseException | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is written, or cannot be."""
+        return self.is_written or self.failure is not None
 
 
 class FencedCommit:
@@ -114,25 +119,30 @@ class FencedCommit:
         return self._joining
 
     async def _written(self, batch: _Batch) -> None:
-        """Wait until a batch that a line has joined is written; the first to join writes it."""
+        """Wait until a batch that a line has joined is written.
+
+        The first to join writes it; where that one was cancelled, the first of the others that goes on.
+        """
         batch.size += 1
         if batch.size == BATCH_MAX:
             self._joining = _Batch()
-        if batch.size == 1:
-            await self._commit_in_turn(batch)
-        else:
+        if batch.size > 1:
             await batch.ended.wait()
+        if not batch.is_over:
+            await self._commit_in_turn(batch)
 
     def _require(self, batch: _Batch, lease: ChunkLease) -> None:
         if lease in batch.lost:
             raise LeaseLostError
-        if not batch.is_written:
+        if batch.failure is not None:
             raise batch.failure
 
     async def _commit_in_turn(self, batch: _Batch) -> None:
         """Commit a batch after the earlier ones, for all that joined it."""
         try:
             async with self._commit_lock:
+                if batch.is_over:
+                    return
                 if batch.size < LINGER_BELOW:
                     await anyio.sleep(LINGER_S)
                 if self._joining is batch:

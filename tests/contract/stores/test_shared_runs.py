@@ -7,6 +7,7 @@ import time
 from uuid import uuid4
 
 import anyio
+import anyio.lowlevel
 import pytest
 from shared_ledgers import IDENTITY, NOW, answer_to, ask, ask_all, checks_of
 
@@ -485,3 +486,30 @@ def test_an_intent_takes_a_unit_or_is_not_written_and_gives_back_what_a_lost_lea
     assert spent == ["lease"] * 10 + ["cap"] * 4
     assert ledger_desk.rows("SELECT count(*) FROM precheck.intent") == [(6,)]
     assert units.left == 0
+
+
+def test_lines_whose_writer_was_cancelled_are_written_by_another_that_joined(ledger_desk):
+    """The first to join a batch writes it for all; where it is cancelled, the others have their lines."""
+    shared, _ = two(ledger_desk, 3)
+
+    async def main():
+        async with shared.writing():
+            chunk = await shared.claim(ApiName.COP)
+            first, *others = chunk.questions
+
+            async def intend(question):
+                await shared.intend(question.key, attempt=1, request_id=str(uuid4()), time=NOW)
+
+            async with anyio.create_task_group() as waiting, anyio.create_task_group() as writer:
+                writer.start_soon(intend, first)
+                for question in others:
+                    waiting.start_soon(intend, question)
+                await anyio.lowlevel.checkpoint()  # they have joined, and it waits for more
+                writer.cancel_scope.cancel()
+            for question in others:
+                await shared.settle(question.key, answer_to(question, None))
+
+    with_time = time.monotonic()
+    anyio.run(main)
+    assert time.monotonic() - with_time < 10
+    assert shared.counts.answer_count == 2
