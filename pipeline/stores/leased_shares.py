@@ -34,6 +34,9 @@ class WholeShare:
     def pause(self, wait_s: float) -> None:
         """No other process is to know."""
 
+    def leave(self) -> None:
+        """No other process wants it."""
+
 
 class Waiting(NamedTuple):
     """How a process waits for others, where there is no share for it."""
@@ -86,6 +89,7 @@ class LeasedShare:
         self._until = self._paused_until = -inf
         self._pause_s = 0.0
         self._hurried = anyio.Event()
+        self._is_wanted = self._is_held = True
 
     def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:
         """Call this with the limits now, and with each change."""
@@ -95,6 +99,11 @@ class LeasedShare:
     def pause(self, wait_s: float) -> None:
         """Have every process send nothing for so long: the server asks for it."""
         self._pause_s = max(self._pause_s, wait_s)
+        self._hurried.set()
+
+    def leave(self) -> None:
+        """Leave it to other processes: also one that waits for another account may be waited for here."""
+        self._is_wanted = False
         self._hurried.set()
 
     async def begin(self, waiting: Waiting, *, holds_others: bool = False) -> bool:
@@ -119,22 +128,25 @@ class LeasedShare:
         return True
 
     async def keep(self, every_s: float) -> None:
-        """Renew the lease for ever: so often, and at once where there is something to report."""
-        while True:
+        """Renew the lease while it is wanted: so often, and at once where there is something to report."""
+        while self._is_wanted:
             kept = self._kept()
             renewal = await self._renewed()
             if self._kept() == kept:
                 self._hurried = anyio.Event()
-                if not self._pause_s:
+                if not self._pause_s and self._is_wanted:
                     paused_s = self._paused_until - self._ticks()
                     wait_s = min(every_s, renewal.more_in_s, paused_s if paused_s > 0 else inf)
                     with anyio.move_on_after(wait_s):
                         await self._hurried.wait()
+        await self.end()
 
     async def end(self) -> None:
         """Leave; where that cannot be recorded, the lease ends by itself."""
-        with suppress(PrecheckError):
-            await self._renew(ShareWish(NOTHING, wants=False))
+        if self._is_held:
+            with suppress(PrecheckError):
+                await self._renew(ShareWish(NOTHING, wants=False, pause_s=self._pause_s))
+                self._is_held = False
 
     async def _renewed(self) -> ShareRenewal:
         began = self._ticks()

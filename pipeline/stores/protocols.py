@@ -187,6 +187,9 @@ class Share(Protocol):
     def pause(self, wait_s: float) -> None:
         """Have all processes send nothing for so long, as the server asks for it; they follow soon."""
 
+    def leave(self) -> None:
+        """Leave it to other processes, as there is nothing more to ask here; they have it soon."""
+
 
 class Shares(Protocol):
     """Divides accounts among the processes that ask at the same time."""

@@ -149,7 +149,7 @@ class RequestGate:
         return breaker.wait_s(self._world.clock())
 
     def withdraw(self, check: Check) -> None:
-        """Give back the place of a question that went through the gate and was not sent."""
+        """Give back the place of a question that went through the gate, of which nothing is in flight."""
         responder = self._channel.api.responder(check)
         self._bulkhead.withdraw(responder, check.check)
         self._places.give_back()

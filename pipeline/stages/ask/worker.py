@@ -127,6 +127,7 @@ class ApiAsker:
             self._working_count -= 1
             if self._working_count == 0:
                 self._run.leave(self._channel.api.name)
+                self._channel.share.leave()
         if (turned_away := self._admission.all_turned_away(self._feed.count)) is not None:
             self._run.ended_by = self._run.ended_by or turned_away
 
@@ -235,7 +236,7 @@ class ApiAsker:
         """Send a question once; None where the reply was of no use."""
         check, request_id = task.check, self._world.new_id()
         answer, lost = None, None
-        with self._in_flight():
+        with self._in_flight(check):
             await self._intend(task, request_id)
             task.observer.send()
             token = await self._channel.sender.token()
@@ -272,16 +273,12 @@ class ApiAsker:
         return None
 
     async def _intend(self, task: QuestionInProgress, request_id: str) -> None:
-        """Record that a request is about to leave; where it may not, give back its place at the gate."""
+        """Record that a request is about to leave."""
         number = task.sent_count + 1
         task.observer.intend(number, request_id)
-        try:
-            await self._run.ledger.intend(
-                task.question.key, attempt=number, request_id=request_id, time=self._time()
-            )
-        except (LeaseLostError, CapSpentError):
-            self._gate.withdraw(task.check)
-            raise
+        await self._run.ledger.intend(
+            task.question.key, attempt=number, request_id=request_id, time=self._time()
+        )
         task.sent_count = number
         task.tries += 1
         self._world.tally.requests[self._channel.api.name] += 1
@@ -360,11 +357,15 @@ class ApiAsker:
                 return False
 
     @contextmanager
-    def _in_flight(self) -> Iterator[None]:
+    def _in_flight(self, check: Check) -> Iterator[None]:
+        """Count a request as in flight, from its intent to the record of its reply; its place is taken."""
         tally = self._world.tally
         tally.in_flight_count += 1
         try:
             yield
+        except (CapSpentError, LeaseLostError, PrecheckError):
+            self._gate.withdraw(check)  # it was not sent, or its reply is here
+            raise
         finally:
             tally.in_flight_count -= 1
             if tally.in_flight_count == 0 and self._world.stop.is_set():

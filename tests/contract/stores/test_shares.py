@@ -132,3 +132,39 @@ def test_a_place_that_is_taken_is_nobody_elses(store):
                 return others[0]
 
     assert anyio.run(main)[1] <= 2
+
+
+def test_an_account_with_nothing_left_to_ask_is_left_to_others_before_the_rest(store):
+    """Who still asks one server keeps nobody from another that it has asked everything."""
+    slow = ACCOUNT._replace(api="vop_gateway", scope="vop.example|0123456789abcdef")
+    only = ACCOUNT._replace(in_flight_max=1)  # as one at a time has it
+
+    async def main():
+        parts = []
+        with anyio.fail_after(20):
+            async with store.shares().lease([only, slow]) as first:
+                kept = []
+                first["vop_gateway"].follow(kept.append, lambda: 0)
+                first["cop"].leave()
+                async with store.shares().lease([only]) as second:
+                    second["cop"].follow(parts.append, lambda: 0)
+                    await anyio.sleep(0.1)
+                return parts[-1], kept[-1]
+
+    others, kept = anyio.run(main)
+    assert others[:2] == (30, 1)
+    assert kept[:2] == (30, 6)
+
+
+def test_a_pause_is_told_by_who_leaves(store):
+    async def main():
+        paused = anyio.Event()
+        with anyio.fail_after(20):
+            async with store.shares().lease([ACCOUNT]) as one, store.shares().lease([ACCOUNT]) as other:
+                other["cop"].follow(lambda part: part.rate_per_s or paused.set(), lambda: 0)
+                assert not paused.is_set(), "it has its share before"
+                one["cop"].pause(5.0)
+                one["cop"].leave()
+                await paused.wait()
+
+    anyio.run(main)

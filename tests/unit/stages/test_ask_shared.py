@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from datetime import UTC, datetime
+from unittest.mock import Mock
 from uuid import uuid4
 
 import anyio
@@ -11,6 +12,7 @@ import pytest
 from senders import FakeSender, always, good, problem
 
 from pipeline.apis import cop
+from pipeline.errors import IncompleteError
 from pipeline.stages.ask import ApiChannel, AskingContext, AskingTally, ask
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stores.leased_shares import WholeShare
@@ -42,6 +44,7 @@ class Process:
         self.run = MemorySharedRun(questions, quota)
         self.tally = AskingTally()
         self.places = ConcurrencyLimit(PLACES, 5000, time.monotonic)
+        self.share = WholeShare(ServerAccount("s", ApiName.COP, 5000, PLACES, 1.0, 5.0))
         self.stop = stop or anyio.Event()
 
     async def ask(self):
@@ -51,7 +54,7 @@ class Process:
         channel = ApiChannel(
             cop.API,
             self.sender,
-            WholeShare(ServerAccount("s", ApiName.COP, 5000, PLACES, 1.0, 5.0)),
+            self.share,
             Pace(5000),
             self.places,
             None,
@@ -230,6 +233,27 @@ def test_a_cap_that_is_spent_at_the_intent_leaves_the_rest_with_the_source(quest
     assert sorted(questions.free) == [1, 2, 3]
     assert questions.fences[3] == 0, "nothing is claimed behind a closed gate"
     assert process.places_left() == PLACES
+
+
+@pytest.mark.parametrize("write", ["intend", "settle"])
+def test_a_ledger_that_fails_leaves_no_place_taken(questions, write):
+    """Others have the places of this account, too: a request of which nothing is in flight holds none."""
+    process = Process(questions, FakeSender(always(None)))
+
+    async def fail(*_said, **_more):
+        raise IncompleteError("the database is away")
+
+    setattr(process.run, write, fail)
+    with pytest.raises(IncompleteError):
+        anyio.run(process.ask)
+    assert process.places_left() == PLACES
+
+
+def test_who_has_asked_everything_leaves_the_account(questions):
+    process = Process(questions, FakeSender(always(None)))
+    left = process.share.leave = Mock()
+    assert anyio.run(process.ask) == list(range(COUNT))
+    left.assert_called_once_with()
 
 
 def test_behind_a_long_pause_the_questions_are_left_to_others(questions, ledger):
