@@ -12,8 +12,11 @@ from collections import deque
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from heapq import heapify, heappop, heappush
+from itertools import count
 from math import inf
 from typing import Any, Protocol
+
+from anyio._backends._asyncio import CancelScope
 
 ROUND_S = 1e-6
 """What a round of a loop takes."""
@@ -41,6 +44,46 @@ def leave() -> None:
     """No loop runs now."""
     events._set_running_loop(None)  # noqa: SLF001
     sys.set_asyncgen_hooks(None, None)
+
+
+class NumberedTask(asyncio.Task):  # type: ignore[type-arg]
+    """A task whose hash is its number in its loop, and not its address."""
+
+    def __init__(self, number: int, coroutine: Any, **how: Any) -> None:
+        self._number = number  # before the loop puts it into a set
+        super().__init__(coroutine, **how)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class ScopeNumbers:
+    """Gives anyio's scopes a number as their hash.
+
+    A scope cancels its tasks and the scopes within in the order of a set: by their addresses, that would be
+    another one whenever something else has run before.
+    """
+
+    def __init__(self) -> None:
+        self._number_of: dict[int, int] = {}
+        self._count = 0
+        begin = CancelScope.__init__
+
+        def numbered(scope: CancelScope, *arguments: Any, **named: Any) -> None:
+            self._number_of[id(scope)] = self._count
+            self._count += 1
+            begin(scope, *arguments, **named)
+
+        CancelScope.__init__ = numbered  # type: ignore[method-assign]
+        CancelScope.__hash__ = lambda scope: self._number_of.get(id(scope), 0)  # type: ignore[method-assign]
+
+    def begin_anew(self) -> None:
+        """Another history begins."""
+        self._number_of.clear()
+        self._count = 0
+
+
+SCOPE_NUMBERS = ScopeNumbers()
 
 
 class Call:
@@ -98,6 +141,8 @@ class VirtualLoop(asyncio.BaseEventLoop):
         """When it has something to do again, on its clock; inf where only the world can wake it."""
         self.failures: list[BaseException] = []
         self.set_exception_handler(self._note)
+        self._task_count = count()
+        self.set_task_factory(self._task)
 
     def time(self) -> float:
         """Seconds that never go back."""
@@ -183,6 +228,9 @@ class VirtualLoop(asyncio.BaseEventLoop):
             self.run_until_idle()
         leave()
         self.close()
+
+    def _task(self, _loop: asyncio.AbstractEventLoop, coroutine: Any, **how: Any) -> NumberedTask:
+        return NumberedTask(next(self._task_count), coroutine, loop=self, **how)
 
     def _note(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if (error := context.get("exception")) is not None:

@@ -177,7 +177,8 @@ class Provider:
             return
         if (wish := result.headers.get("retry-after", "")).isdigit():
             now = self.world.now_s
-            self.pauses.setdefault(process.name, []).append((now, now + min(int(wish), 60)))
+            heard_s = max(now, process.wakes_at)  # one that stands still reads nothing
+            self.pauses.setdefault(process.name, []).append((heard_s, now + min(int(wish), 60)))
 
     def _server_time(self) -> datetime:
         return self.world.begins_at + timedelta(seconds=self.world.now_s)

@@ -32,6 +32,8 @@ SLOWING = frozenset(
     {
         "429",
         "busy server",
+        "errors 502",  # as of a bank that is silent
+        "errors 504",
         "half-dead connections",
         "outage silent",
         "SIGSTOP",
@@ -165,6 +167,8 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
     """
     weather, stretch = provider.weather, STRETCH[provider.dialect.api.name]
     faults = {*weather.names, f"outage {weather.outage_kind}"}
+    if "errors" in faults:
+        faults.add(f"errors {weather.error_status}")
     is_slowed = SLOWING & faults or (weather.process_count > 1 and "kill -9" in faults)
     round_trip_s = weather.latency_s + 2 * weather.commit_s + ROUND_TRIP_MORE_S
     sent_by: defaultdict[str, list[Departure]] = defaultdict(list)

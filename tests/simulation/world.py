@@ -14,7 +14,7 @@ from math import inf
 from random import Random
 from typing import Any
 
-from simulation.loops import VirtualLoop, leave
+from simulation.loops import SCOPE_NUMBERS, VirtualLoop, leave
 from simulation.weather import BEGINNING, Span
 
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
@@ -46,6 +46,8 @@ class Process:
         self.is_at_work = True
         """Until it has ended or is killed."""
         self.is_stopped = False
+        self.wakes_at = 0.0
+        """When it stood still for the last time, until when."""
         self.at_its_next_write: Callable[[], None] | None = None
         """What happens once a store has done what it was asked, and before this process knows."""
         self.asked_to_stop: Callable[[], None] | None = None
@@ -86,7 +88,7 @@ class Process:
     def stop(self, for_s: float) -> None:
         """It stands still for a while, and does not know it."""
         if self.is_alive and not self.is_stopped:
-            self.is_stopped = True
+            self.is_stopped, self.wakes_at = True, self.world.now_s + for_s
             self.world.tell(self.name, f"stopped for {for_s:.1f} s")
             self.world.after(for_s, self._wake)
 
@@ -125,6 +127,7 @@ class World:
 
     def __post_init__(self) -> None:
         self.chance = Random(self.seed)
+        SCOPE_NUMBERS.begin_anew()
 
     def process(self, name: str) -> Process:
         """Start an empty process."""
