@@ -102,7 +102,7 @@ class LeasedShare:
         self._hurried.set()
 
     def leave(self) -> None:
-        """Leave it to other processes: also one that waits for another account may be waited for here."""
+        """Leave it to other processes, while shares of other accounts are kept."""
         self._is_wanted = False
         self._hurried.set()
 

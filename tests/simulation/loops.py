@@ -58,7 +58,7 @@ class NumberedTask(asyncio.Task):  # type: ignore[type-arg]
 
 
 class ScopeNumbers:
-    """Gives anyio's scopes a number as their hash.
+    """Gives anyio's scopes in virtual time a number as their hash; all others keep theirs.
 
     A scope cancels its tasks and the scopes within in the order of a set: by their addresses, that would be
     another one whenever something else has run before.
@@ -70,16 +70,17 @@ class ScopeNumbers:
         begin = CancelScope.__init__
 
         def numbered(scope: CancelScope, *arguments: Any, **named: Any) -> None:
-            self._number_of[id(scope)] = self._count
-            self._count += 1
+            self._number_of.pop(id(scope), None)  # of one that is gone
+            if isinstance(events._get_running_loop(), VirtualLoop):  # noqa: SLF001
+                self._number_of[id(scope)] = self._count
+                self._count += 1
             begin(scope, *arguments, **named)
 
         CancelScope.__init__ = numbered  # type: ignore[method-assign]
-        CancelScope.__hash__ = lambda scope: self._number_of.get(id(scope), 0)  # type: ignore[method-assign]
+        CancelScope.__hash__ = lambda scope: self._number_of.get(id(scope), id(scope))  # type: ignore[method-assign]
 
     def begin_anew(self) -> None:
         """Another history begins."""
-        self._number_of.clear()
         self._count = 0
 
 

@@ -82,6 +82,8 @@ class Provider:
     """Fault, and what the process did that met it."""
     met_at: dict[str, float] = field(default_factory=dict)
     """Process -> when it met the last one."""
+    bank_failures: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Process and bank -> how often it was told that the bank cannot be reached."""
     pauses: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     """Process -> from when to when it was asked to send nothing."""
     forgot_at: list[float] = field(default_factory=list)
@@ -193,6 +195,8 @@ class Provider:
         for trouble in (self._outage, self._limit, self._row, self._bank, self._chance):
             if (met := trouble(left)) is not None:
                 self.meet(process, met.name)
+                if isinstance(met.reply, httpx.Response) and met.reply.status_code in {502, 504}:
+                    self.bank_failures[process.name, self.bank_of(left.row)] += 1
                 return takes_s + met.takes_s, met.reply
         truth = self.truths[left.row]
         self.answers_given[left.request_id] = left.row, truth
@@ -251,9 +255,14 @@ class Provider:
             return Met("row broken", self._answer(left.request_id, self.dialect.without_answer))
         return None
 
+    @staticmethod
+    def bank_of(row: int) -> str:
+        """The bank of a row's payee."""
+        return f"{row % 5:06d}"
+
     def _bank(self, left: Departure) -> Met | None:
         """A bank that does not answer the provider."""
-        span = self.weather.silent_banks.get(f"{left.row % 5:06d}")
+        span = self.weather.silent_banks.get(self.bank_of(left.row))
         if self._is_ill and span is not None and span.covers(self.world.now_s):
             return Met("silent bank", _problem(504), BANK_WAIT_S)
         return None

@@ -12,6 +12,7 @@ from simulation.payments import outcomes_of, summary_of
 from pipeline.cli.exit_status import status_of_summary
 from pipeline.frames import AnswerState, Outcomes
 from pipeline.stages.ask import RUNS_MAX
+from pipeline.transport.breaker import RESPONDER
 from pipeline.transport.rate_limiter import window_of
 from schemas.outcomes import ApiName, Outcome
 
@@ -32,8 +33,6 @@ SLOWING = frozenset(
     {
         "429",
         "busy server",
-        "errors 502",  # as of a bank that is silent
-        "errors 504",
         "half-dead connections",
         "outage silent",
         "SIGSTOP",
@@ -163,17 +162,17 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
 
     Whatever befalls the other API. Any so many requests, one after the other, then take twice what the rate
     and the places ask for, at most. It is judged of processes that start once all is well; of others, where
-    no fault slows them for longer than they meet it.
+    no fault slows them for longer than they meet it. Questions for a bank that failed so often that they wait
+    for its next probe do not count.
     """
     weather, stretch = provider.weather, STRETCH[provider.dialect.api.name]
     faults = {*weather.names, f"outage {weather.outage_kind}"}
-    if "errors" in faults:
-        faults.add(f"errors {weather.error_status}")
     is_slowed = SLOWING & faults or (weather.process_count > 1 and "kill -9" in faults)
     round_trip_s = weather.latency_s + 2 * weather.commit_s + ROUND_TRIP_MORE_S
     sent_by: defaultdict[str, list[Departure]] = defaultdict(list)
     for left in provider.departures:
-        if left.time_s > provider.met_at.get(left.process, -inf):
+        failures = provider.bank_failures[left.process, provider.bank_of(left.row)]
+        if left.time_s > provider.met_at.get(left.process, -inf) and failures < RESPONDER.failures_max:
             sent_by[left.process].append(left)
     for process, sent in sent_by.items():
         if is_slowed and history.started_at[process] < weather.quiet_from_s:

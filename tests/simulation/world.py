@@ -47,7 +47,7 @@ class Process:
         """Until it has ended or is killed."""
         self.is_stopped = False
         self.wakes_at = 0.0
-        """When it stood still for the last time, until when."""
+        """The end of its last stop."""
         self.at_its_next_write: Callable[[], None] | None = None
         """What happens once a store has done what it was asked, and before this process knows."""
         self.asked_to_stop: Callable[[], None] | None = None
