@@ -163,7 +163,7 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
     Whatever befalls the other API. Any so many requests, one after the other, then take twice what the rate
     and the places ask for, at most. It is judged of processes that start once all is well; of others, where
     no fault slows them for longer than they meet it. Questions for a bank that failed so often that they wait
-    for its next probe do not count.
+    for its next probe need not be sent; those that are take their part of the rate and of the places.
     """
     weather, stretch = provider.weather, STRETCH[provider.dialect.api.name]
     faults = {*weather.names, f"outage {weather.outage_kind}"}
@@ -171,24 +171,30 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
     round_trip_s = weather.latency_s + 2 * weather.commit_s + ROUND_TRIP_MORE_S
     sent_by: defaultdict[str, list[Departure]] = defaultdict(list)
     for left in provider.departures:
-        failures = provider.bank_failures[left.process, provider.bank_of(left.row)]
-        if left.time_s > provider.met_at.get(left.process, -inf) and failures < RESPONDER.failures_max:
+        if left.time_s > provider.met_at.get(left.process, -inf):
             sent_by[left.process].append(left)
     for process, sent in sent_by.items():
         if is_slowed and history.started_at[process] < weather.quiet_from_s:
             continue
         answered = (n for n, left in enumerate(sent) if left.request_id in provider.answers_given)
-        times = [left.time_s for left in sent[next(answered, len(sent)) :]]
-        for begun_s, ended_s in zip(times, times[stretch:], strict=False):
+        again = next(answered, len(sent))
+        expected = [n for n, left in enumerate(sent) if n >= again and not _waits_for_probe(provider, left)]
+        for first, last in zip(expected, expected[stretch:], strict=False):
+            begun_s, ended_s = sent[first].time_s, sent[last].time_s
             limits = _limits_at(provider.limits, begun_s)
             rate, places = limits.rate // weather.process_count, limits.places // weather.process_count
             if not rate or not places:
                 break  # one process at a time has a part
-            least_s = stretch * max(1 / rate, round_trip_s / places)
+            least_s = (last - first) * max(1 / rate, round_trip_s / places)
             if ended_s - begun_s > LOST_MAX_S + 2 * least_s:
-                said = f"{stretch} requests took {ended_s - begun_s:.1f} s for {least_s:.1f} s"
+                said = f"{last - first} requests took {ended_s - begun_s:.1f} s for {least_s:.1f} s"
                 return [Breach("lost time", f"{process}, at {begun_s:.3f}: {said}")]
     return []
+
+
+def _waits_for_probe(provider: Provider, left: Departure) -> bool:
+    """Whether a question's bank failed so often in its run that only a probe may be sent there."""
+    return provider.bank_failures[left.process, provider.bank_of(left.row)] >= RESPONDER.failures_max
 
 
 def _held_up(history: History) -> list[Breach]:

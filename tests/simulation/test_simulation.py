@@ -109,6 +109,11 @@ def test_a_bank_that_its_server_cannot_reach_has_no_part_in_lost_time():
     assert History(28858).play().breaches == []
 
 
+def test_questions_for_such_a_bank_take_their_part_of_the_rate():
+    """Found by the rule, which expected the whole rate of the questions for the other banks."""
+    assert History(939).play().breaches == []
+
+
 def test_processes_that_slept_do_not_wait_for_one_another():
     """Found by a seed: one had requests of the account and no places, the other places and no requests."""
     faults = (
