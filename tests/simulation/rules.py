@@ -193,7 +193,7 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
 
 
 def _waits_for_probe(provider: Provider, left: Departure) -> bool:
-    """Whether a question's bank failed so often in its run that only a probe may be sent there."""
+    """Whether its bank failed so often in its run that the question may have to wait for a probe."""
     return provider.bank_failures[left.process, provider.bank_of(left.row)] >= RESPONDER.failures_max
 
 
