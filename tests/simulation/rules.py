@@ -178,7 +178,7 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
             continue
         answered = (n for n, left in enumerate(sent) if left.request_id in provider.answers_given)
         again = next(answered, len(sent))
-        expected = [n for n, left in enumerate(sent) if n >= again and not _waits_for_probe(provider, left)]
+        expected = [n for n, left in enumerate(sent) if n >= again and not _may_wait(provider, left)]
         for first, last in zip(expected, expected[stretch:], strict=False):
             begun_s, ended_s = sent[first].time_s, sent[last].time_s
             limits = _limits_at(provider.limits, begun_s)
@@ -187,13 +187,13 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
                 break  # one process at a time has a part
             least_s = (last - first) * max(1 / rate, round_trip_s / places)
             if ended_s - begun_s > LOST_MAX_S + 2 * least_s:
-                said = f"{last - first} requests took {ended_s - begun_s:.1f} s for {least_s:.1f} s"
+                said = f"{last - first} requests took {ended_s - begun_s:.1f} s, not {least_s:.1f} s"
                 return [Breach("lost time", f"{process}, at {begun_s:.3f}: {said}")]
     return []
 
 
-def _waits_for_probe(provider: Provider, left: Departure) -> bool:
-    """Whether its bank failed so often in its run that the question may have to wait for a probe."""
+def _may_wait(provider: Provider, left: Departure) -> bool:
+    """Whether the bank failed so often in this run that its questions may have to wait for a probe."""
     return provider.bank_failures[left.process, provider.bank_of(left.row)] >= RESPONDER.failures_max
 
 

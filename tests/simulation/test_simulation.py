@@ -109,7 +109,7 @@ def test_a_bank_that_its_server_cannot_reach_has_no_part_in_lost_time():
     assert History(28858).play().breaches == []
 
 
-def test_questions_for_such_a_bank_take_their_part_of_the_rate():
+def test_requests_for_a_bank_that_waits_for_its_probe_take_their_part_of_the_rate():
     """Found by the rule, which expected the whole rate of the questions for the other banks."""
     assert History(939).play().breaches == []
 
