@@ -9,11 +9,11 @@ from asyncio import Future
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from simulation.weather import Weather
 from simulation.world import Clock, Process, World
@@ -199,38 +199,43 @@ async def called(process: Process, work: Callable[[], T], takes_s: float) -> T:
     A process that is killed meanwhile may or may not have had it done. Where the reply is lost, it is done
     again over another connection, as the product does.
     """
-    world = process.world
-    reply: Future[T] = process.loop.create_future()
+    call = _Call(process, work, takes_s / 2, process.loop.create_future())
+    process.world.after(takes_s / 2 + process.world.store_wait_s(), call.arrive)
+    return await call.reply
 
-    def arrive() -> None:
+
+@dataclass(slots=True)
+class _Call(Generic[T]):
+    """A call to a store, on its way. Nothing here refers to itself: it is gone once its reply is heard."""
+
+    process: Process
+    work: Callable[[], T]
+    way_s: float
+    reply: "Future[T]"
+
+    def arrive(self) -> None:
+        """It is at the store."""
+        process, world = self.process, self.process.world
         if not process.is_alive:
             return  # what was still in its memory is gone
         try:
-            result = work()
+            result = self.work()
         except (LeaseLostError, ForgottenLinesError) as error:
-            world.after(takes_s / 2, partial(_fail, reply, error))
+            world.after(self.way_s, partial(self._fail, error))
         else:
             process.has_written()
-            world.after(takes_s / 2, partial(hear, result, world.forgot_count))
+            world.after(self.way_s, partial(self._hear, result, world.forgot_count))
 
-    def hear(result: T, forgot_count: int) -> None:
-        if world.loses_reply(process) or world.forgot_count != forgot_count:
-            world.after(RECONNECTING_S + world.store_wait_s(), arrive)
-        else:
-            _answer(reply, result)
+    def _hear(self, result: T, forgot_count: int) -> None:
+        world = self.process.world
+        if world.loses_reply(self.process) or world.forgot_count != forgot_count:
+            world.after(RECONNECTING_S + world.store_wait_s(), self.arrive)
+        elif not self.reply.done():
+            self.reply.set_result(result)
 
-    world.after(takes_s / 2 + world.store_wait_s(), arrive)
-    return await reply
-
-
-def _answer(reply: "Future[T]", result: T) -> None:
-    if not reply.done():
-        reply.set_result(result)
-
-
-def _fail(reply: "Future[T]", error: Exception) -> None:
-    if not reply.done():
-        reply.set_exception(error)
+    def _fail(self, error: Exception) -> None:
+        if not self.reply.done():
+            self.reply.set_exception(error)
 
 
 class UnitsTaken:

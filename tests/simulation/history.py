@@ -89,7 +89,7 @@ class History:
     _cap_file: CapFile = field(init=False)
 
     def __post_init__(self) -> None:
-        self.world = World(self.seed, self.is_told)
+        world = self.world = World(self.seed, self.is_told)
         self.weather = weather_of(self.seed, self.question_count, self.left_out)
         chance = self.world.chance
         self.options = RunOptions(chance.choice([5, 20, 50, 200]), chance.choice([1, 4, 16, 64]))
@@ -104,12 +104,12 @@ class History:
             self.world,
             self.weather,
             self.providers,
-            Book([], lambda: self.world.now_s),
+            Book([], lambda: world.now_s),
             self._clock,
             {name: DividedAccount(self.world, self._account(name)) for name in self.providers},
             SharedQuestions(self.world) if self.weather.process_count > 1 else None,
         )
-        self.book = self.scene.book = Book(self.scene.file.checks, lambda: self.world.now_s)
+        self.book = self.scene.book = Book(self.scene.file.checks, lambda: world.now_s)
         self._lose_replies()
         for moment, by_s in self.weather.clock_jumps:
             self.world.after(moment, lambda by_s=by_s: self._jump(by_s))

@@ -15,6 +15,7 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from math import inf
 from typing import Any, Protocol
+from weakref import WeakSet
 
 from anyio._backends._asyncio import CancelScope
 
@@ -143,6 +144,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         self.failures: list[BaseException] = []
         self.set_exception_handler(self._note)
         self._task_count = count()
+        self._tasks = WeakSet[NumberedTask]()
         self.set_task_factory(self._task)
 
     def time(self) -> float:
@@ -221,17 +223,19 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def abandon(self) -> None:
         """Let every task of a loop that is stepped no more come to its end, so that nothing is left open."""
         for _ in range(100):
-            tasks = asyncio.all_tasks(self)
-            if not tasks:
+            undone = {task for task in self._tasks if not task.done()}
+            if not undone:
                 break
-            for task in tasks:
+            for task in undone:
                 task.cancel()
             self.run_until_idle()
         leave()
         self.close()
 
     def _task(self, _loop: asyncio.AbstractEventLoop, coroutine: Any, **how: Any) -> NumberedTask:
-        return NumberedTask(next(self._task_count), coroutine, loop=self, **how)
+        task = NumberedTask(next(self._task_count), coroutine, loop=self, **how)
+        self._tasks.add(task)  # asyncio's own set has those of all loops
+        return task
 
     def _note(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         if (error := context.get("exception")) is not None:

@@ -223,10 +223,13 @@ class World:
         return ready, due_s
 
     def close(self) -> None:
-        """End every process, so that nothing is left open."""
+        """End every process, so that nothing is left open, and nothing refers to what is done with it."""
         self.bury()
         for process in self._gone:
             process.loop.abandon()
+        self._gone.clear()
+        self._events.clear()
+        self.meet = lambda _process, _fault: None
 
 
 def _are_at_work(processes: Sequence[Process]) -> bool:
