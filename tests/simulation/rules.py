@@ -285,11 +285,37 @@ def _outcomes(history: History) -> list[Breach]:
         outcomes = outcomes_of(history.scene.file, [end.answers for end in history.ends])
     except AssertionError as error:
         return [Breach("outcomes", f"they cannot be decided: {error!r}")]
+    judged = set[_Left]()
     for end, decided in zip(history.ends, outcomes, strict=True):
-        found = _outcomes_of_run(history, end, decided) or _status(history, end, decided)
+        found, left = _outcomes_of_run(history, end, decided), _left_by(end, decided)
+        if found is None and left not in judged:
+            found = _status(history, end, decided)
+            judged.add(left)
         if found is not None:
             return [found]
     return []
+
+
+class _Left(NamedTuple):
+    """What the status of a run goes by: where it is the same, the first run is judged for all of them."""
+
+    outcomes: frozenset[str]
+    exit_code: int | None
+    """Of the error that ended it early."""
+    is_open: bool
+    of_given_up: str
+    """The run, where all that is left is given up: which rows those are matters then."""
+
+
+def _left_by(end: RunEnd, decided: Outcomes) -> _Left:
+    is_open = bool(end.open_rows)
+    all_given_up = is_open and end.asked.given_up_count == len(end.open_rows)
+    return _Left(
+        frozenset(decided["check_outcome"].unique().to_list()),
+        None if end.error is None else end.error.exit_code,
+        is_open,
+        end.process if all_given_up else "",
+    )
 
 
 def _outcomes_of_run(history: History, end: RunEnd, decided: Outcomes) -> Breach | None:

@@ -71,8 +71,10 @@ async def remaining_questions(
     for (api, state), count in found.answer_counts.items():
         counts = tally.reused if state == AnswerState.REUSED else tally.answered_before
         counts[api] += count
-    beyond = deferred_by_limit(left[todo.height :])
-    return RemainingQuestions(answers.frame().vstack(beyond), todo, found.has_answered)
+    kept = answers.frame()
+    if todo.height < left.height:
+        kept = kept.vstack(deferred_by_limit(left[todo.height :]))
+    return RemainingQuestions(kept, todo, found.has_answered)
 
 
 def deferred_by_limit(beyond: pl.DataFrame) -> pl.DataFrame:
