@@ -1,7 +1,9 @@
 """The folder of a simulated run as the program keeps it: the file that its ledger is of."""
 
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import anyio
 
@@ -28,11 +30,20 @@ class RunFolder:
             return False
         return True
 
-    def note_answers(self, file_version: int) -> None:
-        """The run of this file has answers from now on: one stands for all."""
-        with SqliteLedger.open(self._ledger, _identity(file_version), now=_NOW) as ledger:
-            if not ledger.counts.answer_count:
+    def has_run(self, file_version: int, *, has_answers: bool) -> None:
+        """The run of this file has begun here, and nothing else has; of its answers, one stands for all."""
+        self._ledger.write_bytes(_ledger_of(file_version, has_answers=has_answers))
+
+
+@cache
+def _ledger_of(file_version: int, *, has_answers: bool) -> bytes:
+    """What is in the ledger of a run: the same in all histories."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "ledger.db"
+        with SqliteLedger.open(path, _identity(file_version), now=_NOW) as ledger:
+            if has_answers:
                 anyio.run(_answer, ledger)
+        return path.read_bytes()
 
 
 def _identity(file_version: int) -> RunIdentity:

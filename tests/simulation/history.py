@@ -177,9 +177,7 @@ class History:
             return
         folder, first, other = RunFolder(self._folder), self.scene.file_version, self.scene.file_version + 1
         has_answers = bool(self.book.final_now())
-        folder.begin(first)
-        if has_answers:
-            folder.note_answers(first)
+        folder.has_run(first, has_answers=has_answers)
         if folder.begin(other) == has_answers:
             said = "was taken for the first" if has_answers else "was refused, and there was no answer"
             self.breaches.append(Breach("another file", f"it {said}"))
