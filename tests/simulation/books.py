@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from simulation.weather import Weather
 from simulation.world import Clock, Process, World
@@ -31,6 +31,15 @@ RECONNECTING_S = 0.1
 _KEYS: dict[Check, bytes] = {}
 
 
+class Intent(NamedTuple):
+    """A request on record before it leaves."""
+
+    question: bytes
+    row: int
+    time_s: float
+    """When it was durable."""
+
+
 class Book(MemoryLedger):
     """What is durable, whoever dies."""
 
@@ -40,8 +49,8 @@ class Book(MemoryLedger):
         """Of each question its number."""
         self._now_s = now_s
         self.is_writing = True
-        self.intended: dict[str, bytes] = {}
-        """Correlation id -> question, of every durable intent."""
+        self.intended: dict[str, Intent] = {}
+        """Correlation id -> intent, of all that were ever durable."""
         self.settled_at: dict[bytes, float] = {}
         """Question -> when its answer was durable."""
 
@@ -80,7 +89,7 @@ class Book(MemoryLedger):
     def write_intent(self, question: bytes, attempt: int, request_id: str) -> None:
         """Make an intent durable."""
         self.now(lambda: self.intend(question, attempt=attempt, request_id=request_id, time=""))
-        self.intended[request_id] = question
+        self.intended[request_id] = Intent(question, self.rows[question], self._now_s())
 
     def write_answer(self, question: bytes, answer: Answer, detail: str = "") -> None:
         """Make an answer durable."""

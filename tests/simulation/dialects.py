@@ -18,29 +18,38 @@ class Dialect(NamedTuple):
     """What banks answer: None is a match."""
     account: Callable[[dict[str, Any]], str]
     """That a request asks about, by its body."""
-    report: Callable[[str | None], bytes]
-    """The answer to a question, by what the bank says."""
+    report: Callable[[str | None, int], bytes]
+    """The answer to a question, by what the bank says and the row that it is asked about."""
     wrong: list[bytes]
     """Answers that break the contract."""
     without_answer: bytes
     """One that lacks what was asked for."""
 
 
+NAME = "A Nother Name"
+"""What banks return on a close match begins so; the row follows."""
+
+
+def matched_name(truth: str | None, row: int) -> str | None:
+    """The name that a bank returns: on a close match, and each payee's own."""
+    return f"{NAME} {row}" if truth in {"MBAM", "PAMM", "BAMM", "CMTC"} else None
+
+
 @cache
-def _cop_report(truth: str | None) -> bytes:
+def _cop_report(truth: str | None, row: int) -> bytes:
     report: dict[str, object] = {"matched": truth is None}
     if truth is not None:
         report["reasonCode"] = truth
-    if truth in {"MBAM", "PAMM", "BAMM"}:
-        report["name"] = "A Nother Name"
+    if (name := matched_name(truth, row)) is not None:
+        report["name"] = name
     return json.dumps({"data": {"verificationReport": report}}).encode()
 
 
 @cache
-def _vop_report(truth: str | None) -> bytes:
+def _vop_report(truth: str | None, row: int) -> bytes:
     report = {"partyNameMatch": truth or "MTCH"}
-    if truth == "CMTC":
-        report["matchedName"] = "A Nother Name"
+    if (name := matched_name(truth, row)) is not None:
+        report["matchedName"] = name
     return json.dumps(report).encode()
 
 

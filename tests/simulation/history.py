@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -19,7 +20,8 @@ from simulation.folder import RunFolder
 from simulation.loops import LivelockError
 from simulation.provider import DEADLINE_S, Provider
 from simulation.purging import older_than, purged
-from simulation.rules import REQUESTS_PER_RUN_MAX, Breach, broken_rules
+from simulation.results import Breach
+from simulation.rules import REQUESTS_PER_RUN_MAX, broken_rules
 from simulation.runs import RunEnd, RunOptions, Scene, run
 from simulation.sharing import DividedAccount, SharedQuestions, parts_of
 from simulation.weather import Weather, weather_of
@@ -80,6 +82,8 @@ class History:
     started_at: dict[str, float] = field(default_factory=dict)
     """Process -> when it started."""
     asked_to_stop_at: dict[str, float] = field(default_factory=dict)
+    purged_at: float = inf
+    """When names of older answers were erased."""
     breaches: list[Breach] = field(default_factory=list)
     options: RunOptions = field(init=False)
     _names: "count[int]" = field(default_factory=lambda: count(1))
@@ -236,6 +240,7 @@ class History:
         folder = self._folder / f"purged {len(self.ends)}"
         folder.mkdir()
         self.world.tell("person", f"purges what is older than {older_than_s:.0f} s")
+        self.purged_at = self.world.now_s
         wrong = purged(self.book, folder, older_than(older_than_s), self._clock.now())
         self.breaches += [Breach("purge", what) for what in wrong]
         return True

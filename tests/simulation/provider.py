@@ -8,7 +8,7 @@ from asyncio import Future
 from collections import Counter, deque
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from email.utils import format_datetime
+from email.utils import format_datetime, parsedate_to_datetime
 from random import Random
 from typing import NamedTuple
 
@@ -24,6 +24,8 @@ from schemas.token import TokenRequest, TokenResponse
 
 BANK_WAIT_S = 5.0
 """How long the provider waits for a bank."""
+PAUSE_MAX_S = 60.0
+"""The longest pause that anybody keeps; after a longer wish a run ends."""
 DEADLINE_S = COP.api.responder_wait_s + 1
 """How long a client waits for a reply."""
 
@@ -82,6 +84,8 @@ class Provider:
     """Fault, and what the process did that met it."""
     met_at: dict[str, float] = field(default_factory=dict)
     """Process -> when it met the last one."""
+    met_by: dict[str, set[str]] = field(default_factory=dict)
+    """Process -> those that it met."""
     bank_failures: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Process and bank -> how often it was told that the bank cannot be reached."""
     pauses: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
@@ -91,7 +95,7 @@ class Provider:
     _in_this_second: Counter[int] = field(default_factory=Counter)
     _tokens: dict[str, tuple[float, float]] = field(default_factory=dict)
     _token_count: int = 0
-    _last_given: deque[tuple[str, str | None]] = field(default_factory=lambda: deque(maxlen=3))
+    _last_given: deque[str] = field(default_factory=lambda: deque(maxlen=3))
 
     def __post_init__(self) -> None:
         self.go_by_file(1)
@@ -110,6 +114,7 @@ class Provider:
         """Count that a process met a fault."""
         self.met.update((fault, state) for state in ["all", *process.states()])
         self.met_at[process.name] = self.world.now_s
+        self.met_by.setdefault(process.name, set()).add(fault)
 
     async def token(self, process: Process, _request: TokenRequest) -> TokenResponse:
         """The token endpoint."""
@@ -177,10 +182,15 @@ class Provider:
     def _note_pause(self, process: Process, result: httpx.Response | Exception) -> None:
         if not isinstance(result, httpx.Response) or result.status_code == 200:
             return
-        if (wish := result.headers.get("retry-after", "")).isdigit():
-            now = self.world.now_s
-            heard_s = max(now, process.wakes_at)  # one that stands still reads nothing
-            self.pauses.setdefault(process.name, []).append((heard_s, now + min(int(wish), 60)))
+        now, wish = self.world.now_s, result.headers.get("retry-after", "")
+        if wish.isdigit():
+            until_s = now + int(wish)
+        elif wish.endswith("GMT") and not self.weather.clock_jumps:  # a wrong clock reads a date otherwise
+            until_s = (parsedate_to_datetime(wish) - self.world.begins_at).total_seconds()
+        else:
+            return
+        heard_s = max(now, process.wakes_at)  # one that stands still reads nothing
+        self.pauses.setdefault(process.name, []).append((heard_s, min(until_s, now + PAUSE_MAX_S)))
 
     def _server_time(self) -> datetime:
         return self.world.begins_at + timedelta(seconds=self.world.now_s)
@@ -200,11 +210,11 @@ class Provider:
                 return takes_s + met.takes_s, met.reply
         truth = self.truths[left.row]
         self.answers_given[left.request_id] = left.row, truth
-        self._last_given.append((left.request_id, truth))
+        self._last_given.append(left.request_id)
         if self._is_ill and chance.random() < weather.lost_share:
             self.meet(process, "lost reply")
             return takes_s, httpx.RemoteProtocolError("closed")
-        return takes_s, self._answer(left.request_id, self.dialect.report(truth))
+        return takes_s, self._answer(left.request_id, self.dialect.report(truth, left.row))
 
     @property
     def _is_ill(self) -> bool:
@@ -279,8 +289,9 @@ class Provider:
         if chance.random() < weather.broken_share:
             return Met("broken contract", self._answer(left.request_id, chance.choice(self.dialect.wrong)))
         if self._last_given and chance.random() < weather.crossed_share:
-            other_id, other = chance.choice(list(self._last_given))
-            return Met("crossed answer", self._answer(other_id, self.dialect.report(other)))
+            other_id = chance.choice(list(self._last_given))
+            row, truth = self.answers_given[other_id]
+            return Met("crossed answer", self._answer(other_id, self.dialect.report(truth, row)))
         return None
 
     def refuses_connection(self, process: Process) -> bool:

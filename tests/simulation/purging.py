@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from simulation.books import Book
+from simulation.dialects import NAME
 
 from pipeline.errors import IncompleteError
 from pipeline.jobs.purge import PurgeJob, purge
@@ -14,8 +15,6 @@ from schemas.wire import timestamp
 
 _RUN = RunIdentity("0" * 64, "profile", "test", "1")
 _BEGUN = "2030-01-01T09:00:00.000Z"
-NAME = "A Nother Name"
-"""What banks return on a close match."""
 
 
 def purged(book: Book, folder: Path, job: PurgeJob, now: datetime) -> list[str]:

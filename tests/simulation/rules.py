@@ -5,30 +5,24 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from itertools import chain
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from simulation.payments import outcomes_of, summary_of
+from simulation.results import Breach, departures, runs_of, untrue
+from simulation.weather import Span
 
-from pipeline.cli.exit_status import status_of_summary
-from pipeline.frames import AnswerState, Outcomes
 from pipeline.stages.ask import RUNS_MAX
 from pipeline.transport.breaker import RESPONDER
 from pipeline.transport.rate_limiter import window_of
-from schemas.outcomes import ApiName, Outcome
+from schemas.outcomes import ApiName
 
 if TYPE_CHECKING:
     from simulation.history import History
     from simulation.provider import AgreedLimits, Departure, Provider
-    from simulation.runs import RunEnd
 
 REQUESTS_PER_RUN_MAX = 40
 """Requests for one question in one run, at most."""
 
 
-_ANSWERED, _REFUSED = AnswerState.ANSWERED.value, AnswerState.REFUSED.value
-_FINAL = frozenset({_ANSWERED, _REFUSED})
-MATCHES = frozenset({Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH})
-"""Outcomes that only a bank gives."""
 SLOWING = frozenset(
     {
         "429",
@@ -46,25 +40,24 @@ SLOWING = frozenset(
     }
 )
 """Faults that slow a process for longer than it meets them."""
+OF_A_SHARED_STORE = frozenset({"failover", "replies of the store lost"})
+"""Faults that a process does not meet which has its store to itself."""
 ROUND_TRIP_MORE_S = 0.02
 """What a request takes beside its latency, at most, as its way varies."""
 STRETCH = {ApiName.COP: 40, ApiName.VOP_GATEWAY: 20}
 """Requests in a row, whose time is judged."""
 LOST_MAX_S = 4.0
 """What a process may lose meanwhile, as others join, or hold the rest of the questions."""
-LEFT, GIVEN_UP = 75, 76
-"""Exit statuses of runs that leave rows: for the same command, or for a person."""
 LANDING_S = 0.001
 """What it takes a process to read a reply."""
+ALL_KNOW_S = 2.5
+"""What it takes until every process knows of a pause: each renews its share within a second or so."""
+KEEPING_PAUSES_BACK = frozenset(
+    {"failover", "kill -9", "replies of the store lost", "SIGSTOP", "SIGTERM", "slow commits", "store stalls"}
+)
+"""Faults of whoever is to tell of a pause, or of the way."""
 ENDS_WITHIN_S = 20.0
 """After the gates of all its APIs have closed, or a stop: what is in flight lands, and is recorded."""
-
-
-class Breach(NamedTuple):
-    """A rule that was broken."""
-
-    rule: str
-    what: str
 
 
 def broken_rules(history: History) -> list[Breach]:
@@ -79,8 +72,7 @@ def broken_rules(history: History) -> list[Breach]:
         *_held_up(history),
         *_lingering(history),
         *_given_back(history),
-        *_answers(history),
-        *_outcomes(history),
+        *untrue(history),
         *_ends(history),
     ]
 
@@ -106,15 +98,19 @@ def _places(provider: Provider) -> list[Breach]:
 
 
 def _intents(history: History) -> list[Breach]:
-    """Nothing leaves without a durable intent, or after the answer of its question is durable."""
-    book, keys = history.book, {}
-    for left in _departures(history):
-        question = book.intended.get(left.request_id)
-        if question is None:
-            return [Breach("intent", f"row {left.row} was asked about without one at {left.time_s:.3f}")]
-        keys[left.row] = question
-        if left.time_s > book.settled_at.get(question, left.time_s):
-            return [Breach("repeated", f"row {left.row} was asked about again at {left.time_s:.3f}")]
+    """Each request leaves under a durable intent of its own, and none once its question is answered."""
+    book, sent = history.book, set[str]()
+    for left in departures(history):
+        intent, said = book.intended.get(left.request_id), f"row {left.row} at {left.time_s:.3f}"
+        if intent is None or left.time_s < intent.time_s:
+            return [Breach("intent", f"{said}: asked about without one")]
+        if left.row != intent.row:
+            return [Breach("intent", f"{said}: asked about under that of row {intent.row}")]
+        if left.request_id in sent:
+            return [Breach("repeated", f"{said}: sent twice under one intent")]
+        if left.time_s > book.settled_at.get(intent.question, left.time_s):
+            return [Breach("repeated", f"{said}: asked about again")]
+        sent.add(left.request_id)
     return []
 
 
@@ -138,13 +134,20 @@ def _cap(history: History) -> list[Breach]:
 
 
 def _pauses(provider: Provider) -> list[Breach]:
-    """A process that was asked for a pause sends nothing there before it is over."""
-    for left in provider.departures:
-        for from_s, until_s in provider.pauses.get(left.process, ()):
-            if from_s + LANDING_S < left.time_s < until_s:
-                return [
-                    Breach("pause", f"row {left.row} was asked about {left.time_s - from_s:.3f} s into one")
-                ]
+    """A process that was asked for a pause sends nothing there before it is over; nor do others, once told.
+
+    Others are not judged where something may keep it from them.
+    """
+    are_told = not KEEPING_PAUSES_BACK & {*provider.weather.names}
+    pauses = [(process, *pause) for process, some in provider.pauses.items() for pause in some]
+    for left in provider.departures if pauses else ():
+        for process, from_s, until_s in pauses:
+            if left.process != process and not are_told:
+                continue
+            known_s = from_s + (LANDING_S if left.process == process else ALL_KNOW_S)
+            if known_s < left.time_s < until_s:
+                said = f"{left.process} asked about row {left.row} {left.time_s - from_s:.3f} s into one"
+                return [Breach("pause", f"{said} of {process}")]
     return []
 
 
@@ -167,6 +170,8 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
     """
     weather, stretch = provider.weather, STRETCH[provider.dialect.api.name]
     faults = {*weather.names, f"outage {weather.outage_kind}"}
+    if weather.process_count == 1:
+        faults -= OF_A_SHARED_STORE
     is_slowed = SLOWING & faults or (weather.process_count > 1 and "kill -9" in faults)
     round_trip_s = weather.latency_s + 2 * weather.commit_s + ROUND_TRIP_MORE_S
     sent_by: defaultdict[str, list[Departure]] = defaultdict(list)
@@ -205,8 +210,10 @@ def _held_up(history: History) -> list[Breach]:
     weather = history.weather
     if weather.process_count > 1 or (weather.cap is not None and weather.clock_jumps):
         return []  # where a cap is counted by a wrong clock, that clock ends the whole run
-    api_of, runs_of = history.scene.api_of, _runs_of(history)
-    hopeless = weather.hopeless_rows | {row for row, runs in runs_of.items() if len(runs) >= RUNS_MAX}
+    api_of = history.scene.api_of
+    hopeless = weather.hopeless_rows | {
+        row for row, runs in runs_of(history).items() if len(runs) >= RUNS_MAX
+    }
     for end in history.ends:
         for name, provider in history.providers.items():
             if end.is_limited or end.process in provider.met_at or provider.weather.cap is not None:
@@ -223,15 +230,16 @@ def _lingering(history: History) -> list[Breach]:
     No question waits for a turn that is minutes away, and nobody for a share of an account.
     """
     weather = history.weather
-    stood_still_s = [for_s for _, for_s in weather.stops]
-    stood_still_s += [span.to_s - span.from_s for span in weather.store_stalls]
-    most_s = ENDS_WITHIN_S + sum(stood_still_s)
+    still = [Span(at_s, at_s + for_s) for at_s, for_s in weather.stops] + weather.store_stalls
     for end in history.ends:
         since = {"it is asked to stop": history.asked_to_stop_at.get(end.process, inf)}
         if end.closed_at.keys() == history.providers.keys():
             since["its last gate closed"] = max(end.closed_at.values())
         for what, moment in since.items():
-            if (took_s := end.ended_at - moment) > most_s:
+            stood_still_s = sum(
+                span.to_s - span.from_s for span in still if span.from_s < end.ended_at and span.to_s > moment
+            )
+            if (took_s := end.ended_at - moment) > ENDS_WITHIN_S + stood_still_s:
                 return [Breach("lingering", f"{end.process} ends {took_s:.0f} s after {what}")]
     return []
 
@@ -249,116 +257,8 @@ def _given_back(history: History) -> list[Breach]:
     return []
 
 
-def _departures(history: History) -> list[Departure]:
-    """What left, by API."""
-    return list(chain.from_iterable(provider.departures for provider in history.providers.values()))
-
-
 def _limits_at(agreed: list[AgreedLimits], time_s: float) -> AgreedLimits:
     return [limits for limits in agreed if limits.from_s <= time_s][-1]
-
-
-def _answers(history: History) -> list[Breach]:
-    """One answer per question in each run's result; and what it says is what the bank said."""
-    found, api_of = [], history.scene.api_of
-    for end in history.ends:
-        if sorted([check for check, *_ in end.said]) != list(range(1, history.question_count + 1)):
-            return [Breach("outcomes", "not one answer per question")]
-        for check, state, code, request_id in end.said:
-            if state in _FINAL and check not in end.durable:
-                found.append(Breach("durable", f"row {check} is decided in the result and not in the ledger"))
-            if state == _ANSWERED:
-                truth = end.truths[check] or "MTCH"
-                given = history.providers[api_of[check]].answers_given.get(request_id)
-                if given is None or given[0] != check or code != truth:
-                    found.append(Breach("guessed", f"row {check}: {code}, the bank says {truth}"))
-            elif state == _REFUSED and check not in history.weather.refused_rows:
-                found.append(Breach("guessed", f"row {check} was never refused"))
-    return found[:3]
-
-
-def _outcomes(history: History) -> list[Breach]:
-    """One outcome per payment; and what it says is what its bank said about its question."""
-    if not history.ends:
-        return []
-    try:
-        outcomes = outcomes_of(history.scene.file, [end.answers for end in history.ends])
-    except AssertionError as error:
-        return [Breach("outcomes", f"they cannot be decided: {error!r}")]
-    judged = set[_Left]()
-    for end, decided in zip(history.ends, outcomes, strict=True):
-        found, left = _outcomes_of_run(history, end, decided), _left_by(end, decided)
-        if found is None and left not in judged:
-            found = _status(history, end, decided)
-            judged.add(left)
-        if found is not None:
-            return [found]
-    return []
-
-
-class _Left(NamedTuple):
-    """What the status of a run goes by: where it is the same, the first run is judged for all of them."""
-
-    outcomes: frozenset[str]
-    exit_code: int | None
-    """Of the error that ended it early."""
-    is_open: bool
-    of_given_up: str
-    """The run, where all that is left is given up: which rows those are matters then."""
-
-
-def _left_by(end: RunEnd, decided: Outcomes) -> _Left:
-    is_open = bool(end.open_rows)
-    all_given_up = is_open and end.asked.given_up_count == len(end.open_rows)
-    return _Left(
-        frozenset(decided["check_outcome"].unique().to_list()),
-        None if end.error is None else end.error.exit_code,
-        is_open,
-        end.process if all_given_up else "",
-    )
-
-
-def _outcomes_of_run(history: History, end: RunEnd, decided: Outcomes) -> Breach | None:
-    question_of = history.scene.file.question_of
-    rows, outcomes, codes = (decided[name].to_list() for name in ("row", "check_outcome", "check_code"))
-    if rows != list(question_of):
-        return Breach("outcomes", "not one outcome per payment")
-    for row, outcome, code in zip(rows, outcomes, codes, strict=True):
-        truth = end.truths[question_of[row]]
-        if outcome in MATCHES and (truth or "MTCH") != code:
-            return Breach("guessed", f"payment {row}: {outcome} {code}, the bank says {truth}")
-        if outcome == Outcome.MATCH and truth is not None:
-            return Breach("guessed", f"payment {row}: a match, the bank says {truth}")
-    return None
-
-
-def _status(history: History, end: RunEnd, decided: Outcomes) -> Breach | None:
-    """What a run says of itself is true: complete, and 0, where all is decided; 75 where rows are left.
-
-    76, with nothing else wrong, where three runs have asked about every row that is left.
-    """
-    summary = summary_of(history.scene.file, decided, end.asked)
-    status = status_of_summary(summary, ()) if end.error is None else end.error.exit_code
-    said = f"{end.process} ends with {status} and {len(end.open_rows)} rows left"
-    if summary.complete == bool(end.open_rows):
-        return Breach("status", f"{said}; it says complete: {summary.complete}")
-    if end.error is not None:
-        expected = end.error.exit_code
-    elif not end.open_rows:
-        expected = 0
-    elif status == GIVEN_UP and all(len(_runs_of(history)[row]) >= RUNS_MAX for row in end.open_rows):
-        return None
-    else:
-        expected = LEFT
-    return None if status == expected else Breach("status", f"{said}; {expected} is true")
-
-
-def _runs_of(history: History) -> dict[int, set[str]]:
-    """Question -> the runs that asked it."""
-    runs = defaultdict(set)
-    for left in _departures(history):
-        runs[left.row].add(left.process)
-    return runs
 
 
 def _ends(history: History) -> list[Breach]:

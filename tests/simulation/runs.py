@@ -93,15 +93,15 @@ class RunEnd:
         return self.asked.ended_by
 
     @cached_property
-    def said(self) -> list[tuple[int, str, str, str | None]]:
-        """Of each answer its question, state, code and correlation id."""
-        columns = [self.answers[name].to_list() for name in ("check", "state", "code", "request_id")]
-        return list(zip(*columns, strict=True))
+    def said(self) -> list[tuple[int, str, str, str | None, str | None]]:
+        """Of each answer its question, state, code, correlation id and matched name."""
+        names = ("check", "state", "code", "request_id", "matched_name")
+        return list(zip(*(self.answers[name].to_list() for name in names), strict=True))
 
     @cached_property
     def open_rows(self) -> dict[int, str]:
         """The questions without a final answer, and the code of each."""
-        return {check: code for check, state, code, _ in self.said if state not in _FINAL}
+        return {check: code for check, state, code, *_ in self.said if state not in _FINAL}
 
     @property
     def is_complete(self) -> bool:

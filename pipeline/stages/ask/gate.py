@@ -243,6 +243,7 @@ class RequestGate:
             self.close_for_cap()
         elif wished_s > PAUSE_MAX_S:
             more = " or more" if wished_s >= retry.RETRY_AFTER_MAX_S else ""
+            self._channel.share.pause(PAUSE_MAX_S)  # other processes sit out what a run sits out
             self._leave_alone(f"a pause of {wished_s:,.0f} s{more}; wait that long")
         elif asks_for_a_pause(response, now) and ticket.pause_count == self._pause_count:
             self._begin_pause(wished_s)
