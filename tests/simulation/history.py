@@ -227,8 +227,9 @@ class History:
             self._purge_at_the_end()
         except LivelockError:
             self.breaches.append(Breach("livelock", "a process goes round without waiting for anything"))
-        except AssertionError as error:
-            self.breaches.append(Breach("assertion", "".join(traceback.format_exception(error)[-2:]).strip()))
+        except Exception as error:  # noqa: BLE001 (whatever it is, its seed is to be told)
+            rule = "assertion" if isinstance(error, AssertionError) else "exception"
+            self.breaches.append(Breach(rule, "".join(traceback.format_exception(error)[-2:]).strip()))
         finally:
             self.world.close()
 

@@ -12,7 +12,7 @@ import os
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -69,33 +69,67 @@ def play(seeds: range, mistake: str | None, question_count: int, *, stop_at_firs
 
 
 def smallest(seed: int, question_count: int) -> "tuple[Report, list[str]]":
-    """The history with as few faults as still break one of its rules, and the faults that were left out."""
+    """The history with as few faults as still break one of its rules, and the faults that were left out.
+
+    Each fault that is left is needed: without it, the others break none of these rules.
+    """
     from simulation.history import History
 
-    report = History(seed, question_count).play()
-    rules, left_out = {breach.rule for breach in report.breaches}, set[str]()
-    for name in report.faults:
-        fewer = History(seed, question_count, frozenset({*left_out, name})).play()
-        if rules & {breach.rule for breach in fewer.breaches}:
-            left_out.add(name)
-    told = History(seed, question_count, frozenset(left_out), is_told=True).play()
+    report, left_out = History(seed, question_count).play(), frozenset[str]()
+    rules, again = {breach.rule for breach in report.breaches}, bool(report.breaches)
+    while again:
+        again = False
+        for name in report.faults:
+            fewer = left_out | {name}
+            played = History(seed, question_count, fewer).play() if fewer != left_out else None
+            if played is not None and rules & {breach.rule for breach in played.breaches}:
+                left_out, again = fewer, True
+    told = History(seed, question_count, left_out, is_told=True).play()
     return told, sorted(left_out)
+
+
+def _from(least: int) -> Callable[[str], int]:
+    def number(text: str) -> int:
+        if (value := int(text)) < least:
+            raise argparse.ArgumentTypeError(f"{value} is less than {least}")
+        return value
+
+    return number
+
+
+def _asked() -> argparse.Namespace:
+    from simulation.mistakes import MISTAKES
+    from simulation.weather import ROWS_OF_THEIR_OWN_MAX
+
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--histories", type=_from(1), default=2000, metavar="N", help="how many to play (default: 2000)")
+    add("--first", type=int, default=0, metavar="SEED", help="the seed of the first (default: 0)")
+    add(
+        "--questions",
+        type=_from(ROWS_OF_THEIR_OWN_MAX),
+        default=200,
+        metavar="N",
+        help="of each (default: 200)",
+    )
+    add("--workers", type=_from(1), default=os.cpu_count() or 1, metavar="N", help="processes that play them")
+    add("--seed", type=int, help="play this one alone, and tell its story")
+    add(
+        "--mistake",
+        choices=MISTAKES,
+        metavar="NAME",
+        help="make one that is known, and stop once it is found",
+    )
+    add("--mistakes", action="store_true", help="make each that is known, one after the other")
+    add("--record", action="store_true", help="write the table into docs/reliability.md, where none failed")
+    return parser.parse_args()
 
 
 def main() -> int:
     """Play, print, and say in the exit status whether every history was as it must be."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--histories", type=int, default=2000)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--questions", type=int, default=200)
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--seed", type=int)
-    parser.add_argument("--mistake")
-    parser.add_argument("--mistakes", action="store_true")
-    parser.add_argument("--record", action="store_true", help="write the table into docs/reliability.md")
-    asked = parser.parse_args()
+    asked = _asked()
     if asked.mistakes:
         return _find_mistakes(asked)
     if asked.seed is not None:
@@ -129,7 +163,9 @@ def main() -> int:
     }
     if asked.mistake:
         found["rules"] = dict(total.rules)
-    if asked.record:
+        if first is not None:
+            print(_how_to_replay(first, asked.questions, asked.mistake))
+    if asked.record and not total.failed:
         tables.record("faults", tables.faults(total.met), json.dumps(found))
     print(json.dumps(found))
     return 1 if total.failed else 0
@@ -149,7 +185,7 @@ def _find_mistakes(asked: argparse.Namespace) -> int:
         print(tables.mistakes(all_found)[-1], flush=True)
     missed = sum(not rules for _, _, rules in all_found)
     last_line = json.dumps({"mistakes": len(MISTAKES), "missed": missed})
-    if asked.record:
+    if asked.record and not missed:
         tables.record("mistakes", tables.mistakes(all_found), last_line)
     print(last_line)
     return 1 if missed else 0
@@ -186,13 +222,23 @@ def _replay(seed: int, question_count: int, mistake: str | None) -> int:
     if len(story) > STORY_MAX:
         cut = len(story) - STORY_MAX
         story = [*story[: STORY_MAX // 2], f"... {cut} lines ...", *story[-STORY_MAX // 2 :]]
-    print(f"seed {seed}, without: {', '.join(left_out) or 'nothing'}")
+    print(f"seed {seed}, without: {', '.join(left_out) or 'nothing'}" if report.breaches else f"seed {seed}")
     print("\n".join(story))
     for breach in report.breaches:
         print(f"BROKEN {breach.rule}: {breach.what}")
-    made = "" if mistake is None else f" --mistake {shlex.quote(mistake)}"
-    print(f"replay: python tests/simulation/run.py --seed {seed} --questions {question_count}{made}")
-    return 1 if report.breaches else 0
+    if not report.breaches:
+        print(f"no rule is broken; faults: {', '.join(report.faults) or 'none'}")
+        return 0
+    print(_how_to_replay(seed, question_count, mistake))
+    return 1
+
+
+def _how_to_replay(seed: int, question_count: int, mistake: str | None) -> str:
+    made = [] if mistake is None else ["--mistake", mistake]
+    script = os.path.relpath(__file__)
+    return "replay: " + shlex.join(
+        [sys.executable, script, "--seed", str(seed), "--questions", str(question_count), *made]
+    )
 
 
 def _prepare(mistake: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
@@ -47,4 +48,5 @@ def record(name: str, lines: list[str], last_line: str) -> None:
     assert found, f"{PAGE}: no {mark}"
     _, _, tail = rest.partition(end)
     table = "\n".join(lines)
-    PAGE.write_text(f"{head}{mark}\n\n{table}\n\n`{last_line}`\n\n{end}{tail}")
+    today = datetime.now(UTC).date().isoformat()
+    PAGE.write_text(f"{head}{mark}\n\n{table}\n\n`{last_line}` ({today})\n\n{end}{tail}")
