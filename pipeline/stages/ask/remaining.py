@@ -7,6 +7,7 @@ except as a frame.
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import NamedTuple
 
 import polars as pl
@@ -115,7 +116,7 @@ async def count_given_up(checks: pl.DataFrame, ledger: Ledger) -> int:
         ledger: the record of the run, not open for writing.
     """
     found = _LedgerState(await ledger.fruitless())
-    if found.fruitless:
+    if any(fruitless.run_count >= RUNS_MAX for fruitless in found.fruitless.values()):
         async for some in _known(checks, ledger):
             for check, question, known in some:
                 found.note(check, question, known)
@@ -190,8 +191,8 @@ async def _known(
 ) -> AsyncIterator[list[tuple[Check, bytes, QuestionHistory]]]:
     """Some questions at a time, in their order; each with its key, and what the ledger knows of it."""
     for part in checks.iter_slices(_LOOKED_UP_AT_ONCE):
-        rows = zip(*(column.to_list() for column in part.iter_columns()), strict=True)
-        some = [Check(number, _APIS[api], *said) for number, api, *said in rows]
+        numbers, apis, *said = (column.to_list() for column in part.iter_columns())
+        some = list(starmap(Check, zip(numbers, map(_APIS.__getitem__, apis), *said, strict=True)))
         questions = [ledger.question_key(check) for check in some]
         known = await ledger.known(questions)
         yield [
