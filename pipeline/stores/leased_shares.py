@@ -151,7 +151,11 @@ class LeasedShare:
     async def _renewed(self) -> ShareRenewal:
         began = self._ticks()
         pause_s, self._pause_s = self._pause_s, 0.0
-        renewal = await self._renew(ShareWish(self._kept(), pause_s=pause_s))
+        try:
+            renewal = await self._renew(ShareWish(self._kept(), pause_s=pause_s))
+        except BaseException:
+            self._pause_s = max(self._pause_s, pause_s)  # nobody may have heard of it
+            raise
         self._part, self._until = renewal.part, began + LEASE_S
         self._kept_places = renewal.kept_places
         self._paused_until = self._ticks() + renewal.paused_s

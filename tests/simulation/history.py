@@ -394,7 +394,7 @@ class History:
         """A fault of the process itself, which is met beside every API."""
         self.provider.meet(process, fault)
         for provider in self.providers.values():
-            provider.met_at[process.name] = self.world.now_s
+            provider.note(process, fault)
 
     def _jump(self, by_s: float) -> None:
         self._clock.ahead_s += by_s

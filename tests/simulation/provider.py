@@ -113,6 +113,10 @@ class Provider:
     def meet(self, process: Process, fault: str) -> None:
         """Count that a process met a fault."""
         self.met.update((fault, state) for state in ["all", *process.states()])
+        self.note(process, fault)
+
+    def note(self, process: Process, fault: str) -> None:
+        """Know that a process met a fault, which may be one of its own."""
         self.met_at[process.name] = self.world.now_s
         self.met_by.setdefault(process.name, set()).add(fault)
 

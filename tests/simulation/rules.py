@@ -52,10 +52,9 @@ LANDING_S = 0.001
 """What it takes a process to read a reply."""
 ALL_KNOW_S = 2.5
 """What it takes until every process knows of a pause: each renews its share within a second or so."""
-KEEPING_PAUSES_BACK = frozenset(
-    {"failover", "kill -9", "replies of the store lost", "SIGSTOP", "SIGTERM", "slow commits", "store stalls"}
-)
-"""Faults of whoever is to tell of a pause, or of the way."""
+FORGETTING_OR_SLOW = frozenset({"failover", "slow commits", "store stalls"})
+HAMPERING = frozenset({"kill -9", "reply of the store lost", "SIGSTOP", "SIGTERM"})
+"""Faults after which a process may tell of a pause late, or never, or hear of it late."""
 ENDS_WITHIN_S = 20.0
 """After the gates of all its APIs have closed, or a stop: what is in flight lands, and is recorded."""
 
@@ -136,13 +135,14 @@ def _cap(history: History) -> list[Breach]:
 def _pauses(provider: Provider) -> list[Breach]:
     """A process that was asked for a pause sends nothing there before it is over; nor do others, once told.
 
-    Others are not judged where something may keep it from them.
+    Others are not judged where something of the store, or of one of the two, may keep it from them.
     """
-    are_told = not KEEPING_PAUSES_BACK & {*provider.weather.names}
+    is_store_ill = not FORGETTING_OR_SLOW.isdisjoint(provider.weather.names)
+    hampered = {process for process, met in provider.met_by.items() if met & HAMPERING}
     pauses = [(process, *pause) for process, some in provider.pauses.items() for pause in some]
     for left in provider.departures if pauses else ():
         for process, from_s, until_s in pauses:
-            if left.process != process and not are_told:
+            if left.process != process and (is_store_ill or not hampered.isdisjoint((process, left.process))):
                 continue
             known_s = from_s + (LANDING_S if left.process == process else ALL_KNOW_S)
             if known_s < left.time_s < until_s:

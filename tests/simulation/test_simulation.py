@@ -145,6 +145,11 @@ def test_other_processes_keep_the_first_minute_of_a_pause_that_ends_a_run():
     assert History(20277, 60).play().breaches == []
 
 
+def test_a_pause_is_told_though_the_run_ends_before_its_report_arrives():
+    """Found by a seed: the report was cut off, and not repeated as the process left the account."""
+    assert History(200892, 40).play().breaches == []
+
+
 def test_a_run_ends_once_its_server_is_to_be_left_alone():
     """Found by a seed: each question waited for its turn at a slowed server first, two minutes and more."""
     faults = ("several processes", "429", "busy server", "store stalls", "--limit", "late starts")

@@ -830,7 +830,9 @@ class HeardShare(WholeShare):
     ("status", "header", "pauses"),
     [(429, "0.0", [0.5]), (429, "1", [1.0]), (503, "1", [1.0]), (503, "0", []), (429, "120", [60.0])],
 )
-def test_the_processes_of_an_account_hear_of_a_pause_and_of_the_first_minute_of_a_longer_one(asking, status, header, pauses):
+def test_the_processes_of_an_account_hear_of_a_pause_and_of_the_first_minute_of_a_longer_one(
+    asking, status, header, pauses
+):
     share = HeardShare(ServerAccount("s", "cop", 5000, 4, 1.0, 5.0))
 
     async def reply(said):
