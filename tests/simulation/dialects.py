@@ -8,6 +8,14 @@ from typing import Any, NamedTuple
 from pipeline.apis import Api, cop, vop
 
 
+class Asked(NamedTuple):
+    """What a request asks."""
+
+    account: str
+    name: str
+    account_type: str | None = None
+
+
 class Dialect(NamedTuple):
     """One API, as its server speaks it."""
 
@@ -16,8 +24,8 @@ class Dialect(NamedTuple):
     """The header by which a request is known."""
     truths: tuple[str | None, ...]
     """What banks answer: None is a match."""
-    account: Callable[[dict[str, Any]], str]
-    """That a request asks about, by its body."""
+    asked: Callable[[dict[str, Any]], Asked]
+    """What a request asks, by its body."""
     report: Callable[[str | None, int], bytes]
     """The answer to a question, by what the bank says and the row that it is asked about."""
     wrong: list[bytes]
@@ -57,7 +65,7 @@ COP = Dialect(
     api=cop.API,
     correlation=cop.CORRELATION_HEADER.lower().encode(),
     truths=(None, None, None, "ANNM", "MBAM", "BANM", "PAMM", "AC01", "OPTO", "SCNS"),
-    account=lambda body: body["data"]["identification"],
+    asked=lambda body: Asked(*(body["data"][key] for key in ("identification", "name", "accountType"))),
     report=_cop_report,
     wrong=[
         b'{"data": {"verificationReport": {"matched": true, "reasonCode": "ANNM"}}}',
@@ -72,7 +80,7 @@ VOP = Dialect(
     api=vop.GATEWAY,
     correlation=vop.CORRELATION_HEADER.lower().encode(),
     truths=(None, None, None, "NMTC", "CMTC", "NOAP"),
-    account=lambda body: body["partyAccount"]["iban"],
+    asked=lambda body: Asked(body["partyAccount"]["iban"], body["party"]["name"]),
     report=_vop_report,
     wrong=[
         b'{"partyNameMatch": "MTCH", "matchedName": "A Nother Name"}',

@@ -37,6 +37,7 @@ from schemas.summary import InputFile, Summary
 _TIME = "2030-01-01T09:00:00.000Z"
 REPEATED_EVERY = 7
 """Every seventh question is asked for two payments."""
+ACCOUNT_TYPE = "Personal"
 VOP_EVERY = 3
 """Every third question is for VoP, in a file that has questions for both APIs."""
 
@@ -70,7 +71,7 @@ def payment_file(question_count: int, version: int = 1, *, with_vop: bool = Fals
     rows = [
         {
             "row": row,
-            "name": f"Payee {question}" if version == 1 else f"Payee {question} as of file {version}",
+            "name": payee_of(question, version),
             **_asked_of(question, by_iban=with_vop and question % VOP_EVERY == 0),
         }
         for row, question in enumerate(asked, start=1)
@@ -84,6 +85,11 @@ def payment_file(question_count: int, version: int = 1, *, with_vop: bool = Fals
     return PaymentFile(planned, checks, question_of, Payments(payments), bases(planned.checks))
 
 
+def payee_of(question: int, version: int) -> str:
+    """The name of the payee that a question is about, in this version of the file."""
+    return f"Payee {question}" if version == 1 else f"Payee {question} as of file {version}"
+
+
 def _asked_of(question: int, *, by_iban: bool) -> dict[str, object]:
     """The API of a question, and what it asks it about."""
     if by_iban:
@@ -92,7 +98,7 @@ def _asked_of(question: int, *, by_iban: bool) -> dict[str, object]:
     return {
         "api": ApiName.COP,
         "account": f"{question % 5:06d}{question:08d}",
-        "account_type": "Personal",
+        "account_type": ACCOUNT_TYPE,
         "route_reason": RouteReason.SORT_CODE,
     }
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import httpx
 from simulation.dialects import COP, Dialect
-from simulation.payments import row_of
+from simulation.payments import ACCOUNT_TYPE, payee_of, row_of
 from simulation.weather import Weather
 from simulation.world import Process, World
 
@@ -90,11 +90,14 @@ class Provider:
     """Process and bank -> how often it was told that the bank cannot be reached."""
     pauses: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
     """Process -> from when to when it was asked to send nothing."""
+    asked_wrongly: list[int] = field(default_factory=list)
+    """Rows about which something else was asked than the file says."""
     forgot_at: list[float] = field(default_factory=list)
     """When a store forgot who had which part of it."""
     _in_this_second: Counter[int] = field(default_factory=Counter)
     _tokens: dict[str, tuple[float, float]] = field(default_factory=dict)
     _token_count: int = 0
+    _file_version: int = 1
     _last_given: deque[str] = field(default_factory=lambda: deque(maxlen=3))
 
     def __post_init__(self) -> None:
@@ -102,6 +105,7 @@ class Provider:
 
     def go_by_file(self, version: int) -> None:
         """Answer for the payees of this version of the file from now on."""
+        self._file_version = version
         truth, truths = Random(self.world.seed + version), self.dialect.truths
         self.truths = {row: truth.choice(truths) for row in range(1, self.question_count + 1)}
 
@@ -139,7 +143,10 @@ class Provider:
     ) -> str:
         """A request leaves a process; it is known by its correlation id."""
         body = json.loads(b"".join(request.stream))  # type: ignore[arg-type]
-        row = row_of(self.dialect.account(body))
+        asked = self.dialect.asked(body)
+        row = row_of(asked.account)
+        if asked[1:] not in {(payee_of(row, self._file_version), each) for each in (ACCOUNT_TYPE, None)}:
+            self.asked_wrongly.append(row)
         headers = {name.lower(): value.decode() for name, value in request.headers.raw}
         request_id = headers[self.dialect.correlation]
         token = headers[b"authorization"].removeprefix("Bearer ")
@@ -245,15 +252,21 @@ class Provider:
             second = int(self.world.now_s)
             self._in_this_second[second] += 1
             if self._in_this_second[second] > weather.server_rate:
-                wish = {} if weather.retry_after is None else {"retry-after": weather.retry_after}
-                if weather.retry_after == "date":
-                    wish["retry-after"] = format_datetime(
-                        self._server_time() + timedelta(seconds=7), usegmt=True
-                    )
-                return Met("429", _problem(429, **wish))
+                return Met("429", _problem(429, **self._wish()))
         if self._is_ill and any(span.covers(self.world.now_s) for span in weather.busy):
-            return Met("429 to all", _problem(429))
+            return Met("429 to all", _problem(429, **self._wish()))
         return None if self._is_good(left.token) else Met("401", _problem(401))
+
+    def _wish(self) -> dict[str, str]:
+        """What a 429 asks for, if anything."""
+        match self.weather.retry_after:
+            case None:
+                return {}
+            case "date":
+                soon = self._server_time() + timedelta(seconds=7)
+                return {"retry-after": format_datetime(soon, usegmt=True)}
+            case wish:
+                return {"retry-after": wish}
 
     def _row(self, left: Departure) -> Met | None:
         """A row that is ill for ever."""

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from simulation.dialects import matched_name
 from simulation.payments import outcomes_of, summary_of
+from simulation.runs import ASKED_BY_RUNS
 
 from pipeline.cli.exit_status import status_of_summary
 from pipeline.frames import AnswerState, Outcomes
-from pipeline.stages.ask import RUNS_MAX
 from schemas.outcomes import Outcome
 
 if TYPE_CHECKING:
@@ -122,18 +122,19 @@ class _Left(NamedTuple):
     """Of the error that ended it early."""
     open_count: int
     given_up_count: int
-    of_all_given_up: str
-    """The run, where all that is left is given up: which rows those are matters then."""
+    of_one: str
+    """The run, where it matters which rows are left, or until when."""
 
 
 def _left_by(end: RunEnd) -> _Left:
     open_count, given_up_count = len(end.open_rows), end.asked.given_up_count
+    is_past = end.cap_wait_s is not None and end.cap_wait_s <= 0
     return _Left(
         frozenset(state for _, state, *_ in end.said),
         None if end.error is None else end.error.exit_code,
         open_count,
         given_up_count,
-        end.process if 0 < open_count == given_up_count else "",
+        end.process if 0 < open_count <= max(given_up_count, len(end.exhausted)) or is_past else "",
     )
 
 
@@ -164,11 +165,15 @@ def _status(history: History, end: RunEnd, decided: Outcomes) -> Breach | None:
     said = f"{end.process} ends with {status} and {len(end.open_rows)} rows left"
     if summary.complete == bool(end.open_rows):
         return Breach("status", f"{said}; it says complete: {summary.complete}")
+    if end.cap_wait_s is not None and end.cap_wait_s <= 0 and not history.weather.clock_jumps:
+        return Breach("status", f"{said}; there was more of the daily cap {-end.cap_wait_s:.0f} s ago")
     if end.error is not None:
         return _status_of_error(history, end, said)
     if not end.open_rows:
         expected = 0
-    elif status == GIVEN_UP and all(len(runs_of(history)[row]) >= RUNS_MAX for row in end.open_rows):
+    elif end.exhausted >= end.open_rows.keys():
+        expected = GIVEN_UP
+    elif status == GIVEN_UP and all(len(runs_of(history)[row]) >= ASKED_BY_RUNS for row in end.open_rows):
         return None
     else:
         expected = LEFT

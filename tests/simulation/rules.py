@@ -8,9 +8,9 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from simulation.results import Breach, departures, runs_of, untrue
+from simulation.runs import ASKED_BY_RUNS
 from simulation.weather import Span
 
-from pipeline.stages.ask import RUNS_MAX
 from pipeline.transport.breaker import RESPONDER
 from pipeline.transport.rate_limiter import window_of
 from schemas.outcomes import ApiName
@@ -61,13 +61,14 @@ ENDS_WITHIN_S = 20.0
 
 def broken_rules(history: History) -> list[Breach]:
     """Every rule that a history broke."""
-    of_each = (_rate, _places, _pauses, _bounds)
+    of_each = (_rate, _places, _pauses, _bounds, _questions)
     providers = history.providers.values()
     return [
         *chain.from_iterable(rule(provider) for provider in providers for rule in of_each),
         *_intents(history),
         *_cap(history),
         *chain.from_iterable(_lost_time(history, provider) for provider in providers),
+        *_limited(history),
         *_held_up(history),
         *_lingering(history),
         *_given_back(history),
@@ -160,6 +161,22 @@ def _bounds(provider: Provider) -> list[Breach]:
     return []
 
 
+def _questions(provider: Provider) -> list[Breach]:
+    """What is asked is what the file says."""
+    if provider.asked_wrongly:
+        return [Breach("another question", f"something else was asked about row {provider.asked_wrongly[0]}")]
+    return []
+
+
+def _limited(history: History) -> list[Breach]:
+    """A run asks about no more rows than its limit allows: judged of processes that ask alone."""
+    rows = Counter(process for processes in runs_of(history).values() for process in processes)
+    for end in history.ends if history.weather.process_count == 1 else ():
+        if end.limit is not None and rows[end.process] > end.limit:
+            return [Breach("limit", f"{end.process} asked about {rows[end.process]} rows, not {end.limit}")]
+    return []
+
+
 def _lost_time(history: History, provider: Provider) -> list[Breach]:
     """Once it has met its last fault of an API and is answered again, a process loses no time there.
 
@@ -212,11 +229,11 @@ def _held_up(history: History) -> list[Breach]:
         return []  # where a cap is counted by a wrong clock, that clock ends the whole run
     api_of = history.scene.api_of
     hopeless = weather.hopeless_rows | {
-        row for row, runs in runs_of(history).items() if len(runs) >= RUNS_MAX
+        row for row, runs in runs_of(history).items() if len(runs) >= ASKED_BY_RUNS
     }
     for end in history.ends:
         for name, provider in history.providers.items():
-            if end.is_limited or end.process in provider.met_at or provider.weather.cap is not None:
+            if end.limit is not None or end.process in provider.met_at or provider.weather.cap is not None:
                 continue
             if left := [row for row in end.open_rows if api_of[row] is name and row not in hopeless]:
                 said = f"{end.process} left {len(left)} rows of {name}, which met no fault"
@@ -250,6 +267,8 @@ def _given_back(history: History) -> list[Breach]:
     It is not judged where the store forgets: it may have forgotten just that.
     """
     if not history.weather.failovers:
+        for process in history.scene.kept_at_once:
+            return [Breach("given back", f"{process} ends at once, and holds questions")]
         for end in history.ends:
             if end.undone_count:
                 said = f"{end.process} ends, and holds {end.undone_count} chunks of questions"

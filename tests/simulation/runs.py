@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from random import Random
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ from pipeline.cli.logs import SilentProgress
 from pipeline.errors import PrecheckError, StoppedError, first_of
 from pipeline.executors.asking import AskingResult, heed, or_stopped
 from pipeline.executors.shared import RoundAsker
-from pipeline.frames import Answers, slim
+from pipeline.frames import Answers, OwnCode, slim
 from pipeline.runs.request import StopRequest, StopSwitch
 from pipeline.stages.ask import (
     ApiChannel,
@@ -48,6 +48,8 @@ from schemas.outcomes import ApiName
 from schemas.token import TokenRequest
 
 ATTEMPTS_MAX = 3
+ASKED_BY_RUNS = 3
+"""Runs in which a question may get no usable reply, and is given up then: not the product's own constant."""
 _FINAL = frozenset({"answered", "refused"})
 SIGTERM_EXIT = 143
 _REQUEST = TokenRequest.model_validate(
@@ -74,11 +76,15 @@ class RunEnd:
     process: str
     truths: Mapping[int, str | None]
     """What the banks say of the payees of its file."""
-    is_limited: bool
-    """Whether it was to ask some of the questions only."""
+    limit: int | None
+    """How many questions it was to ask at most."""
     closed_at: Mapping[ApiName, float]
     """When each gate closed, of those that did."""
     ended_at: float
+    exhausted: frozenset[int]
+    """The questions that enough runs got a broken reply to."""
+    cap_wait_s: float | None
+    """In how long there is more of the daily cap, as it says."""
     undone_count: int = 0
     """Chunks that it holds as it ends, and has not done."""
 
@@ -136,6 +142,8 @@ class Scene:
     """None where the run has its folder, and its ledger, to itself."""
     file_version: int = 1
     """Of the payment file that lies there."""
+    kept_at_once: list[str] = field(default_factory=list)
+    """Processes that ended at once, and held questions then."""
 
     @property
     def file(self) -> PaymentFile:
@@ -207,6 +215,8 @@ async def run(
     except StoppedError:
         scene.world.tell(process.name, "ends at once")
         process.is_at_work = False
+        if isinstance(ledger, SharedRunOfProcess) and ledger.undone_count:
+            scene.kept_at_once.append(process.name)
         return
     if isinstance(ledger, SharedRunOfProcess) and ledger.round_number is not None:
         await ledger.end_round(ledger.round_number, is_over=True)
@@ -221,9 +231,28 @@ async def run(
     cap = scene.weather.cap
     caps = {} if quota is None or cap is None else {ApiName.COP: (cap, await quota.resets_at())}
     asked_all = AskingResult(Answers(answers), caps, tally.closed, tally, given_up_count, error)
-    is_limited, now_s = options.limit is not None, scene.world.now_s
-    held = ledger.undone_count if isinstance(ledger, SharedRunOfProcess) else 0
-    ended(RunEnd(asked_all, decided, process.name, truths, is_limited, closures.at, now_s, held))
+    cap_wait_s = None
+    for _, resets_at in caps.values():
+        cap_wait_s = (resets_at - scene.clock.now()).total_seconds()
+    exhausted = {
+        scene.book.rows[question]
+        for question, known in (await ledger.fruitless()).items()
+        if known.run_count >= ASKED_BY_RUNS and known.code == OwnCode.CONTRACT
+    }
+    ended(
+        RunEnd(
+            asked_all,
+            decided,
+            process.name,
+            truths,
+            options.limit,
+            closures.at,
+            scene.world.now_s,
+            frozenset(exhausted),
+            cap_wait_s,
+            ledger.undone_count if isinstance(ledger, SharedRunOfProcess) else 0,
+        )
+    )
 
 
 async def _ended_by(

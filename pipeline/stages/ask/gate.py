@@ -237,13 +237,13 @@ class RequestGate:
         wished_s = retry.pause_s(response.headers, now=now)
         if wished_s > PAUSE_MAX_S:
             self._paused_until = self._world.clock() + wished_s  # also for what has passed the gate already
+            self._channel.share.pause(PAUSE_MAX_S)  # other processes sit out what a run sits out
         if wished_s > PAUSE_MAX_S and response.status_code == 429 and quota is not None:
             # The server counts requests of ours that our own count does not know.
             await quota.close_for_today()
             self.close_for_cap()
         elif wished_s > PAUSE_MAX_S:
             more = " or more" if wished_s >= retry.RETRY_AFTER_MAX_S else ""
-            self._channel.share.pause(PAUSE_MAX_S)  # other processes sit out what a run sits out
             self._leave_alone(f"a pause of {wished_s:,.0f} s{more}; wait that long")
         elif asks_for_a_pause(response, now) and ticket.pause_count == self._pause_count:
             self._begin_pause(wished_s)
@@ -251,20 +251,20 @@ class RequestGate:
             self._pause_for(wished_s)
 
     def _begin_pause(self, wished_s: float) -> None:
+        pause_s = max(wished_s, PAUSE_FIRST_S * 2**self._pauses_in_a_row)
+        self._pause_for(pause_s)
         if self._pauses_in_a_row == PAUSES_MAX:
             self._leave_alone(
                 f"{PAUSES_MAX} pauses, {self._paused_s:.3g} s in all, with no other reply between them; "
                 "wait, such as an hour"
             )
             return
-        pause_s = max(wished_s, PAUSE_FIRST_S * 2**self._pauses_in_a_row)
         if self._pauses_in_a_row == 0:
             log.warning("the server asks for a pause", api=self._channel.api.name.value, pause_s=pause_s)
         self._pauses_in_a_row += 1
         self._paused_s += pause_s
         self._pause_count += 1
         self._world.tally.pauses[self._channel.api.name] += 1
-        self._pause_for(pause_s)
         self._places.halve()
         self._publish_window()
 

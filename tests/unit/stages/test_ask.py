@@ -844,6 +844,16 @@ def test_the_processes_of_an_account_hear_of_a_pause_and_of_the_first_minute_of_
     assert share.pauses == pauses
 
 
+def test_the_processes_of_an_account_hear_of_a_pause_that_stands_for_a_daily_cap(asking, capped):
+    share = HeardShare(ServerAccount("s", "cop", 5000, 4, 1.0, 5.0))
+    sender = FakeSender(always(problem(429, "TOO_MANY", **{"retry-after": "7200"})))
+
+    done = asking(checks(4), sender, in_flight_max=1, share=share, quota=capped(50))
+
+    assert done.states() == {("deferred", "DAILY_CAP"): 4}
+    assert share.pauses == [60.0]
+
+
 def test_a_request_that_waits_for_its_slot_waits_for_a_pause_as_well(asking):
     started = time.monotonic()
 
@@ -911,12 +921,15 @@ def test_a_pause_on_the_last_attempt_of_a_row_holds_for_the_other_rows(asking):
 @pytest.mark.parametrize("rate_per_s", [5000, 50])
 def test_a_server_that_only_asks_for_pauses_is_left_alone_after_a_few(asking, monkeypatch, rate_per_s):
     monkeypatch.setattr(gate, "PAUSE_FIRST_S", 0.01)
-    sender = FakeSender(always(problem(429, "TOO_MANY")))
-    started = time.monotonic()
+    sender, started = FakeSender(always(problem(429, "TOO_MANY"))), time.monotonic()
+    share = HeardShare(ServerAccount("s", "cop", rate_per_s, 64, 1.0, 5.0))
 
-    done = asking(checks(122), sender, in_flight_max=64, rate_per_s=rate_per_s)
+    done = asking(checks(122), sender, in_flight_max=64, rate_per_s=rate_per_s, share=share)
 
     assert time.monotonic() - started < 5, "nobody waits for a turn that is of no use any more"
+    assert share.pauses == [0.01 * 2**number for number in range(PAUSES_MAX + 1)], (
+        "others keep the last one, too"
+    )
 
     assert len(sender.said) == PAUSES_MAX + 1
     assert sender.in_flight_most == 1
