@@ -50,7 +50,7 @@ LOST_MAX_S = 4.0
 """What a process may lose meanwhile, as others join, or hold the rest of the questions."""
 LANDING_S = 0.001
 """What it takes a process to read a reply."""
-ALL_KNOW_S = 2.5
+ALL_KNOW_S = 1.5
 """What it takes until every process knows of a pause: each renews its share within a second or so."""
 FORGETTING_OR_SLOW = frozenset({"failover", "slow commits", "store stalls"})
 HAMPERING = frozenset({"kill -9", "reply of the store lost", "SIGSTOP", "SIGTERM"})
