@@ -119,13 +119,14 @@ def _grammar(mark: bytes) -> _Grammar:
     edge = b"[^" + re.escape(mark) + rb"\r\n]"
     cell = b'(?<!%b)"[^"]*+(?:""[^"]*+)*+"(?!%b)' % (edge, edge)
     stray = b'(?<=%b)"' % edge
+    # What is repeated is atomic: Python before 3.11.5 goes wrong where a possessive repeat may backtrack.
     return _Grammar(
         mark=mark,
         edges=frozenset({mark, b"\r", b"\n", b""}),
         not_separators=bytes(range(256)).translate(None, mark + b"\r\n"),
-        legal=re.compile(b'(?:[^"]*+(?:%b|%b))*+[^"]*+' % (cell, stray)),
+        legal=re.compile(b'(?:[^"]*+(?>%b|%b))*+[^"]*+' % (cell, stray)),
         quoted_cell=re.compile(cell),
-        whole_rows=re.compile(rb'(?:(?:[^"\r\n]++|%b|%b)*+[\r\n])*+' % (cell, stray)),
+        whole_rows=re.compile(rb'(?:(?>(?>[^"\r\n]++|%b|%b)*+[\r\n]))*+' % (cell, stray)),
     )
 
 

@@ -33,8 +33,11 @@ _VERSION = re.compile(r"pain\.001\.\d{3}\.\d{2}(?:\.ch\.\d{2})?")
 _SHORT_NAMES = re.compile(r"pain\.001\.(001\.02|002\.\d{2}|003\.\d{2})$")
 _NAME_CHARS, _SHORT_NAME_CHARS = 140, 70
 _MESSAGES = "|".join(map(re.escape, ("Document", *CREDIT_TRANSFERS, *_OTHERS)))
-_COMMENTS = r"(<!--(?:(?!-->).)*+-->\s*+)*+"
-"""Possessive: comments that are followed by nothing that fits are looked at once."""
+_COMMENTS = r"(?><!--(?>.*?-->)\s*+)*+"
+"""Possessive: comments that are followed by nothing that fits are looked at once.
+
+What is repeated is atomic, as Python before 3.11.5 goes wrong where a possessive repeat may backtrack.
+"""
 _OPENING = re.compile(
     rf"\s*(<\?xml\s|{_COMMENTS}(<!DOCTYPE\s+(?!(?i:html)\b)|<([^\s<>:/]+:)?({_MESSAGES})[\s>/]))", re.DOTALL
 )
