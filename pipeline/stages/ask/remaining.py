@@ -7,7 +7,6 @@ except as a frame.
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Mapping
 from dataclasses import dataclass, field
-from itertools import starmap
 from typing import NamedTuple
 
 import polars as pl
@@ -191,8 +190,8 @@ async def _known(
 ) -> AsyncIterator[list[tuple[Check, bytes, QuestionHistory]]]:
     """Some questions at a time, in their order; each with its key, and what the ledger knows of it."""
     for part in checks.iter_slices(_LOOKED_UP_AT_ONCE):
-        numbers, apis, *said = (column.to_list() for column in part.iter_columns())
-        some = list(starmap(Check, zip(numbers, map(_APIS.__getitem__, apis), *said, strict=True)))
+        rows = zip(*(column.to_list() for column in part.iter_columns()), strict=True)
+        some = [Check(number, _APIS[api], *said) for number, api, *said in rows]
         questions = [ledger.question_key(check) for check in some]
         known = await ledger.known(questions)
         yield [
