@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,6 +34,8 @@ OUTCOME_OF_STATE = {
     AnswerState.DEFERRED.value: Outcome.DEFERRED,
 }
 """And where no bank said anything."""
+NOT_SENT = frozenset({"refused connection", "SIGSTOP"})
+"""Faults by which a request may never leave that is on record."""
 LEFT, GIVEN_UP = 75, 76
 """Exit statuses of runs that leave rows: for the same command, or for a person."""
 CAUSES_OF_EXIT_CODE = {
@@ -55,7 +57,7 @@ class Breach(NamedTuple):
 
 def untrue(history: History) -> list[Breach]:
     """What runs said and was not so."""
-    return [*_answers(history), *_outcomes(history)]
+    return [*_answers(history), *_outcomes(history), *_requests(history)]
 
 
 def departures(history: History) -> list[Departure]:
@@ -93,6 +95,22 @@ def _answers(history: History) -> list[Breach]:
             if name != said_name and not (name is None and may_be_purged):
                 found.append(Breach("guessed", f"row {check}: the name {name}, the bank says {said_name}"))
     return found[:3]
+
+
+def _requests(history: History) -> list[Breach]:
+    """A run says how many requests it has sent: none more, and those that never left are among them.
+
+    They are those that found no connection, and those of a process that stood still until it was too late.
+    It is judged of runs that ended by themselves: a stop may come between an intent and its request.
+    """
+    left = Counter((each.process, name) for name, of in history.providers.items() for each in of.departures)
+    for end in history.ends:
+        for name, provider in history.providers.items() if end.error is None else ():
+            said, sent = end.asked.tally.requests[name], left[end.process, name]
+            may_stay = not NOT_SENT.isdisjoint(provider.met_by.get(end.process, ()))
+            if said < sent or (said > sent and not may_stay):
+                return [Breach("requests said", f"{end.process} says {said} to {name}; it sent {sent}")]
+    return []
 
 
 def _outcomes(history: History) -> list[Breach]:
@@ -147,7 +165,7 @@ def _outcomes_of_run(history: History, end: RunEnd, decided: Outcomes) -> Breach
     answer_of = {check: answer for check, *answer in end.said}
     for row, outcome, code, name, request_id in zip(rows, *said, strict=True):
         state, code_of_answer, id_of_answer, name_of_answer = answer_of[question_of[row]]
-        told = OUTCOME_OF_CODE[code_of_answer] if state == _ANSWERED else OUTCOME_OF_STATE[state]
+        told = OUTCOME_OF_CODE.get(code_of_answer) if state == _ANSWERED else OUTCOME_OF_STATE[state]
         if (outcome, code, name, request_id) != (told, code_of_answer, name_of_answer, id_of_answer):
             return Breach(
                 "guessed", f"payment {row}: {outcome} {code}, the answer is {told} {code_of_answer}"

@@ -55,6 +55,12 @@ ALL_KNOW_S = 1.5
 FORGETTING_OR_SLOW = frozenset({"failover", "slow commits", "store stalls"})
 HAMPERING = frozenset({"kill -9", "reply of the store lost", "SIGSTOP", "SIGTERM"})
 """Faults after which a process may tell of a pause late, or never, or hear of it late."""
+LATE_TO_A_STOP = frozenset(
+    {"failover", "replies of the store lost", "SIGSTOP", "slow commits", "store stalls"}
+)
+"""Faults that keep a stop from a process, or its writes from the store."""
+STOP_HEARD_S = 0.1
+"""How long after a stop a write that began before it may still arrive."""
 ENDS_WITHIN_S = 20.0
 """After the gates of all its APIs have closed, or a stop: what is in flight lands, and is recorded."""
 
@@ -66,6 +72,8 @@ def broken_rules(history: History) -> list[Breach]:
     return [
         *chain.from_iterable(rule(provider) for provider in providers for rule in of_each),
         *_intents(history),
+        *_after_a_stop(history),
+        *_recorded(history),
         *_cap(history),
         *chain.from_iterable(_lost_time(history, provider) for provider in providers),
         *_limited(history),
@@ -111,6 +119,37 @@ def _intents(history: History) -> list[Breach]:
         if left.time_s > book.settled_at.get(intent.question, left.time_s):
             return [Breach("repeated", f"{said}: asked about again")]
         sent.add(left.request_id)
+    return []
+
+
+def _after_a_stop(history: History) -> list[Breach]:
+    """A process that is asked to stop begins no other request.
+
+    It is not judged where it, or the store, may hear late.
+    """
+    if not LATE_TO_A_STOP.isdisjoint(history.weather.names):
+        return []
+    for left in departures(history):
+        stopped_s = history.asked_to_stop_at.get(left.process, inf)
+        intent = history.book.intended.get(left.request_id)
+        if intent is not None and intent.time_s > stopped_s + STOP_HEARD_S:
+            said = f"{left.process} begins to ask about row {left.row}"
+            return [Breach("after a stop", f"{said} {intent.time_s - stopped_s:.3f} s after it")]
+    return []
+
+
+def _recorded(history: History) -> list[Breach]:
+    """A run that ends by itself leaves on record what came of each of its requests: answer or failure.
+
+    It is judged of processes that ask alone: others may take over a question whose request is on its way.
+    """
+    if history.weather.process_count > 1:
+        return []
+    unknown = {id_ for _, _, id_, answer, code in history.book.requests() if answer is None and code is None}
+    ended = {end.process for end in history.ends if end.error is None}
+    for left in departures(history) if unknown else ():
+        if left.request_id in unknown and left.process in ended:
+            return [Breach("not recorded", f"what came of {left.process}'s request about row {left.row}")]
     return []
 
 
