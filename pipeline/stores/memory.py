@@ -289,6 +289,7 @@ class MemorySharedRun(MemorySource):
         super().__init__(questions)
         self._quota = quota
         self._hold_of: dict[bytes, ChunkLease] = {}
+        self._hold_of_attempt: dict[tuple[bytes, int], ChunkLease] = {}
 
     @property
     def counts(self) -> LedgerCounts:
@@ -322,23 +323,24 @@ class MemorySharedRun(MemorySource):
 
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
         """Record that a request is about to leave."""
-        self._require_hold(question)
+        self._require(self._hold_of[question])
         if self._quota is not None and not await self._quota.reserve():
             raise CapSpentError
         await self._all.ledger.intend(question, attempt=attempt, request_id=request_id, time=time)
+        self._hold_of_attempt[question, attempt] = self._hold_of[question]
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
         """Record that an attempt gave nothing usable."""
-        self._require_hold(question)
+        self._require(self._hold_of_attempt[question, attempt])
         await self._all.ledger.fail(question, attempt=attempt, code=code, time=time, detail=detail)
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
         """Record the final answer."""
-        self._require_hold(question)
+        self._require(self._hold_of_attempt[question, answer.attempts])
         await self._all.ledger.settle(question, answer, detail)
 
-    def _require_hold(self, question: bytes) -> None:
-        if not self._all.is_latest(self._hold_of[question]):
+    def _require(self, hold: ChunkLease) -> None:
+        if not self._all.is_latest(hold):
             raise LeaseLostError
 
 

@@ -158,12 +158,13 @@ class LedgerOfProcess:
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:  # noqa: ARG002
         """Record that a request is about to leave."""
 
-        await self._commit(question, lambda: self._book.write_intent(question, attempt, request_id))
+        await self._commit(question, attempt, lambda: self._book.write_intent(question, attempt, request_id))
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
         """Record that an attempt gave nothing usable."""
         await self._commit(
             question,
+            attempt,
             lambda: self._book.now(
                 lambda: self._book.fail(question, attempt=attempt, code=code, time=time, detail=detail)
             ),
@@ -172,7 +173,9 @@ class LedgerOfProcess:
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
         """Record the final answer."""
 
-        await self._commit(question, lambda: self._book.write_answer(question, answer, detail))
+        await self._commit(
+            question, answer.attempts, lambda: self._book.write_answer(question, answer, detail)
+        )
 
     async def _unlocked(self, reading):
         """The model reads only while nobody writes; here each write is over at once."""
@@ -182,11 +185,11 @@ class LedgerOfProcess:
         finally:
             self._book.is_writing = True
 
-    async def _commit(self, question: bytes, write: Callable[[], None]) -> None:
+    async def _commit(self, question: bytes, attempt: int, write: Callable[[], None]) -> None:
         """Write in half the time of a commit, and hear of it in the other half."""
 
         def work() -> None:
-            self._require(question)
+            self._require(question, attempt)
             write()
 
         await called(self._process, work, self._takes_s())
@@ -198,7 +201,7 @@ class LedgerOfProcess:
             takes_s += 2.0
         return takes_s
 
-    def _require(self, question: bytes) -> None:
+    def _require(self, question: bytes, attempt: int) -> None:
         """Nobody else writes."""
 
 

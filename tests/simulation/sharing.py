@@ -167,6 +167,7 @@ class SharedRunOfProcess(LedgerOfProcess):
         self._taken_over: set[int] = set()
         self._claims: dict[object, ApiName] = {}  # under way, or cancelled
         self._hold_of: dict[bytes, ChunkLease] = {}
+        self._hold_of_attempt: dict[tuple[bytes, int], ChunkLease] = {}
         self.round_number: int | None = None
         """Of the round that it takes part in."""
 
@@ -194,7 +195,10 @@ class SharedRunOfProcess(LedgerOfProcess):
         self._claims.pop(this, None)
         if taken is not None:
             self._held[taken.hold], self._api_of[taken.hold] = until, api
-            self._hold_of |= {question.key: taken.hold for question in taken.questions}
+            for question in taken.questions:
+                if (earlier := self._hold_of.get(question.key, taken.hold)) != taken.hold:
+                    self._lose(earlier)  # a question is in one chunk at a time: the store forgot that one
+                self._hold_of[question.key] = taken.hold
         return taken
 
     def _questions(self, chunk: Chunk) -> list[Question]:
@@ -293,9 +297,19 @@ class SharedRunOfProcess(LedgerOfProcess):
             each for each in self._shared.chunks if each.holder == self._process.name and not each.is_done
         )
 
-    def _require(self, question: bytes) -> None:
-        """Nothing is written under an older fence."""
+    async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
+        """Record that a request is about to leave."""
         hold = self._hold_of[question]
+        await super().intend(question, attempt=attempt, request_id=request_id, time=time)
+        self._hold_of_attempt[question, attempt] = hold
+
+    def hold_of(self, question: bytes, attempt: int) -> ChunkLease:
+        """The lease of the chunk that a question came in, as it was when the request left."""
+        return self._hold_of_attempt.get((question, attempt), self._hold_of[question])
+
+    def _require(self, question: bytes, attempt: int) -> None:
+        """Nothing is written under an older fence."""
+        hold = self.hold_of(question, attempt)
         if not self._shared.is_latest(hold):
             self._lose(hold)
             raise LeaseLostError

@@ -94,6 +94,7 @@ def test_what_a_history_of_two_apis_once_found_is_mended(seed, faults, found):
         (22321, "two processes held what the other could ask, and an account with nothing to ask it"),
         (35908, "the places of requests that the ledger refused to record were never given back"),
         (27623, "a run that was to stop at once crashed: who was to write for others was cancelled first"),
+        (62945, "a question came in another chunk while a request for it was out, and the run crashed"),
     ],
 )
 def test_what_a_history_of_all_faults_once_found_is_mended(seed, found):

@@ -98,14 +98,28 @@ class RequestGate:
         self._pause_count = self._pauses_in_a_row = 0
         self._paused_s = 0.0  # by the pauses in a row
         self._places = channel.places
-        self._tickets: dict[int, DepartureState] = {}  # by check
+        self._under_way: set[int] = set()  # checks that are on their way through here, or have left
+        self._tickets: dict[int, DepartureState] = {}  # by check, of those that have left
         self._reserving = anyio.Lock()
         self._bulkhead = Bulkhead(channel.in_flight_max, slow_s=channel.slow_s)
         self._is_probed = anyio.Event()  # set once the probe that is on its way is over
         self._is_closed = anyio.Event()
 
     async def enter(self, check: Check) -> GateDecision:
-        """Wait until a request for this question may leave, and take its place."""
+        """Wait until a request for this question may leave, and take its place.
+
+        A question has one request under way at a time: where its chunk was lost, it may come in another one
+        before the reply is here.
+        """
+        if check.check in self._under_way:
+            return GateDecision.LATER
+        self._under_way.add(check.check)
+        decision = await self._go_through(check)
+        if decision is not GateDecision.GO:
+            self._under_way.remove(check.check)
+        return decision
+
+    async def _go_through(self, check: Check) -> GateDecision:
         responder = self._channel.api.responder(check)
         while True:
             if self._is_shut():
@@ -141,7 +155,7 @@ class RequestGate:
     def later(self, check: Check) -> float | str:
         """How long a question for a silent responder is to wait, or the code that it ends with."""
         responder = self._channel.api.responder(check)
-        if not self._has_place(responder):
+        if check.check in self._under_way or not self._has_place(responder):
             return PLACE_INTERVAL_S
         breaker = self._responders[responder]
         if breaker.has_given_up:
@@ -153,6 +167,7 @@ class RequestGate:
         responder = self._channel.api.responder(check)
         self._bulkhead.withdraw(responder, check.check)
         self._places.give_back()
+        self._under_way.remove(check.check)
         del self._tickets[check.check]
         self._abstain(responder)
         self._wake()
@@ -169,6 +184,7 @@ class RequestGate:
         now = self._world.clock()
         self._bulkhead.give_back(responder, check.check, now)
         self._places.give_back()
+        self._under_way.remove(check.check)
         ticket = self._tickets.pop(check.check)
         match reply:
             case _ if asks_for_a_pause(reply, self._world.now()) or was_held(reply):

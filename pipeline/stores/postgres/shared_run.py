@@ -277,6 +277,8 @@ class SharedRun:
         for check, key in zip(checks, keys, strict=True):
             before = history_of.get(key, _NOTHING)
             if before.answer is None:
+                if (earlier := self._lease_of.get(key, found.hold)) != found.hold:
+                    self._forget(earlier)  # a question is in one chunk at a time: the store forgot that one
                 self._lease_of[key] = found.hold
                 held.questions[key] = check
                 is_suspect = before.code in history.ABOUT_THE_QUESTION

@@ -72,6 +72,30 @@ def test_a_request_that_is_forgotten_ends_the_run_with_what_to_do(ledger_desk, t
     anyio.run(main)
 
 
+def test_a_round_that_is_forgotten_voids_the_chunk_whose_questions_come_in_another_one(ledger_desk):
+    store = ledger_desk.store()
+    run = ledger_desk.begin(store, 10)
+    process = ledger_desk.shared(store, run)
+
+    async def main():
+        async with process.writing():
+            void = await process.claim(ApiName.COP)
+            first, second, *_ = void.questions
+            await process.intend(first.key, attempt=1, request_id="out", time=NOW)
+            # The chunk is that of an earlier round again, which is open, and has another number there.
+            fail_over(
+                ledger_desk, "UPDATE precheck.chunk SET chunk = chunk + 1, holder = NULL, lease_until = NULL"
+            )
+            again = await process.claim(ApiName.COP)
+            assert {each.key for each in again.questions} == {each.key for each in void.questions}
+            assert not process.holds(void.hold)
+            with pytest.raises(LeaseLostError):
+                await process.settle(first.key, answer_to(first, "out"))
+            await ask(process, second)
+
+    anyio.run(main)
+
+
 def test_a_line_without_its_intent_is_a_mistake_where_no_connection_was_lost(ledger_desk, two):
     process, _ = two
 

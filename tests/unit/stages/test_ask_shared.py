@@ -221,6 +221,33 @@ def test_a_request_whose_chunk_was_taken_over_since_its_intent_never_leaves(ques
     assert process.places_left() == PLACES
 
 
+def test_a_question_that_comes_in_another_chunk_waits_for_the_request_that_is_out(questions, ledger):
+    """After a failover that forgot a round: its chunks are void, and those of the round before are free."""
+    out, most = Counter(), Counter()
+
+    async def reply(said):
+        out[said.name] += 1
+        most[said.name] = max(most[said.name], out[said.name])
+        is_first = COUNT not in questions.chunks
+        if is_first:
+            questions.fences[0] += 1
+            api, (first, *others) = questions.chunks[0]
+            questions.chunks[COUNT] = api, [*others, first]
+            questions.free.appendleft(COUNT)
+        await anyio.sleep(0.01 if is_first else 0.1)
+        out[said.name] -= 1
+        return good(said.request)
+
+    process = Process(questions, FakeSender(reply))
+    process.places.open()
+
+    assert anyio.run(process.ask) == list(range(COUNT))
+    assert set(most.values()) == {1}
+    assert COUNT < len(process.sender.said) <= COUNT + PLACES, "what was out is asked again, and nothing else"
+    assert ledger.counts.answer_count == COUNT
+    assert process.places_left() == PLACES
+
+
 def test_a_cap_that_is_spent_at_the_intent_leaves_the_rest_with_the_source(questions, ledger):
     quota = MemoryQuota(15, lambda: NOON)
     process = Process(questions, FakeSender(always(None)), quota=quota)
