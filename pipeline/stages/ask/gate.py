@@ -47,7 +47,7 @@ class GateDecision(Enum):
     """What a question is to do at the gate."""
 
     GO = auto()  # now, and only now: the slot is taken
-    LATER = auto()  # its responder is slow, or has fallen silent; others may go first
+    LATER = auto()  # its responder is slow or silent, or a request for it is out; others may go first
     NEVER = auto()  # not in this run
 
 
@@ -112,7 +112,7 @@ class RequestGate:
         before the reply is here.
         """
         if check.check in self._under_way:
-            return GateDecision.LATER
+            return GateDecision.NEVER if self._is_shut() else GateDecision.LATER
         self._under_way.add(check.check)
         decision = await self._go_through(check)
         if decision is not GateDecision.GO:

@@ -221,8 +221,15 @@ def test_a_request_whose_chunk_was_taken_over_since_its_intent_never_leaves(ques
     assert process.places_left() == PLACES
 
 
+def forget_a_round(questions):
+    """By a failover: the first chunk is void, and its questions are free in one of the round before."""
+    questions.fences[0] += 1
+    api, (first, *others) = questions.chunks[0]
+    questions.chunks[COUNT] = api, [*others, first]
+    questions.free.appendleft(COUNT)
+
+
 def test_a_question_that_comes_in_another_chunk_waits_for_the_request_that_is_out(questions, ledger):
-    """After a failover that forgot a round: its chunks are void, and those of the round before are free."""
     out, most = Counter(), Counter()
 
     async def reply(said):
@@ -230,10 +237,7 @@ def test_a_question_that_comes_in_another_chunk_waits_for_the_request_that_is_ou
         most[said.name] = max(most[said.name], out[said.name])
         is_first = COUNT not in questions.chunks
         if is_first:
-            questions.fences[0] += 1
-            api, (first, *others) = questions.chunks[0]
-            questions.chunks[COUNT] = api, [*others, first]
-            questions.free.appendleft(COUNT)
+            forget_a_round(questions)
         await anyio.sleep(0.01 if is_first else 0.1)
         out[said.name] -= 1
         return good(said.request)
@@ -245,6 +249,25 @@ def test_a_question_that_comes_in_another_chunk_waits_for_the_request_that_is_ou
     assert set(most.values()) == {1}
     assert COUNT < len(process.sender.said) <= COUNT + PLACES, "what was out is asked again, and nothing else"
     assert ledger.counts.answer_count == COUNT
+    assert process.places_left() == PLACES
+
+
+def test_behind_a_closed_gate_nothing_waits_for_the_request_that_is_out(questions):
+    async def reply(said):
+        if COUNT not in questions.chunks:
+            forget_a_round(questions)
+            await anyio.sleep(0.01)
+        elif said.name in {"Payee 1", "Payee 2", "Payee 3"}:
+            await anyio.sleep(0.1)
+        else:
+            return problem(429, **{"retry-after": "3600"})
+        return good(said.request)
+
+    process = Process(questions, FakeSender(reply))
+    process.places.open()
+
+    assert anyio.run(process.ask) == []
+    assert len(process.sender.said) == PLACES + 1
     assert process.places_left() == PLACES
 
 
