@@ -208,9 +208,9 @@ def _questions(provider: Provider) -> list[Breach]:
 
 
 def _limited(history: History) -> list[Breach]:
-    """A run asks about no more rows than its limit allows: judged of processes that ask alone."""
+    """A process asks about no more rows than its limit allows, alone or beside others."""
     rows = Counter(process for processes in runs_of(history).values() for process in processes)
-    for end in history.ends if history.weather.process_count == 1 else ():
+    for end in history.ends:
         if end.limit is not None and rows[end.process] > end.limit:
             return [Breach("limit", f"{end.process} asked about {rows[end.process]} rows, not {end.limit}")]
     return []

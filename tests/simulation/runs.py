@@ -198,11 +198,13 @@ async def run(
 
     async def ask_all() -> None:
         nonlocal asked, left
+        is_shared = isinstance(ledger, SharedRunOfProcess)
+        limit = None if is_shared else options.limit  # a round is of all that is left
         left = await remaining_questions(
-            checks, ledger, tally, limit=options.limit, retry_unanswered=options.retry_unanswered
+            checks, ledger, tally, limit=limit, retry_unanswered=options.retry_unanswered
         )
         if isinstance(ledger, SharedRunOfProcess):
-            await _ask_with_others(scene, ledger, left, context, channels)
+            await _ask_with_others(scene, ledger, left, options.limit, context, channels)
         else:
             source = LocalSource(left.todo, ledger.question_key)
             async with channels() as open_channels:
@@ -304,6 +306,7 @@ async def _ask_with_others(
     scene: Scene,
     run: SharedRunOfProcess,
     left: RemainingQuestions,
+    limit: int | None,
     context: AskingContext,
     channels: Callable[[], AbstractAsyncContextManager[dict[ApiName, ApiChannel]]],
 ) -> None:
@@ -317,6 +320,7 @@ async def _ask_with_others(
         list(scene.providers),
         context,
         SilentProgress(),
+        limit,
         has_answered=left.has_answered,
     )
     async with anyio.create_task_group() as tasks:
