@@ -273,7 +273,14 @@ class ApiAsker:
         return None
 
     async def _intend(self, task: QuestionInProgress, request_id: str) -> None:
-        """Record that a request is about to leave."""
+        """Record that a request is about to leave; its question may have come in another chunk meanwhile.
+
+        Raises:
+            LeaseLostError: its chunk was lost while it waited for its turn.
+            CapSpentError, PrecheckError: as the ledger's.
+        """
+        if not self._feed.has(task.hold):
+            raise LeaseLostError
         number = task.sent_count + 1
         task.observer.intend(number, request_id)
         await self._run.ledger.intend(

@@ -229,7 +229,9 @@ def forget_a_round(questions):
     questions.free.appendleft(COUNT)
 
 
-def test_a_question_that_comes_in_another_chunk_waits_for_the_request_that_is_out(questions, ledger):
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_question_that_comes_in_another_chunk_waits_for_the_request_that_is_out(questions, ledger, is_open):
+    """Or for the one that waits for its turn, which never leaves."""
     out, most = Counter(), Counter()
 
     async def reply(said):
@@ -243,7 +245,8 @@ def test_a_question_that_comes_in_another_chunk_waits_for_the_request_that_is_ou
         return good(said.request)
 
     process = Process(questions, FakeSender(reply))
-    process.places.open()
+    if is_open:
+        process.places.open()
 
     assert anyio.run(process.ask) == list(range(COUNT))
     assert set(most.values()) == {1}
