@@ -35,7 +35,7 @@ OUTCOME_OF_STATE = {
 }
 """And where no bank said anything."""
 NOT_SENT = frozenset({"refused connection", "SIGSTOP"})
-"""Faults by which a request may never leave that is on record."""
+"""Faults by which a request that is on record may never leave."""
 LEFT, GIVEN_UP = 75, 76
 """Exit statuses of runs that leave rows: for the same command, or for a person."""
 CAUSES_OF_EXIT_CODE = {
@@ -98,10 +98,11 @@ def _answers(history: History) -> list[Breach]:
 
 
 def _requests(history: History) -> list[Breach]:
-    """A run says how many requests it has sent: none more, and those that never left are among them.
+    """A run says how many requests it has sent, and it is so.
 
-    They are those that found no connection, and those of a process that stood still until it was too late.
-    It is judged of runs that ended by themselves: a stop may come between an intent and its request.
+    Those on record that never left may count as sent: they found no connection, or their process stood still
+    until it was too late. It is judged of runs that ended by themselves: a stop may come between an intent
+    and its request.
     """
     left = Counter((each.process, name) for name, of in history.providers.items() for each in of.departures)
     for end in history.ends:

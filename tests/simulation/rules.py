@@ -123,7 +123,7 @@ def _intents(history: History) -> list[Breach]:
 
 
 def _after_a_stop(history: History) -> list[Breach]:
-    """A process that is asked to stop begins no other request.
+    """A process that is asked to stop begins no new request.
 
     It is not judged where it, or the store, may hear late.
     """

@@ -198,8 +198,7 @@ async def run(
 
     async def ask_all() -> None:
         nonlocal asked, left
-        is_shared = isinstance(ledger, SharedRunOfProcess)
-        limit = None if is_shared else options.limit  # a round is of all that is left
+        limit = options.limit if scene.shared is None else None  # a round is of all that is left
         left = await remaining_questions(
             checks, ledger, tally, limit=limit, retry_unanswered=options.retry_unanswered
         )

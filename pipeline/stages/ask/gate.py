@@ -120,6 +120,7 @@ class RequestGate:
         return decision
 
     async def _go_through(self, check: Check) -> GateDecision:
+        """As `enter`, for the only request for this question."""
         responder = self._channel.api.responder(check)
         while True:
             if self._is_shut():
@@ -153,7 +154,7 @@ class RequestGate:
         return self._paused_until <= self._world.clock() and not self._places.is_exceeded
 
     def later(self, check: Check) -> float | str:
-        """How long a question for a silent responder is to wait, or the code that it ends with."""
+        """How long a question that was put off is to wait, or the code that it ends with."""
         responder = self._channel.api.responder(check)
         if check.check in self._under_way or not self._has_place(responder):
             return PLACE_INTERVAL_S
