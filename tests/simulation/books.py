@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
+from anyio.lowlevel import checkpoint_if_cancelled
 from simulation.weather import Weather
 from simulation.world import Clock, Process, World
 
@@ -209,8 +210,9 @@ async def called(process: Process, work: Callable[[], T], takes_s: float) -> T:
     """Have something done by a store that is elsewhere: half way there, half way back.
 
     A process that is killed meanwhile may or may not have had it done. Where the reply is lost, it is done
-    again over another connection, as the product does.
+    again over another connection, as the product does. A task that is cancelled already has nothing done.
     """
+    await checkpoint_if_cancelled()
     call = _Call(process, work, takes_s / 2, process.loop.create_future())
     process.world.after(takes_s / 2 + process.world.store_wait_s(), call.arrive)
     return await call.reply

@@ -40,7 +40,8 @@ RUNS_ILL_MAX = 6
 DAY_S = 86_400.0
 FORGOTTEN_S = 1.0
 """What a store forgets that fails over."""
-SECOND_SIGTERM_MAX_S = 3.0
+SECOND_SIGTERM_S = (0.01, 0.3, 3.0)
+"""How long after the first: before it is heeded, while requests land, and once most have."""
 AT_A_WRITE_SHARE = 0.5
 """Of kills and stops: how many come between a write and its reply."""
 PAUSE_BETWEEN_RUNS_S = (2.0, 60.0, 3600.0)
@@ -383,7 +384,7 @@ class History:
             self.asked_to_stop_at.setdefault(process.name, self.world.now_s)
             process.terminate()
             if is_twice:
-                self.world.after(self.world.chance.uniform(0, SECOND_SIGTERM_MAX_S), process.terminate)
+                self.world.after(self.world.chance.choice(SECOND_SIGTERM_S), process.terminate)
 
     def _stop(self, process: Process, until_s: float) -> None:
         if process.is_at_work and self.world.now_s < until_s:
