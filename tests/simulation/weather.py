@@ -17,8 +17,6 @@ TURNS = (
 )
 """Ten seconds before midnight, before summer time begins, and before it ends."""
 ROWS_OF_THEIR_OWN_MAX = 6
-MANY_QUESTIONS = 100
-"""From so many on, the smallest daily cap is a tenth of them, not a twentieth: more days show nothing new."""
 LEASES_END_S = 20.0
 """After so long nobody has a part of anything who no longer uses it."""
 
@@ -258,8 +256,7 @@ def _revoked(weather: Weather, chance: Random, _count: int) -> None:
 
 
 def _capped(weather: Weather, chance: Random, count: int) -> None:
-    smallest = count // 10 if count >= MANY_QUESTIONS else max(count // 20, 1)
-    weather.cap = chance.choice([smallest, count // 4, count // 2, count + 10])
+    weather.cap = chance.choice([max(count // 20, 1), count // 4, count // 2, count + 10])
 
 
 def _commits(weather: Weather, chance: Random, _count: int) -> None:
