@@ -222,9 +222,12 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
     Whatever befalls the other API. Any so many requests, one after the other, then take twice what the rate
     and the places ask for, at most. It is judged of processes that start once all is well; of others, where
     no fault slows them for longer than they meet it. Questions for a bank that failed so often that they wait
-    for its next probe need not be sent; those that are take their part of the rate and of the places.
+    for its next probe need not be sent; those that are take their part of the rate and of the places. Where
+    a process had asked all that was free there, the time until it is done with the other API does not count:
+    only then does it look what others left.
     """
-    weather, stretch = provider.weather, STRETCH[provider.dialect.api.name]
+    weather, name = provider.weather, provider.dialect.api.name
+    stretch, elsewhere = STRETCH[name], history.scene.accounts[name].elsewhere
     faults = {*weather.names, f"outage {weather.outage_kind}"}
     if weather.process_count == 1:
         faults -= OF_A_SHARED_STORE
@@ -247,8 +250,15 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
             if not rate or not places:
                 break  # one process at a time has a part
             least_s = (last - first) * max(1 / rate, round_trip_s / places)
-            if ended_s - begun_s > LOST_MAX_S + 2 * least_s:
-                said = f"{last - first} requests took {ended_s - begun_s:.1f} s, not {least_s:.1f} s"
+            took_s = (
+                ended_s
+                - begun_s
+                - sum(
+                    span.to_s - span.from_s for span in elsewhere[process] if begun_s <= span.from_s < ended_s
+                )
+            )
+            if took_s > LOST_MAX_S + 2 * least_s:
+                said = f"{last - first} requests took {took_s:.1f} s, not {least_s:.1f} s"
                 return [Breach("lost time", f"{process}, at {begun_s:.3f}: {said}")]
     return []
 

@@ -4,13 +4,15 @@ They are what a store on another machine keeps: they outlive every process, and 
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 
 from simulation.books import Book, LedgerOfProcess, called
-from simulation.weather import Weather
+from simulation.weather import Span, Weather
 from simulation.world import Process, World
 
 from pipeline.frames import TURNED_AWAY_CODES, Check, OwnCode
@@ -42,8 +44,10 @@ class DividedAccount:
     account: ServerAccount
     division: Division = field(default_factory=Division)
     joined_count: int = 0
+    elsewhere: defaultdict[str, list[Span]] = field(default_factory=partial(defaultdict, list))
+    """Process -> when it had nothing more to ask here, and still asked another provider."""
 
-    def share(self, process: Process) -> LeasedShare:
+    def share(self, process: Process) -> "ShareOfProcess":
         """A share that a process has nothing of yet."""
         server, self.joined_count = self.account.scope.partition("|")[0], self.joined_count + 1
         me = joining(
@@ -57,7 +61,19 @@ class DividedAccount:
 
             return await called(process, divide, self.world.chance.uniform(0, 0.05))
 
-        return LeasedShare(self.account, renew, ticks=process.loop.time)
+        return ShareOfProcess(self.account, renew, ticks=process.loop.time)
+
+
+class ShareOfProcess(LeasedShare):
+    """One process's share of an account."""
+
+    left_at: float | None = None
+    """When there was nothing more for it to ask here."""
+
+    def leave(self) -> None:
+        """Leave it to other processes."""
+        self.left_at = self._ticks()
+        super().leave()
 
 
 @asynccontextmanager
@@ -72,6 +88,11 @@ async def leased(
         waiting=Waiting(lambda _: None),
     ) as shares:
         yield {ApiName(name): share for name, share in shares.items()}
+        for name, share in shares.items():
+            if isinstance(share, ShareOfProcess) and share.left_at is not None:
+                accounts[ApiName(name)].elsewhere[process.name].append(
+                    Span(share.left_at, process.loop.time())
+                )
 
 
 def parts_of(division: Division) -> dict[str, tuple[SharePart, SharePart]]:

@@ -118,6 +118,11 @@ def test_requests_for_a_bank_that_waits_for_its_probe_take_their_part_of_the_rat
     assert History(939).play().breaches == []
 
 
+def test_what_others_leave_of_one_api_may_wait_until_a_process_is_done_with_the_other():
+    """Found by the rule, which did not know that a process looks for more only once it asks neither."""
+    assert History(61866).play().breaches == []
+
+
 def test_processes_that_slept_do_not_wait_for_one_another():
     """Found by a seed: one had requests of the account and no places, the other places and no requests."""
     faults = (
