@@ -258,7 +258,7 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
                 )
             )
             if took_s > LOST_MAX_S + 2 * least_s:
-                said = f"{last - first} requests took {took_s:.1f} s, not {least_s:.1f} s"
+                said = f"{last - first} requests to {name} took {took_s:.1f} s, not {least_s:.1f} s"
                 return [Breach("lost time", f"{process}, at {begun_s:.3f}: {said}")]
     return []
 
