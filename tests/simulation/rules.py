@@ -227,7 +227,7 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
     only then does it look what others left.
     """
     weather, name = provider.weather, provider.dialect.api.name
-    stretch, elsewhere = STRETCH[name], history.scene.accounts[name].elsewhere
+    stretch, away = STRETCH[name], history.scene.accounts[name].away
     faults = {*weather.names, f"outage {weather.outage_kind}"}
     if weather.process_count == 1:
         faults -= OF_A_SHARED_STORE
@@ -250,13 +250,10 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
             if not rate or not places:
                 break  # one process at a time has a part
             least_s = (last - first) * max(1 / rate, round_trip_s / places)
-            took_s = (
-                ended_s
-                - begun_s
-                - sum(
-                    span.to_s - span.from_s for span in elsewhere[process] if begun_s <= span.from_s < ended_s
-                )
+            away_s = sum(
+                span.to_s - span.from_s for span in away[process] if begun_s <= span.from_s < ended_s
             )
+            took_s = ended_s - begun_s - away_s
             if took_s > LOST_MAX_S + 2 * least_s:
                 said = f"{last - first} requests to {name} took {took_s:.1f} s, not {least_s:.1f} s"
                 return [Breach("lost time", f"{process}, at {begun_s:.3f}: {said}")]

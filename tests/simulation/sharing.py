@@ -44,7 +44,7 @@ class DividedAccount:
     account: ServerAccount
     division: Division = field(default_factory=Division)
     joined_count: int = 0
-    elsewhere: defaultdict[str, list[Span]] = field(default_factory=partial(defaultdict, list))
+    away: defaultdict[str, list[Span]] = field(default_factory=partial(defaultdict, list))
     """Process -> when it had nothing more to ask here, and still asked another provider."""
 
     def share(self, process: Process) -> "ShareOfProcess":
@@ -90,9 +90,7 @@ async def leased(
         yield {ApiName(name): share for name, share in shares.items()}
         for name, share in shares.items():
             if isinstance(share, ShareOfProcess) and share.left_at is not None:
-                accounts[ApiName(name)].elsewhere[process.name].append(
-                    Span(share.left_at, process.loop.time())
-                )
+                accounts[ApiName(name)].away[process.name].append(Span(share.left_at, process.loop.time()))
 
 
 def parts_of(division: Division) -> dict[str, tuple[SharePart, SharePart]]:
