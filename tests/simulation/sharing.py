@@ -16,7 +16,7 @@ from simulation.weather import Span, Weather
 from simulation.world import Process, World
 
 from pipeline.frames import TURNED_AWAY_CODES, Check, OwnCode
-from pipeline.stores.leased_shares import LeasedShare, Waiting, leased_shares
+from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_shares
 from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.sharing import Division, SharePart, ShareRenewal, ShareWish, joining, renewed
 from pipeline.stores.values import (
@@ -44,8 +44,8 @@ class DividedAccount:
     account: ServerAccount
     division: Division = field(default_factory=Division)
     joined_count: int = 0
-    away: defaultdict[str, list[Span]] = field(default_factory=partial(defaultdict, list))
-    """Process -> when it had nothing more to ask here, and still asked another provider."""
+    left: defaultdict[str, list[Span]] = field(default_factory=partial(defaultdict, list))
+    """Process -> from when it had asked all that was free here, to when it had done so everywhere."""
 
     def share(self, process: Process) -> "ShareOfProcess":
         """A share that a process has nothing of yet."""
@@ -61,18 +61,19 @@ class DividedAccount:
 
             return await called(process, divide, self.world.chance.uniform(0, 0.05))
 
-        return ShareOfProcess(self.account, renew, ticks=process.loop.time)
+        return ShareOfProcess(self.account, renew, process)
 
 
 class ShareOfProcess(LeasedShare):
-    """One process's share of an account."""
+    """One process's share of an account, which notes when it is left."""
 
-    left_at: float | None = None
-    """When there was nothing more for it to ask here."""
+    def __init__(self, account: ServerAccount, renew: Renew, process: Process) -> None:
+        super().__init__(account, renew, ticks=process.loop.time)
+        self._process = process
 
     def leave(self) -> None:
         """Leave it to other processes."""
-        self.left_at = self._ticks()
+        self._process.left_at[ApiName(self._account.api)] = self._process.world.now_s
         super().leave()
 
 
@@ -81,6 +82,8 @@ async def leased(
     accounts: Mapping[ApiName, DividedAccount], process: Process
 ) -> AsyncIterator[Mapping[ApiName, LeasedShare]]:
     """Hold a share of each account, as a process does."""
+    process.found_none_free.clear()
+    process.left_at.clear()
     async with leased_shares(
         [each.account for each in accounts.values()],
         lambda account: accounts[ApiName(account.api)].share(process),
@@ -88,9 +91,8 @@ async def leased(
         waiting=Waiting(lambda _: None),
     ) as shares:
         yield {ApiName(name): share for name, share in shares.items()}
-        for name, share in shares.items():
-            if isinstance(share, ShareOfProcess) and share.left_at is not None:
-                accounts[ApiName(name)].away[process.name].append(Span(share.left_at, process.loop.time()))
+        for name in process.found_none_free & process.left_at.keys():
+            accounts[name].left[process.name].append(Span(process.left_at[name], process.world.now_s))
 
 
 def parts_of(division: Division) -> dict[str, tuple[SharePart, SharePart]]:
@@ -212,7 +214,9 @@ class SharedRunOfProcess(LedgerOfProcess):
         until = self._process.loop.time() + CHUNK_LEASE_S
         taken = await called(self._process, take, self._takes_s())
         self._claims.pop(this, None)
-        if taken is not None:
+        if taken is None:
+            self._process.found_none_free.add(api)
+        else:
             self._held[taken.hold], self._api_of[taken.hold] = until, api
             for question in taken.questions:
                 if (earlier := self._hold_of.get(question.key, taken.hold)) != taken.hold:
