@@ -14,6 +14,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from difflib import get_close_matches
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -43,6 +44,18 @@ class Batch(NamedTuple):
     """Fault, and what the process did that met it."""
     failed: list[int]
     rules: "Counter[str]"
+
+    def plus(self, other: "Batch") -> "Batch":
+        """Both together."""
+        return Batch(
+            self.histories + other.histories,
+            self.questions + other.questions,
+            self.requests + other.requests,
+            self.simulated_s + other.simulated_s,
+            self.met + other.met,
+            [*self.failed, *other.failed],
+            self.rules + other.rules,
+        )
 
 
 def play(seeds: range, mistake: str | None, question_count: int, *, stop_at_first: bool) -> Batch:
@@ -90,15 +103,28 @@ def smallest(seed: int, question_count: int) -> "tuple[Report, list[str]]":
 
 def _from(least: int) -> Callable[[str], int]:
     def number(text: str) -> int:
-        if (value := int(text)) < least:
-            raise argparse.ArgumentTypeError(f"{value} is less than {least}")
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if value < least:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of at least {least}")
         return value
 
     return number
 
 
-def _asked() -> argparse.Namespace:
+def _known_mistake(name: str) -> str:
     from simulation.mistakes import MISTAKES
+
+    if name not in MISTAKES:
+        near = get_close_matches(name, MISTAKES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise argparse.ArgumentTypeError(f"{name!r} is none of those in tests/simulation/mistakes.toml{hint}")
+    return name
+
+
+def _asked() -> argparse.Namespace:
     from simulation.weather import ROWS_OF_THEIR_OWN_MAX
 
     parser = argparse.ArgumentParser(
@@ -106,7 +132,7 @@ def _asked() -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--histories", type=_from(1), default=2000, metavar="N", help="how many to play (default: 2000)")
-    add("--first", type=int, default=0, metavar="SEED", help="the seed of the first (default: 0)")
+    add("--first", type=_from(0), default=0, metavar="SEED", help="the seed of the first (default: 0)")
     add(
         "--questions",
         type=_from(ROWS_OF_THEIR_OWN_MAX),
@@ -115,16 +141,25 @@ def _asked() -> argparse.Namespace:
         help="of each (default: 200)",
     )
     add("--workers", type=_from(1), default=os.cpu_count() or 1, metavar="N", help="processes that play them")
-    add("--seed", type=int, help="play this one alone, and tell its story")
+    add("--seed", type=_from(0), help="play this one alone, and tell its story")
     add(
         "--mistake",
-        choices=MISTAKES,
+        type=_known_mistake,
         metavar="NAME",
-        help="make one that is known, and stop once it is found",
+        help="make one of those in mistakes.toml, and stop at the first history that fails, with status 1",
     )
-    add("--mistakes", action="store_true", help="make each that is known, one after the other")
+    add(
+        "--mistakes",
+        action="store_true",
+        help="make each of them, one after the other; status 1: one is missed",
+    )
     add("--record", action="store_true", help="write the table into docs/reliability.md, where none failed")
-    return parser.parse_args()
+    asked = parser.parse_args()
+    if asked.record and (asked.mistake or asked.seed is not None):
+        parser.error("--record is not for --mistake or --seed: the tables are of many histories")
+    if asked.mistakes and (asked.mistake or asked.seed is not None):
+        parser.error("--mistakes makes each of them: leave out --mistake and --seed")
+    return asked
 
 
 def main() -> int:
@@ -136,15 +171,9 @@ def main() -> int:
         return _replay(asked.seed, asked.questions, asked.mistake)
     total = Batch(0, 0, 0, 0.0, Counter(), [], Counter())
     for batch in _played(asked):
-        total = Batch(
-            total.histories + batch.histories,
-            total.questions + batch.questions,
-            total.requests + batch.requests,
-            total.simulated_s + batch.simulated_s,
-            total.met + batch.met,
-            [*total.failed, *batch.failed],
-            total.rules + batch.rules,
-        )
+        total = total.plus(batch)
+        if total.histories % OF_A_POOL == 0:
+            print(f"{total.histories:,} histories, {len(total.failed)} failed", file=sys.stderr, flush=True)
         if asked.mistake and total.failed:
             break
     print(*tables.faults(total.met), sep="\n")
@@ -163,8 +192,8 @@ def main() -> int:
     }
     if asked.mistake:
         found["rules"] = dict(total.rules)
-        if first is not None:
-            print(_how_to_replay(first, asked.questions, asked.mistake))
+        how = "" if first is None else _how_to_replay(first, asked.questions, asked.mistake)
+        print(how or "it is not found")
     if asked.record and not total.failed:
         tables.record("faults", tables.faults(total.met), json.dumps(found))
     print(json.dumps(found))
