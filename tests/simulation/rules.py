@@ -220,14 +220,12 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
     """Once it has met its last fault of an API and is answered again, a process loses no time there.
 
     So it is, whatever befalls the other API: any `STRETCH` consecutive requests take at most twice what the
-    rate and the places ask for. It is judged of processes that start once all is well; of others, where no
-    fault slows them for longer than they meet it. Questions for a bank that failed so often that they wait
-    for its next probe need not be sent; those that are take their part of the rate and of the places. Where a
-    process found nothing free to claim, and has asked all that it had, the time until it is done with the
-    other API does not count: only then does it look for what others left.
+    rate and the places ask for. It is judged of processes that start once all is well; of others, where
+    no fault slows them for longer than they meet it. Questions for a bank that failed so often that they wait
+    for its next probe need not be sent; those that are take their part of the rate and of the places.
     """
     weather, name = provider.weather, provider.dialect.api.name
-    stretch, spans = STRETCH[name], history.scene.accounts[name].left
+    stretch = STRETCH[name]
     faults = {*weather.names, f"outage {weather.outage_kind}"}
     if weather.process_count == 1:
         faults -= OF_A_SHARED_STORE
@@ -250,11 +248,10 @@ def _lost_time(history: History, provider: Provider) -> list[Breach]:
             if not rate or not places:
                 break  # one process at a time has a part
             least_s = (last - first) * max(1 / rate, round_trip_s / places)
-            # It sends nothing in these spans: each lies between two requests.
-            left_s = sum(span.length_s for span in spans[process] if begun_s <= span.from_s < ended_s)
-            took_s = ended_s - begun_s - left_s
-            if took_s > LOST_MAX_S + 2 * least_s:
-                said = f"{last - first} requests to {name} took {took_s:.1f} s, not {least_s:.1f} s"
+            if ended_s - begun_s > LOST_MAX_S + 2 * least_s:
+                said = (
+                    f"{last - first} requests to {name} took {ended_s - begun_s:.1f} s, not {least_s:.1f} s"
+                )
                 return [Breach("lost time", f"{process}, at {begun_s:.3f}: {said}")]
     return []
 

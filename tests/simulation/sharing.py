@@ -4,19 +4,17 @@ They are what a store on another machine keeps: they outlive every process, and 
 """
 
 import asyncio
-from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from operator import attrgetter
 
 from simulation.books import Book, LedgerOfProcess, called
-from simulation.weather import Span, Weather
+from simulation.weather import Weather
 from simulation.world import Process, World
 
 from pipeline.frames import TURNED_AWAY_CODES, Check, OwnCode
-from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_shares
+from pipeline.stores.leased_shares import LeasedShare, Waiting, leased_shares
 from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.sharing import Division, SharePart, ShareRenewal, ShareWish, joining, renewed
 from pipeline.stores.values import (
@@ -44,10 +42,8 @@ class DividedAccount:
     account: ServerAccount
     division: Division = field(default_factory=Division)
     joined_count: int = 0
-    left: defaultdict[str, list[Span]] = field(default_factory=partial(defaultdict, list))
-    """Process -> from when it had asked all that was free here, to when it had done so everywhere."""
 
-    def share(self, process: Process) -> "ShareOfProcess":
+    def share(self, process: Process) -> LeasedShare:
         """A share that a process has nothing of yet."""
         server, self.joined_count = self.account.scope.partition("|")[0], self.joined_count + 1
         me = joining(
@@ -61,20 +57,7 @@ class DividedAccount:
 
             return await called(process, divide, self.world.chance.uniform(0, 0.05))
 
-        return ShareOfProcess(self.account, renew, process)
-
-
-class ShareOfProcess(LeasedShare):
-    """One process's share of an account, which notes when it is left."""
-
-    def __init__(self, account: ServerAccount, renew: Renew, process: Process) -> None:
-        super().__init__(account, renew, ticks=process.loop.time)
-        self._process = process
-
-    def leave(self) -> None:
-        """Leave it to other processes."""
-        self._process.left_at[ApiName(self._account.api)] = self._process.world.now_s
-        super().leave()
+        return LeasedShare(self.account, renew, ticks=process.loop.time)
 
 
 @asynccontextmanager
@@ -82,8 +65,6 @@ async def leased(
     accounts: Mapping[ApiName, DividedAccount], process: Process
 ) -> AsyncIterator[Mapping[ApiName, LeasedShare]]:
     """Hold a share of each account, as a process does."""
-    process.found_none_free.clear()
-    process.left_at.clear()
     async with leased_shares(
         [each.account for each in accounts.values()],
         lambda account: accounts[ApiName(account.api)].share(process),
@@ -91,8 +72,6 @@ async def leased(
         waiting=Waiting(lambda _: None),
     ) as shares:
         yield {ApiName(name): share for name, share in shares.items()}
-        for name in process.found_none_free & process.left_at.keys():
-            accounts[name].left[process.name].append(Span(process.left_at[name], process.world.now_s))
 
 
 def parts_of(division: Division) -> dict[str, tuple[SharePart, SharePart]]:
@@ -214,9 +193,7 @@ class SharedRunOfProcess(LedgerOfProcess):
         until = self._process.loop.time() + CHUNK_LEASE_S
         taken = await called(self._process, take, self._takes_s())
         self._claims.pop(this, None)
-        if taken is None:
-            self._process.found_none_free.add(api)
-        else:
+        if taken is not None:
             self._held[taken.hold], self._api_of[taken.hold] = until, api
             for question in taken.questions:
                 if (earlier := self._hold_of.get(question.key, taken.hold)) != taken.hold:

@@ -28,11 +28,6 @@ class Span:
     from_s: float
     to_s: float
 
-    @property
-    def length_s(self) -> float:
-        """How long it is."""
-        return self.to_s - self.from_s
-
     def covers(self, now_s: float) -> bool:
         """Whether it is now."""
         return self.from_s <= now_s < self.to_s

@@ -18,7 +18,6 @@ from simulation.loops import SCOPE_NUMBERS, VirtualLoop, leave
 from simulation.weather import BEGINNING, Span
 
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
-from schemas.outcomes import ApiName
 
 
 @dataclass(slots=True)
@@ -57,10 +56,6 @@ class Process:
         """What it is doing, in the words of `tables.STATES`."""
         self.places: list[ConcurrencyLimit] = []
         """Its places at each API."""
-        self.found_none_free: set[ApiName] = set()
-        """The APIs of which it could claim nothing more, since it has its shares."""
-        self.left_at: dict[ApiName, float] = {}
-        """When it left its share of an account, which it had no more questions for."""
         self.loop = VirtualLoop(world)
         self.forgot_before = world.forgot_count
         """How often a store had failed over when it started."""
