@@ -52,6 +52,10 @@ class SharedPart:
         self._left -= len(chunk.questions)
         return chunk
 
+    async def has_free(self, api: ApiName) -> bool:
+        """Whether there is something for this process to claim."""
+        return not self.is_used_up and await self._source.has_free(api)
+
     async def done(self, hold: ChunkLease) -> None:
         """A chunk of which a part was not asked is left to others."""
         if hold not in self._cut:

@@ -2,10 +2,12 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
 from math import inf
 from typing import NamedTuple
 
 import anyio
+import anyio.abc
 
 from pipeline.errors import Advice, IncompleteError, PrecheckError, first_of
 from pipeline.stores.scopes import canonical
@@ -18,7 +20,9 @@ LEAVE_MAX_S = 2.0
 _NO_LIMITS = ShareLimits(0, 0)
 
 Renew = Callable[[ShareWish], Awaitable[ShareRenewal]]
-"""Renews the lease of one process where the division is kept."""
+"""Renews the lease of one holder where the division is kept."""
+NewHolder = Callable[[], Renew]
+"""Makes a holder that there was not before: what an earlier one of this process sent still counts."""
 
 
 class WholeShare:
@@ -36,6 +40,10 @@ class WholeShare:
 
     def leave(self) -> None:
         """No other process wants it."""
+
+    async def rejoin(self) -> bool:
+        """It is all there."""
+        return True
 
 
 class Waiting(NamedTuple):
@@ -70,16 +78,17 @@ class Waiting(NamedTuple):
 class LeasedShare:
     """A share that changes as other processes come and go."""
 
-    def __init__(self, account: ServerAccount, renew: Renew, *, ticks: Callable[[], float]) -> None:
+    def __init__(self, account: ServerAccount, new_holder: NewHolder, *, ticks: Callable[[], float]) -> None:
         """Have nothing yet.
 
         Args:
             account: what it is a share of.
-            renew: has the lease renewed.
+            new_holder: makes the holder of a lease, at the beginning and at each return.
             ticks: the clock that this process keeps its rate by; it never goes back.
         """
         self._account = account
-        self._renew = renew
+        self._new_holder = new_holder
+        self._renew = new_holder()
         self._ticks = ticks
         self._use: Callable[[ShareLimits], None] = lambda _: None
         self._in_flight: Callable[[], int] = lambda: 0
@@ -90,6 +99,8 @@ class LeasedShare:
         self._pause_s = 0.0
         self._hurried = anyio.Event()
         self._is_wanted = self._is_held = True
+        self._keep: Callable[[], object] = lambda: None
+        self._has_left = anyio.Event()
 
     def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:
         """Call this with the limits now, and with each change."""
@@ -106,29 +117,48 @@ class LeasedShare:
         self._is_wanted = False
         self._hurried.set()
 
-    async def begin(self, waiting: Waiting, *, holds_others: bool = False) -> bool:
+    async def rejoin(self) -> bool:
+        """Have a share again, after `leave`; where another process would have to leave for it, not yet.
+
+        It comes after those that came meanwhile, and waits for nobody: it may hold shares of other accounts.
+        """
+        await self._has_left.wait()
+        self._renew, self._part = self._new_holder(), NOTHING
+        self._is_wanted = self._is_held = True
+        if await self.begin(None):
+            self._has_left = anyio.Event()
+            self._keep()
+            return True
+        await self.end()
+        return False
+
+    async def begin(self, waiting: Waiting | None) -> bool:
         """Wait until there is a share for this process.
 
         Args:
-            waiting: for another process.
-            holds_others: it holds shares of other accounts, and so does not wait for another process.
+            waiting: for another process; None where it holds shares of other accounts, and so waits for none.
 
         Returns:
             False where it would have to.
         """
         announced: LeaseHolder | None = None
         while (renewal := await self._renewed()).part == NOTHING:
-            if holds_others and renewal.behind is not None:
-                return False
             if renewal.behind is None:
                 await anyio.sleep(min(renewal.more_in_s, POLL_INTERVAL_S))
+            elif waiting is None:
+                return False
             else:
                 announced = waiting.on(renewal.behind, announced)
                 await waiting.sleep()
         return True
 
-    async def keep(self, every_s: float) -> None:
-        """Renew the lease while it is wanted: so often, and at once where there is something to report."""
+    def keep_in(self, tasks: anyio.abc.TaskGroup, every_s: float) -> None:
+        """Renew the lease in these tasks while it is wanted, so often at least."""
+        self._keep = partial(tasks.start_soon, self._kept_while_wanted, every_s)
+        self._keep()
+
+    async def _kept_while_wanted(self, every_s: float) -> None:
+        """Renew the lease so often, and at once where there is something to report."""
         while self._is_wanted:
             kept = self._kept()
             renewal = await self._renewed()
@@ -140,13 +170,14 @@ class LeasedShare:
                     with anyio.move_on_after(wait_s):
                         await self._hurried.wait()
         await self.end()
+        self._has_left.set()
 
     async def end(self) -> None:
         """Leave; where that cannot be recorded, the lease ends by itself."""
         if self._is_held:
             with suppress(PrecheckError):
                 await self._renew(ShareWish(NOTHING, wants=False, pause_s=self._pause_s))
-                self._is_held = False
+                self._is_held, self._pause_s = False, 0.0
 
     async def _renewed(self) -> ShareRenewal:
         began = self._ticks()
@@ -193,7 +224,7 @@ async def leased_shares(
 
     Args:
         accounts: each once.
-        new_share: of an account, by a holder that there was not before.
+        new_share: of an account, with nothing yet.
         every_s: how often to renew each lease, at least.
         waiting: for other processes.
 
@@ -220,7 +251,7 @@ async def _leased_at_once(
         leased: dict[str, LeasedShare] = {}
         for account in order:
             share = new_share(account)
-            holding = _held(share, every_s, waiting, holds_others=bool(leased))
+            holding = _held(share, every_s, None if leased else waiting)
             if not await held.enter_async_context(holding):
                 order.remove(account)
                 order.insert(0, account)
@@ -231,16 +262,14 @@ async def _leased_at_once(
 
 
 @asynccontextmanager
-async def _held(
-    share: LeasedShare, every_s: float, waiting: Waiting, *, holds_others: bool
-) -> AsyncIterator[bool]:
+async def _held(share: LeasedShare, every_s: float, waiting: Waiting | None) -> AsyncIterator[bool]:
     """Hold a share until the block ends; whether there is one."""
     try:
-        if not await share.begin(waiting, holds_others=holds_others):
+        if not await share.begin(waiting):
             yield False
             return
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(share.keep, every_s)
+            share.keep_in(tasks, every_s)
             yield True
             tasks.cancel_scope.cancel()
     except BaseExceptionGroup as failures:

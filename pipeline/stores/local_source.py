@@ -46,6 +46,10 @@ class LocalSource:
             questions.append(Question(check, self._question_key(check), attempts, is_suspect))
         return QuestionChunk(ChunkLease(self._chunk_count, fence=1), questions)
 
+    async def has_free(self, api: ApiName) -> bool:  # noqa: ARG002
+        """Never: no other process has any."""
+        return False
+
     async def done(self, hold: ChunkLease) -> None:
         """Nothing to record: the ledger has the answers."""
 

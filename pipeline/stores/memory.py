@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from hashlib import sha256
 from typing import Self
 
@@ -243,6 +244,10 @@ class MemorySource:
         self._held.add(hold)
         return QuestionChunk(hold, list(self._questions(number)))
 
+    async def has_free(self, api: ApiName) -> bool:
+        """Whether a chunk is free."""
+        return any(self._all.chunks[number][0] == api for number in self._all.free)
+
     async def done(self, hold: ChunkLease) -> None:
         """Forget the lease; the chunk is not free again."""
         self._held.remove(hold)
@@ -387,14 +392,14 @@ class MemoryShares:
         """Have a share of each account until the block ends."""
 
         def new_share(account: ServerAccount) -> LeasedShare:
-            self._count += 1
-            return LeasedShare(account, self._renewal(account, self._count), ticks=self._ticks)
+            return LeasedShare(account, partial(self._new_holder, account), ticks=self._ticks)
 
         async with leased_shares(accounts, new_share, every_s=0.1, waiting=Waiting(print)) as shares:
             yield shares
 
-    def _renewal(self, account: ServerAccount, number: int) -> Renew:
-        me = joining(str(number), LeaseHolder(account.scope, number), account)
+    def _new_holder(self, account: ServerAccount) -> Renew:
+        self._count += 1
+        me = joining(str(self._count), LeaseHolder(account.scope, self._count), account)
 
         async def renew(wish: ShareWish) -> ShareRenewal:
             await anyio.lowlevel.checkpoint()

@@ -137,6 +137,9 @@ class QuestionSource(Protocol):
         It does not wait for chunks of other processes: they may be waiting for those of this one.
         """
 
+    async def has_free(self, api: ApiName) -> bool:
+        """Whether other processes have left something for this one to claim, where there was nothing."""
+
     async def done(self, hold: ChunkLease) -> None:
         """Every question of the chunk is done in this run."""
 
@@ -189,6 +192,16 @@ class Share(Protocol):
 
     def leave(self) -> None:
         """Leave it to other processes, as there is nothing more to ask here; they have it soon."""
+
+    async def rejoin(self) -> bool:
+        """Have a share again, after `leave`, without waiting for another process to leave.
+
+        Returns:
+            False where one would have to; there is no share then, and it may be tried again.
+
+        Raises:
+            PrecheckError: as the lease.
+        """
 
 
 class Shares(Protocol):

@@ -14,7 +14,7 @@ from simulation.weather import Weather
 from simulation.world import Process, World
 
 from pipeline.frames import TURNED_AWAY_CODES, Check, OwnCode
-from pipeline.stores.leased_shares import LeasedShare, Waiting, leased_shares
+from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_shares
 from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.sharing import Division, SharePart, ShareRenewal, ShareWish, joining, renewed
 from pipeline.stores.values import (
@@ -45,19 +45,23 @@ class DividedAccount:
 
     def share(self, process: Process) -> LeasedShare:
         """A share that a process has nothing of yet."""
-        server, self.joined_count = self.account.scope.partition("|")[0], self.joined_count + 1
-        me = joining(
-            f"{process.name} {self.joined_count}", LeaseHolder(server, len(process.name)), self.account
-        )
+        server = self.account.scope.partition("|")[0]
 
-        async def renew(wish: ShareWish) -> ShareRenewal:
-            def divide() -> ShareRenewal:
-                self.division, renewal = renewed(self.division, self.account, wish, me, self.world.now_s)
-                return renewal
+        def new_holder() -> Renew:
+            self.joined_count += 1
+            who = LeaseHolder(server, len(process.name))
+            me = joining(f"{process.name} {self.joined_count}", who, self.account)
 
-            return await called(process, divide, self.world.chance.uniform(0, 0.05))
+            async def renew(wish: ShareWish) -> ShareRenewal:
+                def divide() -> ShareRenewal:
+                    self.division, renewal = renewed(self.division, self.account, wish, me, self.world.now_s)
+                    return renewal
 
-        return LeasedShare(self.account, renew, ticks=process.loop.time)
+                return await called(process, divide, self.world.chance.uniform(0, 0.05))
+
+            return renew
+
+        return LeasedShare(self.account, new_holder, ticks=process.loop.time)
 
 
 @asynccontextmanager
@@ -178,16 +182,11 @@ class SharedRunOfProcess(LedgerOfProcess):
         def take() -> QuestionChunk | None:
             if this not in self._claims:
                 return None  # cancelled before it reached the store
-            mine = {hold.chunk for hold in self._held}
-            for number, chunk in enumerate(self._shared.chunks):
-                if chunk.api is not api or number in mine or number in self._taken_over:
-                    continue  # questions of it may still be under way here
-                is_ours = chunk.holder == self._process.name  # by a claim whose reply was lost
-                if not chunk.is_done and (is_ours or chunk.lease_until <= self._world.now_s):
-                    chunk.fence = self._shared.fence_after(chunk)
-                    chunk.holder = self._process.name
-                    chunk.lease_until = self._world.now_s + CHUNK_LEASE_S
-                    return QuestionChunk(ChunkLease(number, chunk.fence), self._questions(chunk))
+            for number, chunk in self._free(api):
+                chunk.fence = self._shared.fence_after(chunk)
+                chunk.holder = self._process.name
+                chunk.lease_until = self._world.now_s + CHUNK_LEASE_S
+                return QuestionChunk(ChunkLease(number, chunk.fence), self._questions(chunk))
             return None
 
         until = self._process.loop.time() + CHUNK_LEASE_S
@@ -200,6 +199,20 @@ class SharedRunOfProcess(LedgerOfProcess):
                     self._lose(earlier)  # a question is in one chunk at a time: the store forgot that one
                 self._hold_of[question.key] = taken.hold
         return taken
+
+    async def has_free(self, api: ApiName) -> bool:
+        """Whether there is one to take."""
+        return await called(self._process, lambda: any(self._free(api)), self._takes_s())
+
+    def _free(self, api: ApiName) -> Iterator[tuple[int, Chunk]]:
+        """The chunks of an API that this process may take, with their numbers."""
+        mine = {hold.chunk for hold in self._held}
+        for number, chunk in enumerate(self._shared.chunks):
+            if chunk.api is not api or number in mine or number in self._taken_over:
+                continue  # questions of it may still be under way here
+            is_ours = chunk.holder == self._process.name  # by a claim whose reply was lost
+            if not chunk.is_done and (is_ours or chunk.lease_until <= self._world.now_s):
+                yield number, chunk
 
     def _questions(self, chunk: Chunk) -> list[Question]:
         found = []

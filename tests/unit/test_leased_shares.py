@@ -26,7 +26,7 @@ def test_a_pause_whose_report_is_cut_off_by_the_end_of_the_run_is_reported_as_it
             return ShareRenewal(wish.kept._replace(requests=30, places=6), 0.0, 0.0, None, 0)
 
         def new_share(account):
-            return LeasedShare(account, renew, ticks=time.monotonic)
+            return LeasedShare(account, lambda: renew, ticks=time.monotonic)
 
         waiting = Waiting(lambda _: None)
         with anyio.fail_after(10):

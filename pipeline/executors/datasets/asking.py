@@ -212,6 +212,10 @@ class BucketSource:
                 self._here[api] = LocalSource(frame, self._ledger.question_key)
         return None
 
+    async def has_free(self, api: ApiName) -> bool:  # noqa: ARG002
+        """Never: no other process has any."""
+        return False
+
     async def done(self, hold: ChunkLease) -> None:
         """Nothing to record: the ledger has the answers."""
 

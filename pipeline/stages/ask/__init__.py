@@ -95,9 +95,7 @@ async def ask(  # noqa: PLR0913 (what asking takes)
             async with ledger.writing(), _workers(world) as workers:
                 for name, channel in channels.items():
                     feed = QuestionFeed(source, name)
-                    asking = ApiAsker(run, channel, feed, has_answered=name in has_answered)
-                    for _ in range(channel.in_flight_max):
-                        workers.start_soon(asking.work)
+                    ApiAsker(run, channel, feed, has_answered=name in has_answered).start(workers)
     except BaseExceptionGroup as failures:
         raise first_of(failures) from None
     finally:

@@ -58,6 +58,14 @@ class QuestionFeed:
                 return None
             await self._claim()
 
+    async def has_more(self) -> bool:
+        """Whether other processes have left something to claim since there was nothing."""
+        return await self._source.has_free(self._api)
+
+    def reopen(self) -> None:
+        """Claim again."""
+        self._is_over = False
+
     async def ended(self, hold: ChunkLease) -> None:
         """A question of this chunk is done in this run."""
         if hold not in self._open:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 import anyio
+import anyio.abc
 import httpx
 
 from pipeline.apis import basis_of
@@ -28,6 +29,8 @@ from schemas.wire import timestamp
 
 DOUBT_INTERVAL_S = 0.1
 """How often to look whether failures have become an outage."""
+LOOK_INTERVAL_S = 1.0
+"""How often to look whether other processes have left questions of an API that there were none of."""
 
 
 @dataclass(slots=True)
@@ -41,12 +44,16 @@ class WorkerContext:
     ended_by: PrecheckError | None = None
     open_apis: set[ApiName] = field(default_factory=set)
     """Those that are asked, and that nothing has ended."""
+    all_left: anyio.Event = field(default_factory=anyio.Event)
+    """Set once there were none."""
 
     def leave(self, api: ApiName) -> None:
         """Ask this one no more; where an error ended one, and the others are done, nobody is waited for."""
         self.open_apis.discard(api)
-        if self.ended_by is not None and not self.open_apis:
-            self.world.stop.set()
+        if not self.open_apis:
+            self.all_left.set()
+            if self.ended_by is not None:
+                self.world.stop.set()
 
 
 @dataclass(slots=True)
@@ -104,25 +111,25 @@ class ApiAsker:
         self._working_count = 0
         run.open_apis.add(channel.api.name)
 
-    async def work(self) -> None:
+    def start(self, tasks: anyio.abc.TaskGroup) -> None:
+        """Ask in these tasks, one for each request that may be in flight."""
+        self._working_count = self._channel.in_flight_max
+        for _ in range(self._working_count):
+            tasks.start_soon(self._work, tasks)
+
+    async def _work(self, tasks: anyio.abc.TaskGroup) -> None:
         """Take questions, one after the other, until there are none or the run is to stop."""
-        self._working_count += 1
         try:
-            while self._takes_more and (taken := await self._feed.take()) is not None:
-                self._gate.budget.earn()
-                observer = self._world.observer.follow(self._channel.api.name)
-                task = QuestionInProgress(*taken, taken.question.attempts, observer)
-                await self._go_on(task, self._exchange)
-            while self._postponed and not self._world.stop.is_set():
-                await self._go_on(self._postponed.pop(0), self._take_up_again)
-            if self._working_count == 1 and self._feed.is_shared:
-                await self._feed.give_back()
-        except PrecheckError as error:
-            # Every row of this API would end so, and of the others, too, where it is the ledger that failed.
-            self._run.ended_by = self._run.ended_by or error
-            self._run.leave(self._channel.api.name)
-            if not self._world.stop.is_set():
-                self._gate.close(AnswerState.DEFERRED, OwnCode.RUN_ENDED)
+            with self._ended_by_error():
+                while self._takes_more and (taken := await self._feed.take()) is not None:
+                    self._gate.budget.earn()
+                    observer = self._world.observer.follow(self._channel.api.name)
+                    task = QuestionInProgress(*taken, taken.question.attempts, observer)
+                    await self._go_on(task, self._exchange)
+                while self._postponed and not self._world.stop.is_set():
+                    await self._go_on(self._postponed.pop(0), self._take_up_again)
+                if self._working_count == 1 and self._feed.is_shared:
+                    await self._feed.give_back()
         finally:
             self._working_count -= 1
             if self._working_count == 0:
@@ -130,6 +137,42 @@ class ApiAsker:
                 self._channel.share.leave()
         if (turned_away := self._admission.all_turned_away(self._feed.count)) is not None:
             self._run.ended_by = self._run.ended_by or turned_away
+        if self._working_count == 0 and await self._is_to_go_on():
+            self.start(tasks)
+
+    async def _is_to_go_on(self) -> bool:
+        """Wait while other APIs are asked, for questions of this one that other processes leave.
+
+        Returns:
+            Whether there are some, and a share of the account to ask them with.
+        """
+        with self._ended_by_error():
+            while self._may_go_on:
+                if await self._feed.has_more() and await self._channel.share.rejoin():
+                    self._feed.reopen()
+                    self._run.open_apis.add(self._channel.api.name)
+                    return True
+                with anyio.move_on_after(LOOK_INTERVAL_S):
+                    await self._run.all_left.wait()
+        return False
+
+    @property
+    def _may_go_on(self) -> bool:
+        """Whether to look for more: only beside another API, as the asking ends with the last."""
+        is_over = self._run.all_left.is_set() or self._run.ended_by is not None
+        return self._feed.is_shared and self._takes_more and not is_over
+
+    @contextmanager
+    def _ended_by_error(self) -> Iterator[None]:
+        """Have an error end this API, and the run once the others are done."""
+        try:
+            yield
+        except PrecheckError as error:
+            # Every row of this API would end so, and of the others, too, where it is the ledger that failed.
+            self._run.ended_by = self._run.ended_by or error
+            self._run.leave(self._channel.api.name)
+            if not self._world.stop.is_set():
+                self._gate.close(AnswerState.DEFERRED, OwnCode.RUN_ENDED)
 
     @property
     def _takes_more(self) -> bool:

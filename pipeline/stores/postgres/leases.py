@@ -14,17 +14,19 @@ import psycopg
 from pipeline.stores.values import ChunkLease, PlannedChunk, RoundState
 
 _NEXT_FENCE = "greatest(fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
-_CLAIM = f"""
-UPDATE precheck.chunk SET holder = %(holder)b, fence = {_NEXT_FENCE},
- lease_until = clock_timestamp() + %(lease)b * interval '1 s'
-WHERE run = %(run)b AND chunk = (
+_FREE = """
  SELECT chunk FROM precheck.chunk JOIN precheck.round USING (run, round)
  WHERE run = %(run)b AND api = %(api)b AND done_at IS NULL AND ended_at IS NULL
   AND (holder IS NULL OR holder = %(holder)b OR lease_until < clock_timestamp())
   AND chunk <> ALL(%(not)b::int[])
- ORDER BY chunk LIMIT 1 FOR UPDATE OF chunk SKIP LOCKED)
+"""
+_CLAIM = f"""
+UPDATE precheck.chunk SET holder = %(holder)b, fence = {_NEXT_FENCE},
+ lease_until = clock_timestamp() + %(lease)b * interval '1 s'
+WHERE run = %(run)b AND chunk = ({_FREE} ORDER BY chunk LIMIT 1 FOR UPDATE OF chunk SKIP LOCKED)
 RETURNING chunk, fence, round, part, members
 """  # noqa: S608 (constants)
+_HAS_FREE = f"SELECT EXISTS ({_FREE})"
 _KEEP = """
 WITH kept AS (
  UPDATE precheck.chunk SET lease_until = clock_timestamp() + %(lease)b * interval '1 s'
@@ -101,6 +103,13 @@ def claim(  # noqa: PLR0913, PLR0917
         return None
     chunk, fence, round_, part, members = row
     return ClaimedChunk(ChunkLease(chunk, fence), round_, part, members)
+
+
+def has_free(db: psycopg.Connection, run: int, holder: UUID, api: str, but: Collection[int]) -> bool:
+    """Whether `claim` would find a chunk, of the same arguments; it may be gone before the claim."""
+    values = {"holder": holder, "run": run, "api": api, "not": list(but)}
+    row = db.cursor(binary=True).execute(_HAS_FREE, values).fetchone()
+    return row is not None and row[0]
 
 
 def keep(

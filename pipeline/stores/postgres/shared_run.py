@@ -255,7 +255,7 @@ class SharedRun:
             DiskError, IncompleteError, ConfigurationError: as `known`.
         """
         self._keep_leases()
-        but = {*self._taken_over, *(hold.chunk for hold in list(self._held))}
+        but = self._not_to_claim()
         until = self._lease_end()
         self._claims[this := object()] = api
 
@@ -285,6 +285,17 @@ class SharedRun:
                 questions.append(Question(check, key, before.attempts, is_suspect))
         # What was asked before comes last: at a daily cap it would otherwise be all that is ever asked.
         return QuestionChunk(found.hold, sorted(questions, key=attrgetter("attempts", "is_suspect")))
+
+    async def has_free(self, api: ApiName) -> bool:
+        """Whether there is a chunk of the open round to claim for one API.
+
+        Raises:
+            IncompleteError, ConfigurationError: as `known`.
+        """
+        but = self._not_to_claim()
+        return await self._database.run_in_thread(
+            lambda db: leases.has_free(db, self.run.number, self._holder, api, but)
+        )
 
     async def done(self, hold: ChunkLease) -> None:
         """Every question of the chunk is done in this round."""
@@ -392,6 +403,10 @@ class SharedRun:
         return await self._database.run_in_thread(
             lambda db: history.known(db, self._lines, self.run.number, questions)
         )
+
+    def _not_to_claim(self) -> set[int]:
+        """The chunks that are held, and those taken over while requests for them may be out."""
+        return {*self._taken_over, *(hold.chunk for hold in list(self._held))}
 
     def _members(self, chunk: ClaimedChunk) -> list[Check]:
         part = self._questions(chunk.part)

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
+from functools import partial
 from math import inf
 
 import anyio
@@ -76,14 +77,14 @@ class PostgresShares:
             databases = {account: stack.enter_context(self._database.another()) for account in accounts}
 
             def new_share(account: ServerAccount) -> LeasedShare:
-                return LeasedShare(account, self._renewal(databases[account], account), ticks=self._ticks)
+                new_holder = partial(self._new_holder, databases[account], account)
+                return LeasedShare(account, new_holder, ticks=self._ticks)
 
             leasing = leased_shares(accounts, new_share, every_s=RENEWAL_INTERVAL_S, waiting=waiting)
             yield await stack.enter_async_context(leasing)
 
-    def _renewal(self, database: Database, account: ServerAccount) -> Renew:
+    def _new_holder(self, database: Database, account: ServerAccount) -> Renew:
         """The renewal of one lease of an account."""
-        # Of this lease alone: what an earlier one of this process sent still counts.
         me = _joining(self._process, account, f"{self._process.id} {self._ticks():.9f}", self._clock())
 
         async def renew(wish: ShareWish) -> ShareRenewal:

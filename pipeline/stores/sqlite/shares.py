@@ -64,8 +64,10 @@ class LocalShares:
                 stack.callback(file.close)
 
             def new_share(account: ServerAccount) -> LeasedShare:
-                renew = _renewal_in(files[account], account, self._me(account), self._ticks)
-                return LeasedShare(account, renew, ticks=self._ticks)
+                def new_holder() -> Renew:
+                    return _renewal_in(files[account], account, self._me(account), self._ticks)
+
+                return LeasedShare(account, new_holder, ticks=self._ticks)
 
             leasing = leased_shares(accounts, new_share, every_s=RENEWAL_INTERVAL_S, waiting=waiting)
             yield await stack.enter_async_context(leasing)
