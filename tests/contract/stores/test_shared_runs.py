@@ -236,6 +236,29 @@ def test_chunks_are_given_back_by_their_api(ledger_desk):
         assert theirs.fence > mine.hold.fence
 
 
+def test_what_may_be_claimed_is_seen_without_a_claim(ledger_desk):
+    first, second = two(ledger_desk, 20)
+
+    async def main():
+        async def free(api=ApiName.COP):
+            return await first.has_free(api), await second.has_free(api)
+
+        assert await free() == (True, True)
+        assert await free(ApiName.VOP_GATEWAY) == (False, False)
+        one, other = await first.claim(ApiName.COP), await second.claim(ApiName.COP)
+        assert await free() == (False, False)
+        await first.give_back()
+        assert await free() == (True, True)
+        assert (await second.claim(ApiName.COP)).hold.chunk == one.hold.chunk
+        await second.done(other.hold)
+        assert await free() == (False, False), "what is done is not free"
+        await second.give_back()
+        assert await second.end_round(1, is_over=True)
+        assert await free() == (False, False), "nor what is of a round that has ended"
+
+    anyio.run(main)
+
+
 def test_what_a_claim_that_was_cut_off_brings_is_given_back(ledger_desk, wait_until):
     """As where a worker is asked to stop while its claim is with the database."""
     first, second = two(ledger_desk, 10)

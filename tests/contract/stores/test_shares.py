@@ -156,6 +156,43 @@ def test_an_account_with_nothing_left_to_ask_is_left_to_others_before_the_rest(s
     assert kept[:2] == (30, 6)
 
 
+def test_who_has_left_an_account_has_a_part_of_it_again_beside_who_came_meanwhile(store):
+    async def main():
+        parts = {"first": [], "second": []}
+        with anyio.fail_after(20):
+            async with store.shares().lease([ACCOUNT]) as first:
+                first["cop"].follow(parts["first"].append, lambda: 0)
+                first["cop"].leave()
+                async with store.shares().lease([ACCOUNT]) as second:
+                    second["cop"].follow(parts["second"].append, lambda: 0)
+                    assert await first["cop"].rejoin()
+                    await anyio.sleep(2.5)
+        return parts["first"][-1], parts["second"][-1]
+
+    assert [part[:2] for part in anyio.run(main)] == [(15, 3)] * 2
+
+
+def test_who_has_left_an_account_does_not_wait_for_who_has_all_of_it(store):
+    only = ACCOUNT._replace(in_flight_max=1)
+
+    async def main():
+        parts = []
+        with anyio.fail_after(20):
+            async with store.shares().lease([only]) as first:
+                first["cop"].follow(parts.append, lambda: 0)
+                first["cop"].leave()
+                async with store.shares().lease([only]) as second:
+                    kept = []
+                    second["cop"].follow(kept.append, lambda: 0)
+                    assert not await first["cop"].rejoin()
+                    await anyio.sleep(1.2)
+                    assert kept[-1][:2] == (30, 1), "it keeps all of it"
+                assert await first["cop"].rejoin()
+        return parts[-1]
+
+    assert anyio.run(main)[:2] == (30, 1)
+
+
 def test_a_pause_is_told_by_who_leaves(store):
     async def main():
         paused = anyio.Event()

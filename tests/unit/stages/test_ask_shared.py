@@ -11,13 +11,13 @@ import anyio
 import pytest
 from senders import FakeSender, always, good, problem
 
-from pipeline.apis import cop
-from pipeline.errors import IncompleteError
-from pipeline.stages.ask import ApiChannel, AskingContext, AskingTally, ask
+from pipeline.apis import cop, vop
+from pipeline.errors import CredentialsError, IncompleteError, first_of
+from pipeline.stages.ask import ApiChannel, AskingContext, AskingTally, ask, worker
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stores.leased_shares import WholeShare
 from pipeline.stores.memory import MemoryLedger, MemoryQuestions, MemoryQuota, MemorySharedRun
-from pipeline.stores.values import RunIdentity, ServerAccount
+from pipeline.stores.values import ChunkLease, RunIdentity, ServerAccount
 from pipeline.transport.rate_limiter import Pace
 from schemas.outcomes import ApiName
 
@@ -39,35 +39,34 @@ def questions(ledger, check_of):
 class Process:
     """One that asks."""
 
-    def __init__(self, questions, sender, *, quota=None, stop=None):
+    def __init__(self, questions, sender, *, quota=None, stop=None, vop=None):
         self.sender = sender
+        self.vop = vop
         self.run = MemorySharedRun(questions, quota)
         self.tally = AskingTally()
         self.places = ConcurrencyLimit(PLACES, 5000, time.monotonic)
         self.share = WholeShare(ServerAccount("s", ApiName.COP, 5000, PLACES, 1.0, 5.0))
+        self.vop_share = WholeShare(ServerAccount("v", ApiName.VOP_GATEWAY, 5000, PLACES, 1.0, 5.0))
         self.stop = stop or anyio.Event()
 
     async def ask(self):
         context = AskingContext(
             lambda: NOON, time.monotonic, lambda: 0.0, lambda: str(uuid4()), self.stop, self.tally
         )
-        channel = ApiChannel(
-            cop.API,
-            self.sender,
-            self.share,
-            Pace(5000),
-            self.places,
-            None,
-            PLACES,
-            attempts_max=3,
-            deadline_s=5,
-        )
+        channels = {ApiName.COP: channel(cop.API, self.sender, self.share, self.places)}
+        if self.vop is not None:
+            places = ConcurrencyLimit(PLACES, 5000, time.monotonic)
+            channels[ApiName.VOP_GATEWAY] = channel(vop.GATEWAY, self.vop, self.vop_share, places)
         with anyio.fail_after(10):
-            answers = await ask(self.run, {ApiName.COP: channel}, self.run, context)
+            answers = await ask(self.run, channels, self.run, context)
         return sorted(answers["check"])
 
     def places_left(self):
         return PLACES - self.places.in_flight
+
+
+def channel(api, sender, share, places):
+    return ApiChannel(api, sender, share, Pace(5000), places, None, PLACES, attempts_max=3, deadline_s=5)
 
 
 def said_by(*senders):
@@ -366,3 +365,211 @@ def test_a_share_that_shrinks_while_intents_are_written_lets_no_more_leave_than_
     assert sender.in_flight_most == 1
     assert set(said_by(sender).values()) == {1}
     assert len(sender.said) == COUNT
+
+
+# What others leave of one API while another is asked
+
+
+async def matched(said):
+    return good(said.request, {"partyNameMatch": "MTCH"})
+
+
+class Beside:
+    """A process that asks CoP until it is told to answer, while another one holds all questions for VoP."""
+
+    def __init__(self, ledger, check_of, monkeypatch, *, vop_reply=None, vop_count=SIZE, looks_every_s=0.01):
+        monkeypatch.setattr(worker, "LOOK_INTERVAL_S", looks_every_s)
+        cops = [check_of(check=n, name=f"Payee {n}", account=f"{n:014d}") for n in range(SIZE)]
+        vops = [
+            check_of(check=n, api=ApiName.VOP_GATEWAY, name=f"Payee {n}", account=f"DE{n:020d}")
+            for n in range(SIZE, SIZE + vop_count)
+        ]
+        self.questions = MemoryQuestions(cops + vops, ledger, chunk_size=SIZE)
+        self.other = MemorySharedRun(self.questions)
+        self.cop_answers = anyio.Event()
+        self.cop_reply = good
+
+        async def reply(said):
+            await self.cop_answers.wait()
+            return self.cop_reply(said.request)
+
+        self.process = Process(self.questions, FakeSender(reply), vop=FakeSender(vop_reply or matched))
+        self.process.places.open()
+        self.has_left = anyio.Event()
+        self.process.vop_share.leave = self.has_left.set
+        self.process.vop_share.rejoin = self.rejoin
+        self.rejoin_count = 0
+        self.answered = []
+
+    async def rejoin(self):
+        self.rejoin_count += 1
+        return True
+
+    async def run(self, meanwhile):
+        """Ask; do this once there was nothing of VoP."""
+        assert await self.other.claim(ApiName.VOP_GATEWAY) is not None
+
+        async def ask():
+            self.answered += await self.process.ask()
+
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(ask)
+                with anyio.fail_after(10):
+                    await self.has_left.wait()
+                    await meanwhile()
+                self.cop_answers.set()
+        except BaseExceptionGroup as failures:
+            raise first_of(failures) from None
+
+
+@pytest.fixture
+def beside(ledger, check_of, monkeypatch):
+    return lambda **how: Beside(ledger, check_of, monkeypatch, **how)
+
+
+async def until(is_so):
+    while not is_so():  # noqa: ASYNC110 (the other tasks have no event for it)
+        await anyio.sleep(0.005)
+
+
+def test_what_others_give_back_of_one_api_is_asked_while_the_other_is_still_asked(beside):
+    """Found by the simulation: it waited for as long as the server of the other API was out of reach."""
+    at_work = beside()
+
+    async def meanwhile():
+        await anyio.sleep(0.05)
+        assert not at_work.process.vop.said
+        await at_work.other.give_back()
+        await until(lambda: len(at_work.process.vop.said) == SIZE)
+        assert at_work.process.tally.answered[ApiName.COP] == 0
+
+    anyio.run(at_work.run, meanwhile)
+    assert at_work.answered == list(range(2 * SIZE))
+    assert set(said_by(at_work.process.sender, at_work.process.vop).values()) == {1}
+
+
+def test_it_is_asked_once_there_is_a_share_of_the_account_and_not_claimed_before(beside):
+    at_work = beside()
+    tries = []
+
+    async def rejoin():
+        tries.append(at_work.questions.fences[1])
+        return len(tries) == 3
+
+    at_work.process.vop_share.rejoin = rejoin
+
+    async def meanwhile():
+        await at_work.other.give_back()
+        await until(lambda: len(at_work.process.vop.said) == SIZE)
+
+    anyio.run(at_work.run, meanwhile)
+    assert tries == [1, 1, 1], "nothing was claimed but by the other"
+
+
+def test_it_may_come_back_as_often_as_there_is_more(beside):
+    at_work = beside()
+
+    async def meanwhile():
+        for some in (1, 2):
+            await at_work.other.give_back()
+            await until(lambda some=some: at_work.questions.fences[1] == 2 * some)
+            await until(lambda: not at_work.process.run._held - cop_holds)  # noqa: SLF001
+            at_work.questions.free.append(1)
+            await at_work.other.claim(ApiName.VOP_GATEWAY)
+
+    cop_holds = {ChunkLease(0, 1)}
+    anyio.run(at_work.run, meanwhile)
+    assert len(at_work.process.vop.said) == SIZE, "what is answered is not asked again"
+    assert at_work.answered == list(range(2 * SIZE))
+
+
+def test_nobody_waits_for_what_may_still_come(beside):
+    at_work = beside(looks_every_s=60)
+
+    async def meanwhile():
+        pass
+
+    anyio.run(at_work.run, meanwhile)  # within 10 s
+    assert at_work.answered == list(range(SIZE))
+
+
+def test_behind_a_closed_gate_a_process_does_not_look_for_more(beside):
+    """A server that wants an hour of silence: what was claimed is left, and free, and not claimed again."""
+    at_work = beside(vop_reply=always(problem(503, **{"retry-after": "3600"})))
+
+    async def meanwhile():
+        await at_work.other.give_back()
+        await until(lambda: at_work.questions.fences[1] == 2 and 1 in at_work.questions.free)
+        await anyio.sleep(0.1)
+
+    anyio.run(at_work.run, meanwhile)
+    assert at_work.questions.fences[1] == 2
+    assert at_work.rejoin_count == 1
+    assert at_work.answered == list(range(SIZE))
+
+
+def test_who_was_turned_away_with_every_question_does_not_look_for_more(beside):
+    at_work = beside(vop_reply=always(problem(403, "FORBIDDEN")), vop_count=2)
+
+    async def meanwhile():
+        await at_work.other.give_back()
+        await until(lambda: len(at_work.process.vop.said) == 2)
+        at_work.questions.free.append(1)
+        await anyio.sleep(0.1)
+
+    with pytest.raises(CredentialsError):
+        anyio.run(at_work.run, meanwhile)
+    assert at_work.rejoin_count == 1
+    assert len(at_work.process.vop.said) == 2
+
+
+def test_who_came_back_is_waited_for_where_an_error_ends_the_other_api(beside):
+    vop_answers = anyio.Event()
+
+    async def reply(said):
+        await vop_answers.wait()
+        return await matched(said)
+
+    at_work = beside(vop_reply=reply)
+
+    async def no_token():
+        raise CredentialsError("no token")
+
+    async def meanwhile():
+        await at_work.other.give_back()
+        await until(lambda: at_work.process.vop.said)
+        at_work.process.sender.token = no_token
+        at_work.cop_answers.set()
+        await until(lambda: at_work.process.tally.closures)
+        await anyio.sleep(0.05)
+        vop_answers.set()
+
+    with pytest.raises(CredentialsError):
+        anyio.run(at_work.run, meanwhile)
+    assert at_work.process.tally.answered[ApiName.VOP_GATEWAY] == SIZE
+
+
+def test_a_store_that_fails_as_one_looks_for_more_ends_the_run_with_its_error(beside):
+    at_work = beside()
+    looked = anyio.Event()
+
+    async def has_free(_api):
+        looked.set()
+        raise IncompleteError("the database is away")
+
+    at_work.process.run.has_free = has_free
+    with pytest.raises(IncompleteError, match="the database is away"):
+        anyio.run(at_work.run, looked.wait)
+    assert at_work.process.tally.answered[ApiName.COP] == SIZE, "what was under way has its answers"
+
+
+def test_who_looks_for_more_does_not_keep_a_run_from_ending_by_an_error(beside):
+    at_work = beside(looks_every_s=60)
+    at_work.cop_reply = lambda _request: problem(403, "FORBIDDEN")
+
+    async def meanwhile():
+        pass
+
+    with pytest.raises(CredentialsError):
+        anyio.run(at_work.run, meanwhile)
