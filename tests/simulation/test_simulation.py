@@ -118,7 +118,6 @@ def test_requests_for_a_bank_that_waits_for_its_probe_take_their_part_of_the_rat
     assert History(939).play().breaches == []
 
 
-@pytest.mark.xfail(strict=True, reason="a process looks for more only once it has finished with every API")
 def test_what_others_leave_of_one_api_does_not_wait_for_the_other():
     """Found by a seed: what a stopped process gave back of VoP waited until another one was done with CoP."""
     assert History(61866).play().breaches == []
