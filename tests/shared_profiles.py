@@ -16,9 +16,10 @@ _KEY = {"LEDGER_KEY": LEDGER_KEY.get_secret_value()}
 def shared_profile(desk, sandbox, postgres, ledger_database):
     """`shared_profile(rate_per_s=20)`: the words of a profile with a ledger of this test's own."""
 
-    def words(name="mine.toml", *, ledger=True, port=None, server=sandbox, **changes):
-        section = server.section("production", "cop", **{"rate_per_s": 200, "in_flight_max": 8, **changes})
-        config = desk.configuration(name, mine={"cop": section})
+    def words(name="mine.toml", *, apis=("cop",), ledger=True, port=None, server=sandbox, **changes):
+        limits = {"rate_per_s": 200, "in_flight_max": 8, **changes}
+        sections = {api: server.section("production", api, **limits) for api in apis}
+        config = desk.configuration(name, mine=sections)
         shared = f'ledger = "{postgres.url(ledger_database, port=port)}"\n' if ledger else ""
         config.write_text(f'[profiles.mine]\n{shared}ledger_key_env = "LEDGER_KEY"\n{config.read_text()}')
         return "--config", config, "--profile", "mine"

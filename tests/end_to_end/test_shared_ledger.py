@@ -7,6 +7,8 @@ from contextlib import ExitStack
 import pytest
 from shared_profiles import LEASE_S
 
+from pipeline.executors.shared import CHUNK_SIZE
+
 COUNT = 300
 SLOW_PER_S = 40
 """So that a second command comes while the first still asks, also on a machine with other work to do."""
@@ -72,6 +74,41 @@ def test_a_run_that_is_killed_on_one_host_is_resumed_on_another(
     assert host("a")("run", file, *words, "--out", "a").end().status == 0
     assert sandbox.call_count == before
     assert desk.outcomes("a") == desk.outcomes("b")
+
+
+def test_what_a_dead_host_left_of_one_api_is_asked_while_the_other_api_is_still_asked(
+    desk, sandbox, network_payments, shared_profile, host, in_ledger, wait_until
+):
+    """Found by the simulation: it waited until those who live were done with the other API."""
+    ibans = [
+        {"payment_id": f"EUR-{n}", "name": f"Invented Payee {n}", "iban": iban(n), "currency": "EUR"}
+        for n in range(CHUNK_SIZE)
+    ]
+    file = desk.payments([*network_payments(COUNT), *[{**row, "amount": "1.00"} for row in ibans]])
+    words, before = shared_profile(apis=("cop", "vop"), rate_per_s=10), sandbox.call_count
+
+    def asked(api):
+        return sum(call["api"] == api for call in sandbox.questions(before))
+
+    with host("a")("run", file, *words, "--out", "a") as dead:
+        wait_until(lambda: asked("vop_gateway") > 0)
+        with host("b")("run", file, *words, "--out", "b") as alive:
+            wait_until(lambda: in_ledger("SELECT count(DISTINCT holder) FROM precheck.chunk") == 2)
+            dead.kill()
+            dead.communicate()
+            wait_until(lambda: asked("vop_gateway") >= CHUNK_SIZE)
+            cop_count = asked("cop")
+            done = alive.end()
+
+    assert done.status == 0, done.err
+    assert cop_count < COUNT
+    assert len(sandbox.questions(before)) - COUNT - CHUNK_SIZE <= 2 * 8, "those in flight alone are in doubt"
+
+
+def iban(number):
+    """A German one of the simulated network."""
+    bban = f"37040044{number:010d}"
+    return f"DE{98 - int(bban + '131400') % 97:02d}{bban}"
 
 
 def test_what_is_known_when_the_database_is_gone_for_good_is_in_the_files_and_the_rest_is_asked_later(
