@@ -118,9 +118,10 @@ class LeasedShare:
         self._hurried.set()
 
     async def rejoin(self) -> bool:
-        """Have a share again, after `leave`; where another process would have to leave for it, not yet.
+        """Have a share again after `leave`; False where another process would have to leave first.
 
-        It comes after those that came meanwhile, and waits for nobody: it may hold shares of other accounts.
+        It is a new lease, behind those that came meanwhile. It waits for no other process, as this one may
+        hold shares of other accounts.
         """
         await self._has_left.wait()
         self._renew, self._part = self._new_holder(), NOTHING

@@ -137,17 +137,17 @@ class ApiAsker:
                 self._channel.share.leave()
         if (turned_away := self._admission.all_turned_away(self._feed.count)) is not None:
             self._run.ended_by = self._run.ended_by or turned_away
-        if self._working_count == 0 and await self._is_to_go_on():
+        if self._working_count == 0 and await self._finds_more():
             self.start(tasks)
 
-    async def _is_to_go_on(self) -> bool:
-        """Wait while other APIs are asked, for questions of this one that other processes leave.
+    async def _finds_more(self) -> bool:
+        """Look, while other APIs are asked, for questions of this one that other processes have left.
 
         Returns:
             Whether there are some, and a share of the account to ask them with.
         """
         with self._ended_by_error():
-            while self._may_go_on:
+            while self._may_look:
                 if await self._feed.has_more() and await self._channel.share.rejoin():
                     self._feed.reopen()
                     self._run.open_apis.add(self._channel.api.name)
@@ -157,8 +157,8 @@ class ApiAsker:
         return False
 
     @property
-    def _may_go_on(self) -> bool:
-        """Whether to look for more: only beside another API, as the asking ends with the last."""
+    def _may_look(self) -> bool:
+        """Whether to look for more: only beside another API, as the asking ends with the last one."""
         is_over = self._run.all_left.is_set() or self._run.ended_by is not None
         return self._feed.is_shared and self._takes_more and not is_over
 
