@@ -153,7 +153,10 @@ class QuestionSource(Protocol):
         """
 
     async def give_back(self, api: ApiName | None = None) -> None:
-        """Release every chunk that is not done, of one API or all. The next holder looks up its history."""
+        """Release every chunk that is not done, of one API or all. The next holder looks up its history.
+
+        Of one API only where nothing of it is under way.
+        """
 
 
 class Quota(Protocol):

@@ -288,6 +288,7 @@ class SharedRunOfProcess(LedgerOfProcess):
 
     async def give_back(self, api: ApiName | None = None) -> None:
         """Leave the rest, of one API or all, to others."""
+        self._taken_over -= {hold.chunk for hold, of in self._api_of.items() if of is api}
         for hold in [hold for hold in self._held if api in {None, self._api_of[hold]}]:
             del self._held[hold]
         for claim in [claim for claim, of in self._claims.items() if api in {None, of}]:

@@ -63,8 +63,13 @@ class QuestionFeed:
         return await self._source.has_free(self._api)
 
     def reopen(self) -> None:
-        """Claim again."""
+        """Let the workers claim again."""
         self._is_over = False
+
+    async def leave(self) -> None:
+        """Leave all that is left to other processes: nothing of it is under way here."""
+        self._open.clear()
+        await self._source.give_back(self._api)
 
     async def ended(self, hold: ChunkLease) -> None:
         """A question of this chunk is done in this run."""

@@ -30,7 +30,7 @@ from schemas.wire import timestamp
 DOUBT_INTERVAL_S = 0.1
 """How often to look whether failures have become an outage."""
 LOOK_INTERVAL_S = 1.0
-"""How often to look whether other processes have left questions of an API that there were none of."""
+"""How often to look whether other processes have left questions of an API, once there were no more."""
 
 
 @dataclass(slots=True)
@@ -43,9 +43,9 @@ class WorkerContext:
     clocks: ClockComparison = field(default_factory=ClockComparison)
     ended_by: PrecheckError | None = None
     open_apis: set[ApiName] = field(default_factory=set)
-    """Those that are asked, and that nothing has ended."""
+    """Those that are asked, or about to be, and that nothing has ended."""
     all_left: anyio.Event = field(default_factory=anyio.Event)
-    """Set once there were none."""
+    """Set for good once none of them is open."""
 
     def leave(self, api: ApiName) -> None:
         """Ask this one no more; where an error ended one, and the others are done, nobody is waited for."""
@@ -118,7 +118,10 @@ class ApiAsker:
             tasks.start_soon(self._work, tasks)
 
     async def _work(self, tasks: anyio.abc.TaskGroup) -> None:
-        """Take questions, one after the other, until there are none or the run is to stop."""
+        """Take questions, one after the other, until there are none or the run is to stop.
+
+        The last one of an API goes on beside the other APIs.
+        """
         try:
             with self._ended_by_error():
                 while self._takes_more and (taken := await self._feed.take()) is not None:
@@ -137,30 +140,32 @@ class ApiAsker:
                 self._channel.share.leave()
         if (turned_away := self._admission.all_turned_away(self._feed.count)) is not None:
             self._run.ended_by = self._run.ended_by or turned_away
-        if self._working_count == 0 and await self._finds_more():
-            self.start(tasks)
+        if self._working_count == 0 and self._feed.is_shared and self._run.open_apis:
+            await self._ask_on(tasks)
 
-    async def _finds_more(self) -> bool:
-        """Look, while other APIs are asked, for questions of this one that other processes have left.
-
-        Returns:
-            Whether there are some, and a share of the account to ask them with.
-        """
+    async def _ask_on(self, tasks: anyio.abc.TaskGroup) -> None:
+        """Leave the rest to other processes, and ask what they leave, for as long as another API is asked."""
         with self._ended_by_error():
-            while self._may_look:
-                if await self._feed.has_more() and await self._channel.share.rejoin():
+            await self._feed.leave()
+            while self._may_look():
+                if await self._feed.has_more() and self._may_look() and await self._rejoin():
                     self._feed.reopen()
-                    self._run.open_apis.add(self._channel.api.name)
-                    return True
+                    self.start(tasks)
+                    return
                 with anyio.move_on_after(LOOK_INTERVAL_S):
                     await self._run.all_left.wait()
-        return False
 
-    @property
     def _may_look(self) -> bool:
         """Whether to look for more: only beside another API, as the asking ends with the last one."""
-        is_over = self._run.all_left.is_set() or self._run.ended_by is not None
-        return self._feed.is_shared and self._takes_more and not is_over
+        return self._takes_more and self._run.ended_by is None and not self._run.all_left.is_set()
+
+    async def _rejoin(self) -> bool:
+        """Have a share of the account again, where others leave one; this API counts as asked meanwhile."""
+        self._run.open_apis.add(self._channel.api.name)
+        if await self._channel.share.rejoin():
+            return True
+        self._run.leave(self._channel.api.name)
+        return False
 
     @contextmanager
     def _ended_by_error(self) -> Iterator[None]:

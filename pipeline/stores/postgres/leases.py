@@ -106,7 +106,7 @@ def claim(  # noqa: PLR0913, PLR0917
 
 
 def has_free(db: psycopg.Connection, run: int, holder: UUID, api: str, but: Collection[int]) -> bool:
-    """Whether `claim` would find a chunk, of the same arguments; it may be gone before the claim."""
+    """Whether `claim` would find a chunk; it may be gone before the claim."""
     values = {"holder": holder, "run": run, "api": api, "not": list(but)}
     row = db.cursor(binary=True).execute(_HAS_FREE, values).fetchone()
     return row is not None and row[0]

@@ -316,8 +316,10 @@ class SharedRun:
         """Release every chunk that is not done, of one API or all. The next holder looks up its history.
 
         A claim that was cancelled leaves nothing held either. Where the database is away, chunks are free
-        once their leases have ended.
+        once their leases have ended. What was taken over of the API may be claimed again.
         """
+        for chunk in [chunk for chunk in list(self._taken_over) if self._apis[chunk] == api]:
+            self._taken_over.discard(chunk)
         held = [hold for hold, chunk in list(self._held.items()) if api in {None, chunk.api}]
         claims = [claim for claim, of in self._claims.items() if api in {None, of}]
         for hold in held:

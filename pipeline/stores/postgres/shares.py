@@ -84,7 +84,7 @@ class PostgresShares:
             yield await stack.enter_async_context(leasing)
 
     def _new_holder(self, database: Database, account: ServerAccount) -> Renew:
-        """The renewal of one lease of an account."""
+        """A holder of a share, of one lease alone: what an earlier one of this process sent still counts."""
         me = _joining(self._process, account, f"{self._process.id} {self._ticks():.9f}", self._clock())
 
         async def renew(wish: ShareWish) -> ShareRenewal:
