@@ -259,6 +259,29 @@ def test_what_may_be_claimed_is_seen_without_a_claim(ledger_desk):
     anyio.run(main)
 
 
+def test_what_was_taken_over_is_claimed_again_once_nothing_of_its_api_is_under_way(ledger_desk):
+    slept, other = two(ledger_desk, 10)
+
+    async def main():
+        async with slept.writing(), other.writing():
+            mine = await slept.claim(ApiName.COP)
+            ledger_desk.rows("UPDATE precheck.chunk SET lease_until = now() - interval '1 s' RETURNING 1")
+            assert await other.claim(ApiName.COP) is not None
+            with pytest.raises(LeaseLostError):
+                await slept.intend(mine.questions[0].key, attempt=1, request_id="mine", time=NOW)
+            await other.give_back()
+            assert not await slept.has_free(ApiName.COP), "requests for it may be out"
+            await slept.give_back(ApiName.VOP_GATEWAY)
+            assert not await slept.has_free(ApiName.COP)
+            await slept.give_back(ApiName.COP)
+            assert await slept.has_free(ApiName.COP)
+            again = await slept.claim(ApiName.COP)
+            await slept.intend(again.questions[0].key, attempt=1, request_id="again", time=NOW)
+            await slept.settle(again.questions[0].key, answer_to(again.questions[0], "again"))
+
+    anyio.run(main)
+
+
 def test_what_a_claim_that_was_cut_off_brings_is_given_back(ledger_desk, wait_until):
     """As where a worker is asked to stop while its claim is with the database."""
     first, second = two(ledger_desk, 10)

@@ -13,6 +13,7 @@ from senders import FakeSender, always, good, problem
 
 from pipeline.apis import cop, vop
 from pipeline.errors import CredentialsError, IncompleteError, first_of
+from pipeline.executors.shared import SharedPart
 from pipeline.stages.ask import ApiChannel, AskingContext, AskingTally, ask, worker
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stores.leased_shares import WholeShare
@@ -43,6 +44,7 @@ class Process:
         self.sender = sender
         self.vop = vop
         self.run = MemorySharedRun(questions, quota)
+        self.part = None
         self.tally = AskingTally()
         self.places = ConcurrencyLimit(PLACES, 5000, time.monotonic)
         self.share = WholeShare(ServerAccount("s", ApiName.COP, 5000, PLACES, 1.0, 5.0))
@@ -58,7 +60,7 @@ class Process:
             places = ConcurrencyLimit(PLACES, 5000, time.monotonic)
             channels[ApiName.VOP_GATEWAY] = channel(vop.GATEWAY, self.vop, self.vop_share, places)
         with anyio.fail_after(10):
-            answers = await ask(self.run, channels, self.run, context)
+            answers = await ask(self.part or self.run, channels, self.run, context)
         return sorted(answers["check"])
 
     def places_left(self):
@@ -573,3 +575,87 @@ def test_who_looks_for_more_does_not_keep_a_run_from_ending_by_an_error(beside):
 
     with pytest.raises(CredentialsError):
         anyio.run(at_work.run, meanwhile)
+
+
+def test_while_one_api_waits_for_its_share_again_the_other_still_looks_for_more(beside):
+    vop_answers, has_share = anyio.Event(), anyio.Event()
+
+    async def reply(said):
+        await vop_answers.wait()
+        return await matched(said)
+
+    async def rejoin():
+        await has_share.wait()
+        return True
+
+    at_work = beside(vop_reply=reply)
+    at_work.process.vop_share.rejoin = rejoin
+
+    async def meanwhile():
+        await at_work.other.give_back()
+        await anyio.sleep(0.1)
+        at_work.cop_answers.set()
+        await until(lambda: at_work.process.tally.answered[ApiName.COP] == SIZE)
+        await anyio.sleep(0.05)
+        has_share.set()
+        await until(lambda: at_work.process.vop.said)
+        at_work.questions.free.append(0)
+        await until(lambda: at_work.questions.fences[0] == 2)
+        vop_answers.set()
+
+    anyio.run(at_work.run, meanwhile)
+    assert at_work.answered == list(range(2 * SIZE))
+
+
+def test_who_waits_in_vain_for_a_share_again_ends_with_the_other_api(beside):
+    at_work, tried = beside(looks_every_s=60), anyio.Event()
+
+    async def rejoin():
+        tried.set()
+        await until(lambda: at_work.process.tally.answered[ApiName.COP] == SIZE)
+        await anyio.sleep(0.05)
+        return False
+
+    at_work.process.vop_share.rejoin = rejoin
+
+    async def claim(api):
+        chunk = await MemorySharedRun.claim(at_work.process.run, api)
+        if chunk is None:
+            await at_work.other.give_back()
+        return chunk
+
+    at_work.process.run.claim = claim
+    anyio.run(at_work.run, tried.wait)  # within 10 s
+    assert at_work.answered == list(range(SIZE))
+
+
+def test_what_an_error_leaves_of_one_api_is_free_while_the_other_is_asked(beside):
+    at_work = beside()
+
+    async def no_token():
+        await anyio.sleep(0.05)
+        raise CredentialsError("no token")
+
+    at_work.process.vop.token = no_token
+
+    async def meanwhile():
+        await at_work.other.give_back()
+        await until(lambda: at_work.questions.fences[1] == 2 and 1 in at_work.questions.free)
+        await anyio.sleep(0.05)
+
+    with pytest.raises(CredentialsError):
+        anyio.run(at_work.run, meanwhile)
+    assert at_work.questions.fences[1] == 2, "nothing is claimed again"
+    assert at_work.process.tally.answered[ApiName.COP] == SIZE
+
+
+def test_what_a_limit_cuts_from_a_chunk_of_one_api_is_free_while_the_other_is_asked(beside):
+    at_work = beside()
+    at_work.process.part = SharedPart(at_work.process.run, SIZE + 3)
+
+    async def meanwhile():
+        await at_work.other.give_back()
+        await until(lambda: at_work.questions.fences[1] == 2 and 1 in at_work.questions.free)
+
+    anyio.run(at_work.run, meanwhile)
+    assert at_work.answered == list(range(SIZE + 3))
