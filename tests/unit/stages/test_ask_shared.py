@@ -659,3 +659,26 @@ def test_what_a_limit_cuts_from_a_chunk_of_one_api_is_free_while_the_other_is_as
 
     anyio.run(at_work.run, meanwhile)
     assert at_work.answered == list(range(SIZE + 3))
+
+
+def test_what_is_found_as_the_other_api_ends_is_left_for_the_next_round(beside):
+    """There a process asks of both again, and not of this one alone for as long as that takes."""
+    at_work, looks, found = beside(), anyio.Event(), anyio.Event()
+
+    async def has_free(_api):
+        looks.set()
+        await found.wait()
+        return True
+
+    at_work.process.run.has_free = has_free
+
+    async def meanwhile():
+        await looks.wait()
+        at_work.cop_answers.set()
+        await until(lambda: at_work.process.tally.answered[ApiName.COP] == SIZE)
+        await anyio.sleep(0.05)
+        found.set()
+
+    anyio.run(at_work.run, meanwhile)
+    assert at_work.rejoin_count == 0
+    assert at_work.answered == list(range(SIZE))
