@@ -15,14 +15,12 @@ import polars as pl
 from pipeline.executors.asking import Caps, caps_of
 from pipeline.executors.joining import SharedAccess
 from pipeline.runs.request import Phase, RunObserver
-from pipeline.stages.ask import AnswerSink, AskingContext, ask
+from pipeline.stages.ask import LOOK_INTERVAL_S, AnswerSink, AskingContext, ask
 from pipeline.stores.postgres.shared_run import SharedRun
 from pipeline.stores.values import ChunkLease, PlannedChunk, QuestionChunk, RoundState
 from schemas.outcomes import ApiName
 
 CHUNK_SIZE = 100
-POLL_INTERVAL_S = 1.0
-"""How often a process that has nothing to ask looks whether others have left something."""
 
 
 class SharedPart:
@@ -149,7 +147,7 @@ class RoundAsker:
 
 async def pause(world: AskingContext) -> None:
     """Wait for others, but not beyond a request to stop."""
-    with anyio.move_on_after(POLL_INTERVAL_S):
+    with anyio.move_on_after(LOOK_INTERVAL_S):
         await world.stop.wait()
 
 

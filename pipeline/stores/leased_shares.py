@@ -22,7 +22,7 @@ _NO_LIMITS = ShareLimits(0, 0)
 Renew = Callable[[ShareWish], Awaitable[ShareRenewal]]
 """Renews the lease of one holder where the division is kept."""
 NewHolder = Callable[[], Renew]
-"""Makes a holder that there was not before: what an earlier one of this process sent still counts."""
+"""Makes a new holder; what an earlier one of this process sent still counts."""
 
 
 class WholeShare:
@@ -118,7 +118,7 @@ class LeasedShare:
         self._hurried.set()
 
     async def rejoin(self) -> bool:
-        """Have a share again after `leave`; False where another process would have to leave first.
+        """Take a share again after `leave`; False where another process would have to leave first.
 
         It is a new lease, behind those that came meanwhile. It waits for no other process, as this one may
         hold shares of other accounts.
@@ -225,7 +225,7 @@ async def leased_shares(
 
     Args:
         accounts: each once.
-        new_share: of an account, with nothing yet.
+        new_share: makes the share of an account, which has nothing yet.
         every_s: how often to renew each lease, at least.
         waiting: for other processes.
 

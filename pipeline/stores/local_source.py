@@ -47,7 +47,7 @@ class LocalSource:
         return QuestionChunk(ChunkLease(self._chunk_count, fence=1), questions)
 
     async def has_free(self, api: ApiName) -> bool:  # noqa: ARG002
-        """Never: no other process has any."""
+        """Never: no other process gives any back."""
         return False
 
     async def done(self, hold: ChunkLease) -> None:

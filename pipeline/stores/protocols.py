@@ -138,7 +138,7 @@ class QuestionSource(Protocol):
         """
 
     async def has_free(self, api: ApiName) -> bool:
-        """Whether other processes have left something for this one to claim, where there was nothing."""
+        """Whether there is something to claim again, as other processes have given it back."""
 
     async def done(self, hold: ChunkLease) -> None:
         """Every question of the chunk is done in this run."""
@@ -155,7 +155,7 @@ class QuestionSource(Protocol):
     async def give_back(self, api: ApiName | None = None) -> None:
         """Release every chunk that is not done, of one API or all. The next holder looks up its history.
 
-        Of one API only where nothing of it is under way.
+        Of one API, only once nothing of it is in flight here.
         """
 
 

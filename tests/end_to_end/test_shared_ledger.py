@@ -8,6 +8,7 @@ import pytest
 from shared_profiles import LEASE_S
 
 from pipeline.executors.shared import CHUNK_SIZE
+from pipeline.sandbox.iban import compose
 
 COUNT = 300
 SLOW_PER_S = 40
@@ -81,7 +82,12 @@ def test_what_a_dead_host_left_of_one_api_is_asked_while_the_other_api_is_still_
 ):
     """Found by the simulation: it waited until those who live were done with the other API."""
     ibans = [
-        {"payment_id": f"EUR-{n}", "name": f"Invented Payee {n}", "iban": iban(n), "currency": "EUR"}
+        {
+            "payment_id": f"EUR-{n}",
+            "name": f"Invented Payee {n}",
+            "iban": compose("DE", f"37040044{n:010d}"),
+            "currency": "EUR",
+        }
         for n in range(CHUNK_SIZE)
     ]
     file = desk.payments([*network_payments(COUNT), *[{**row, "amount": "1.00"} for row in ibans]])
@@ -103,12 +109,6 @@ def test_what_a_dead_host_left_of_one_api_is_asked_while_the_other_api_is_still_
     assert done.status == 0, done.err
     assert cop_count < COUNT
     assert len(sandbox.questions(before)) - COUNT - CHUNK_SIZE <= 2 * 8, "those in flight alone are in doubt"
-
-
-def iban(number):
-    """A German one of the simulated network."""
-    bban = f"37040044{number:010d}"
-    return f"DE{98 - int(bban + '131400') % 97:02d}{bban}"
 
 
 def test_what_is_known_when_the_database_is_gone_for_good_is_in_the_files_and_the_rest_is_asked_later(

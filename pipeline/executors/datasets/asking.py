@@ -213,7 +213,7 @@ class BucketSource:
         return None
 
     async def has_free(self, api: ApiName) -> bool:  # noqa: ARG002
-        """Never: no other process has any."""
+        """Never: no other process gives any back."""
         return False
 
     async def done(self, hold: ChunkLease) -> None:

@@ -32,11 +32,12 @@ from pipeline.stages.ask.values import (
     AskingTally,
     RequestSender,
 )
-from pipeline.stages.ask.worker import ApiAsker, WorkerContext
+from pipeline.stages.ask.worker import LOOK_INTERVAL_S, ApiAsker, WorkerContext
 from pipeline.stores.protocols import Ledger, QuestionSource
 from schemas.outcomes import ApiName
 
 __all__ = [
+    "LOOK_INTERVAL_S",
     "RUNS_MAX",
     "UNOBSERVED",
     "AnswerBuffer",

@@ -30,7 +30,7 @@ from schemas.wire import timestamp
 DOUBT_INTERVAL_S = 0.1
 """How often to look whether failures have become an outage."""
 LOOK_INTERVAL_S = 1.0
-"""How often to look whether other processes have left questions of an API, once there were no more."""
+"""How often a process that has nothing to ask of an API looks whether others have given something back."""
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ class ApiAsker:
     async def _work(self, tasks: anyio.abc.TaskGroup) -> None:
         """Take questions, one after the other, until there are none or the run is to stop.
 
-        The last one of an API goes on beside the other APIs.
+        The last worker of an API then looks for more, while another API is still asked.
         """
         try:
             with self._ended_by_error():
@@ -144,7 +144,7 @@ class ApiAsker:
             await self._ask_on(tasks)
 
     async def _ask_on(self, tasks: anyio.abc.TaskGroup) -> None:
-        """Leave the rest to other processes, and ask what they leave, for as long as another API is asked."""
+        """Give the rest back to other processes, and ask what they give back, while another API is asked."""
         with self._ended_by_error():
             await self._feed.leave()
             while self._may_look():
@@ -160,7 +160,7 @@ class ApiAsker:
         return self._takes_more and self._run.ended_by is None and not self._run.all_left.is_set()
 
     async def _rejoin(self) -> bool:
-        """Have a share of the account again, where others leave one; this API counts as asked meanwhile."""
+        """Take a share of the account again, if there is one; meanwhile this API counts as open."""
         self._run.open_apis.add(self._channel.api.name)
         if await self._channel.share.rejoin():
             return True

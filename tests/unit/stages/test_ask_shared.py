@@ -470,7 +470,7 @@ def test_it_is_asked_once_there_is_a_share_of_the_account_and_not_claimed_before
 
 
 def test_it_may_come_back_as_often_as_there_is_more(beside):
-    at_work = beside()
+    at_work, cop_holds = beside(), {ChunkLease(0, 1)}
 
     async def meanwhile():
         for some in (1, 2):
@@ -480,7 +480,6 @@ def test_it_may_come_back_as_often_as_there_is_more(beside):
             at_work.questions.free.append(1)
             await at_work.other.claim(ApiName.VOP_GATEWAY)
 
-    cop_holds = {ChunkLease(0, 1)}
     anyio.run(at_work.run, meanwhile)
     assert len(at_work.process.vop.said) == SIZE, "what is answered is not asked again"
     assert at_work.answered == list(range(2 * SIZE))
