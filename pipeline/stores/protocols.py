@@ -1,4 +1,4 @@
-"""The protocols of the stores, whatever is behind them: a file, a database that machines share, memory.
+"""The protocols of the stores, whatever is behind them: a file, or a database that machines share.
 
 Each protocol is one concern, and small. What every store must keep is in tests/contract/stores.
 """

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from anyio.lowlevel import checkpoint_if_cancelled
+from memory_stores import MemoryLedger
 from simulation.weather import Weather
 from simulation.world import Clock, Process, World
 
 from pipeline.frames import Answer, Check
-from pipeline.stores.memory import MemoryLedger
 from pipeline.stores.postgres.recording import ForgottenLinesError
 from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.sqlite.quota import SqliteQuota

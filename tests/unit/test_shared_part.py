@@ -2,9 +2,9 @@
 
 import anyio
 import pytest
+from memory_stores import MemoryLedger, MemoryQuestions, MemorySharedRun
 
 from pipeline.executors.shared import SharedPart
-from pipeline.stores.memory import MemoryLedger, MemoryQuestions, MemorySharedRun
 from pipeline.stores.values import RunIdentity
 from schemas.outcomes import ApiName
 

@@ -11,12 +11,12 @@ from uuid import uuid4
 import anyio
 import polars as pl
 import pytest
+from memory_stores import MemoryLedger, MemoryQuestions, MemoryQuota, MemoryShares, MemorySource
 from postgres import LEDGER_KEY, clocks
 
 from pipeline.frames import CHECKS, Check
 from pipeline.stages.ask import AskingTally, remaining_questions
 from pipeline.stores.local_source import LocalSource
-from pipeline.stores.memory import MemoryLedger, MemoryQuestions, MemoryQuota, MemoryShares, MemorySource
 from pipeline.stores.postgres.address import parsed
 from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresQuota, cap_of
 from pipeline.stores.postgres.shared_run import SharedRun

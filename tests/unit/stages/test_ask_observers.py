@@ -8,13 +8,13 @@ from uuid import UUID
 
 import anyio
 import pytest
+from memory_stores import MemoryLedger, MemoryQuestions, MemoryQuota, MemorySharedRun
 from senders import FakeSender, always, problem
 
 from pipeline.apis import cop
 from pipeline.stages.ask import ApiChannel, AskingContext, AskingTally, ask
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stores.leased_shares import WholeShare
-from pipeline.stores.memory import MemoryLedger, MemoryQuestions, MemoryQuota, MemorySharedRun
 from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.values import RunIdentity, ServerAccount
 from pipeline.transport.rate_limiter import Pace

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 import anyio
 import pytest
+from memory_stores import MemoryLedger, MemoryQuestions, MemoryQuota, MemorySharedRun
 from senders import FakeSender, always, good, problem
 
 from pipeline.apis import cop, vop
@@ -17,7 +18,6 @@ from pipeline.executors.shared import SharedPart
 from pipeline.stages.ask import ApiChannel, AskingContext, AskingTally, ask, worker
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stores.leased_shares import WholeShare
-from pipeline.stores.memory import MemoryLedger, MemoryQuestions, MemoryQuota, MemorySharedRun
 from pipeline.stores.values import ChunkLease, RunIdentity, ServerAccount
 from pipeline.transport.rate_limiter import Pace
 from schemas.outcomes import ApiName

@@ -1,4 +1,4 @@
-"""Stores in the memory of one process, for tests: they last as long as the object.
+"""Stores in the memory of one process: they last as long as the object.
 
 They are the model that the others are compared with: as short as the protocols allow.
 """
