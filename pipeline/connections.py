@@ -26,7 +26,7 @@ from pipeline.sections.servers import MutualTls, Oauth, Server
 from pipeline.stages.validate import Routes
 from pipeline.stores.leased_shares import WholeShare
 from pipeline.stores.protocols import Quota, Share, Shares
-from pipeline.stores.scopes import canonical, scope_of
+from pipeline.stores.scopes import scope_of
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
 from pipeline.stores.sqlite.shares import LocalShares
@@ -77,7 +77,7 @@ def quota_of(server: Server, *, now: Callable[[], datetime]) -> SqliteQuota | No
         return None
     return SqliteQuota(
         quota_path(),
-        scope=_spelled(server),
+        scope=scope_for(server),
         cap=server.cap,
         window=server.cap_window,
         clock=now,
@@ -242,18 +242,14 @@ def _requester(server: Server, now: datetime) -> str | None:
 
 
 def scope_for(server: Server) -> str:
-    """The scope that requests to a server are counted by, in its canonical spelling."""
-    return canonical(_spelled(server))
-
-
-def _spelled(server: Server) -> str:
+    """The scope that requests to a server are counted by."""
     return scope_of(urlsplit(server.base_url).netloc, server.client)
 
 
 def account_of(server: Server) -> ServerAccount:
     """The limits that a server sets us, for all processes together."""
     return ServerAccount(
-        _spelled(server),
+        scope_for(server),
         server.name,
         server.rate_per_s,
         server.in_flight_max,

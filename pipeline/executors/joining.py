@@ -20,7 +20,7 @@ from pipeline.runs.request import Clock, RunObserver
 from pipeline.stages.ask import ApiChannel, AskingContext
 from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.connection import StoreClocks
-from pipeline.stores.postgres.daily_caps import AccountCap, DailyCaps, PostgresQuota, cap_of
+from pipeline.stores.postgres.daily_caps import AccountCap, DailyCaps, PostgresQuota
 from pipeline.stores.postgres.lines import StoredRun
 from pipeline.stores.postgres.shared_run import QuestionParts, SharedRun
 from pipeline.stores.postgres.shares import PostgresShares, require_same_limits
@@ -83,7 +83,7 @@ class SharedAccess(NamedTuple):
     @property
     def _caps(self) -> dict[str, AccountCap]:
         return {
-            server.name.value: cap_of(scope_for(server), server.cap, server.cap_window)
+            server.name.value: AccountCap(scope_for(server), server.cap, server.cap_window)
             for server in self.profile.servers
             if server.cap is not None
         }

@@ -10,7 +10,6 @@ import anyio
 import anyio.abc
 
 from pipeline.errors import Advice, IncompleteError, PrecheckError, first_of
-from pipeline.stores.scopes import canonical
 from pipeline.stores.sharing import LEASE_S, NOTHING, SharePart, ShareRenewal, ShareWish
 from pipeline.stores.values import LeaseHolder, ServerAccount, ShareLimits
 
@@ -233,7 +232,7 @@ async def leased_shares(
         IncompleteError: one did not become free in time; nothing was sent.
         PrecheckError: a lease cannot be renewed.
     """
-    order = sorted(accounts, key=lambda account: (canonical(account.scope), account.api))
+    order = sorted(accounts, key=lambda account: (account.scope, account.api))
     async with AsyncExitStack() as stack:
         while (leased := await _leased_at_once(order, new_share, every_s, waiting, stack)) is None:
             pass

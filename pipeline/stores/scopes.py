@@ -6,7 +6,6 @@ spelling shows is not guessed: a name and the IP address behind it, or two names
 servers.
 """
 
-from functools import cache
 from hashlib import sha256
 from ipaddress import IPv4Address, IPv6Address
 from socket import inet_aton
@@ -16,30 +15,30 @@ _HTTPS_PORT = 443
 
 
 def scope_of(netloc: str, client_id: str) -> str:
-    """The host and port of an address as it spells them, and the client by a hash that does not name it."""
-    return f"{netloc}|{sha256(client_id.encode()).hexdigest()[:16]}"
+    """The server in its canonical spelling, and the client by a hash that does not name it.
 
-
-@cache  # asked for every scope of the file, at every request
-def canonical(scope: str) -> str:
-    """The canonical spelling of a scope; what is no scope is left as it is.
-
-    >>> canonical("CoP.Example.:443|0123456789abcdef")
-    'cop.example|0123456789abcdef'
-    >>> canonical("[0:0::1]:8443|0123456789abcdef")
-    '[::1]:8443|0123456789abcdef'
+    >>> scope_of("CoP.Example.:443", "client-7")
+    'cop.example|d2a753150e076f9b'
     """
-    netloc, bar, client = scope.partition("|")
+    return f"{canonical(netloc)}|{sha256(client_id.encode()).hexdigest()[:16]}"
+
+
+def canonical(netloc: str) -> str:
+    """The canonical spelling of a host and port; anything else is returned as it is.
+
+    >>> canonical("[0:0::1]:8443")
+    '[::1]:8443'
+    """
     try:
         parts = urlsplit(f"//{netloc}")  # which makes letters small
         port = parts.port
     except ValueError:
-        return scope
+        return netloc
     host = (parts.hostname or "").rstrip(".")
     if not host:
-        return scope
+        return netloc
     ending = "" if port in {None, _HTTPS_PORT} else f":{port}"
-    return f"{_usual(host)}{ending}{bar}{client}"
+    return f"{_usual(host)}{ending}"
 
 
 def _usual(host: str) -> str:

@@ -174,7 +174,7 @@ class ServerAccount(NamedTuple):
     """What a server allows one client of one of its APIs, all processes together."""
 
     scope: str
-    """Server and client, as `scopes.scope_of` gives them, in any spelling."""
+    """Server and client, as `scopes.scope_of` gives them."""
     api: str
     rate_per_s: float
     """At least 1: so many whole requests in a second. Below 1: one request in `1 / rate_per_s` seconds."""

@@ -2,8 +2,6 @@
 
 import json
 import re
-import sqlite3
-from contextlib import closing
 
 import pytest
 from aiohttp import web
@@ -73,18 +71,6 @@ def test_show_says_the_words_of_the_server_without_what_was_asked(desk, run):
     for canary in (b"Thornwood", b"CANARYNAME", b"00012345", b"44445555"):
         assert canary not in ledger
     assert desk("verify", folder).status == 0
-
-
-def test_a_folder_of_the_version_before_is_shown_verified_and_taken_up_as_it_is(desk, run):
-    folder, _ = run()
-    with closing(sqlite3.connect(folder / "ledger.db")) as db, db:
-        db.executescript("DROP TABLE problem; PRAGMA user_version = 4;")
-
-    assert said(desk, 1) == [None]
-    assert desk("verify", folder).status == 0
-    run()
-    assert desk("verify", folder).status == 0
-    assert "try later: *** at ***" in said(desk, 2)
 
 
 def test_under_a_key_the_words_are_shown_where_the_configuration_has_it(desk, run):

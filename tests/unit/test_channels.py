@@ -1,6 +1,5 @@
 """What a profile's sections become: routes, APIs, caps and channels with their limits."""
 
-import fcntl
 import ssl
 import subprocess
 import sys
@@ -16,9 +15,9 @@ from pipeline.apis import cop, vop
 from pipeline.config import Configuration, load
 from pipeline.config.profiles import sandbox
 from pipeline.connections import (
+    account_of,
     api_of,
     context_of,
-    leases_path,
     open_channels,
     quota_of,
     routes,
@@ -27,7 +26,6 @@ from pipeline.connections import (
 )
 from pipeline.errors import ConfigurationError, IncompleteError
 from pipeline.stores.scopes import scope_of
-from pipeline.stores.sqlite.server_lease import file_name
 from pipeline.stores.values import ServerAccount
 from pipeline.transport.rate_limiter import window_of
 from schemas.cop import AccountType
@@ -145,6 +143,7 @@ def test_channels_are_opened_for_the_apis_that_are_needed(running):
 )
 def test_one_server_has_one_cap_however_its_address_is_spelled(base_url):
     two = [profile(cop={**OAUTH, "daily_cap": 2, **changes}).cop for changes in ({}, {"base_url": base_url})]
+    assert len({account_of(server).scope for server in two}) == 1
     with quota_of(two[0], now=lambda: NOW) as first, quota_of(two[1], now=lambda: NOW) as second:
         assert [first.reserve(), second.reserve(), first.reserve(), second.reserve()] == [
             True,
@@ -152,30 +151,6 @@ def test_one_server_has_one_cap_however_its_address_is_spelled(base_url):
             False,
             False,
         ]
-
-
-@pytest.mark.parametrize("port_said", [8443, None])
-def test_a_run_waits_for_one_of_an_earlier_version_however_that_spells_the_server(port_said):
-    """Some lock the server in its usual spelling, and still earlier ones in that of their configuration."""
-    netloc = "PAY.example." if port_said is None else f"PAY.example.:{port_said}"
-    mine = profile(cop={**OAUTH, "base_url": f"https://{netloc}/v", "client_id": "me"})
-    told = []
-
-    async def ask_while_another_has_the_lock(scope):
-        shares = shares_of_this_machine(
-            clock=lambda: NOW, ticks=time.monotonic, waiting=told.append, wait_max_s=0.3
-        )
-        leases_path().mkdir(parents=True, exist_ok=True)
-        with (leases_path() / f"{file_name(scope)}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            with pytest.raises(IncompleteError, match="the time to wait for it is over"):
-                async with open_channels(mine, {ApiName.COP}, now=lambda: NOW, shares=shares):
-                    raise AssertionError("asked while another had the lock")
-
-    for spelled in (netloc.lower().replace("example.", "example"), netloc):
-        anyio.run(ask_while_another_has_the_lock, scope_of(spelled, "me"))
-        assert [holder.server for holder in told] == [spelled]
-        told.clear()
 
 
 def test_runs_that_spell_a_server_otherwise_share_its_limits():

@@ -57,37 +57,9 @@ def details(path, check_of):
     return of
 
 
-def make_older(path):
-    """Turn a ledger into one of the version that did not keep details."""
-    with closing(sqlite3.connect(path)) as db, db:
-        db.executescript("DROP TABLE problem; PRAGMA user_version = 4;")
-
-
 def test_it_is_kept_with_its_request(fill, details):
     fill(NOW)
     assert details() == [(BUSY, False), (REFUSED, False)]
-
-
-def test_a_ledger_of_the_version_before_is_read_and_not_changed(path, fill, details):
-    fill(NOW)
-    make_older(path)
-    before = path.read_bytes()
-    assert details() == [(None, False), (None, False)]
-    assert path.read_bytes() == before
-
-
-def test_a_run_that_takes_up_an_older_ledger_keeps_what_is_said_from_then_on(path, fill, details):
-    fill(OLD)
-    make_older(path)
-    fill(NOW, number=2)
-    assert details(1) == [(None, False), (None, False)]
-    assert details(2) == [(BUSY, False), (REFUSED, False)]
-
-
-def test_an_older_ledger_is_purged_as_before(path, fill):
-    fill(OLD)
-    make_older(path)
-    assert purge(path, answers_before=LATER, now=LATER) == 0
 
 
 def test_it_goes_with_the_names_of_its_time(path, fill, details):

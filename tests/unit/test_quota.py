@@ -342,14 +342,14 @@ def test_a_scope_that_was_closed_by_a_wrong_clock_is_closed_for_a_day_at_most(pa
         assert quota.resets_at() <= NOON + DAY
 
 
-def test_the_servers_clock_counts_for_all_spellings_of_it(path, clock):
+def test_the_servers_clock_counts_for_all_processes(path, clock):
     clock.now = NOON + timedelta(days=3)
-    with a_quota(path, clock, scope="cop.example:443|1") as other:
+    with a_quota(path, clock) as other:
         assert other.reserve()
-    with a_quota(path, clock, scope="COP.example|1") as quota:
+    with a_quota(path, clock) as quota:
         quota.go_by(NOON)
     clock.now = NOON
-    with a_quota(path, clock, scope="cop.example|1") as after:
+    with a_quota(path, clock) as after:
         assert after.used() == 1
         assert after.resets_at() == MIDNIGHT
 
@@ -384,118 +384,6 @@ def test_usage_is_in_the_order_of_the_scopes_whichever_was_first(path, clock):
     for scope in ("c|3", "a|1", "b|2"):
         a_quota(path, clock, scope=scope).close()
     assert [use.scope for use in usage(path, NOON)] == ["a|1", "b|2", "c|3"]
-
-
-# --- one server, many spellings ---
-
-SPELLINGS = ("cop.example|0f", "COP.example|0f", "cop.example:443|0f")
-
-
-def as_an_earlier_version_wrote_it(
-    path: Path, taken: dict[str, int], *, closed_until: datetime | None = None
-):
-    """A file in which each spelling was counted by itself; the last one was closed by the server."""
-    a_quota(path, Clock(), scope="other|0f").close()
-    with closing(sqlite3.connect(path)) as db, db:
-        for scope, count in taken.items():
-            closed_ms = (
-                round(closed_until.timestamp() * 1000) if closed_until and scope == [*taken][-1] else 0
-            )
-            db.execute("INSERT INTO scope VALUES(?, 3, 'utc_day', ?, ?)", (scope, NOON_MS, closed_ms))
-            for seat in range(1, count + 1):
-                row = (scope, NOON_MS, seat)
-                db.execute("INSERT INTO reservation(scope, time_ms, cap, seat) VALUES(?, ?, 3, ?)", row)
-
-
-@pytest.mark.parametrize("spelled", SPELLINGS)
-def test_a_cap_is_spent_once_however_its_server_is_spelled(path, clock, spelled):
-    with a_quota(path, clock, cap=20, scope=spelled) as quota:
-        assert take_all(quota) == 20
-    for another in SPELLINGS:
-        with a_quota(path, clock, cap=20, scope=another) as quota:
-            assert not quota.reserve()
-            assert quota.used() == 20
-
-
-def test_two_spellings_at_once_share_the_cap(path, clock):
-    with a_quota(path, clock, scope=SPELLINGS[0]) as one, a_quota(path, clock, scope=SPELLINGS[1]) as two:
-        assert [one.reserve(), two.reserve(), one.reserve(), two.reserve()] == [True, True, True, False]
-
-
-@WINDOWS
-def test_what_an_earlier_version_took_under_any_spelling_counts_on_the_day_of_the_upgrade(
-    path, clock, window
-):
-    as_an_earlier_version_wrote_it(path, dict.fromkeys(SPELLINGS[1:], 3))
-    with (
-        a_quota(path, clock, cap=7, window=window) as other,
-        a_quota(path, clock, cap=7, window=window, scope=SPELLINGS[0]) as quota,
-    ):
-        assert quota.used() == 6
-        assert take_all(quota) == 1
-        assert other.used() == 0
-    with closing(sqlite3.connect(path)) as db:
-        assert db.execute("SELECT count(*) FROM reservation").fetchone() == (7,)
-
-
-def test_an_earlier_version_that_still_runs_sees_what_is_taken_under_its_spelling(path, clock):
-    """It reads the rows of the spelling that its configuration has, and no others."""
-    as_an_earlier_version_wrote_it(path, {SPELLINGS[1]: 1})
-    with a_quota(path, clock, scope=SPELLINGS[1]) as quota:
-        assert take_all(quota) == 2
-    with closing(sqlite3.connect(path)) as db:
-        its_rows = "SELECT count(*) FROM reservation WHERE scope = ? AND time_ms = ?"
-        assert db.execute(its_rows, (SPELLINGS[1], NOON_MS)).fetchone() == (3,)
-
-
-def test_the_unit_that_returns_first_is_the_oldest_of_all_spellings(path, clock):
-    later, first = sorted(SPELLINGS[:2])
-    with (
-        a_quota(path, clock, cap=2, window="rolling_24h", scope=first) as one,
-        a_quota(path, clock, cap=2, window="rolling_24h", scope=later) as two,
-    ):
-        assert one.reserve()
-        clock.now += timedelta(hours=1)
-        assert two.reserve()
-        assert two.resets_at() == NOON + DAY + EDGE_S * SECOND
-
-
-def test_a_server_that_closed_the_day_under_one_spelling_closed_it_under_all(path, clock):
-    as_an_earlier_version_wrote_it(path, dict.fromkeys(SPELLINGS[1:], 0), closed_until=MIDNIGHT)
-    with a_quota(path, clock, scope=SPELLINGS[0]) as quota:
-        assert not quota.reserve()
-        clock.now = MIDNIGHT
-        assert quota.reserve()
-
-
-def test_a_clock_that_goes_back_opens_no_day_under_another_spelling(path, clock):
-    with a_quota(path, clock, scope=SPELLINGS[0]) as one, a_quota(path, clock, scope=SPELLINGS[1]) as two:
-        take_all(one)
-        clock.now -= DAY
-        assert not two.reserve()
-
-
-def test_usage_tells_of_all_spellings_as_one_by_the_configuration_used_last(path, clock):
-    as_an_earlier_version_wrote_it(path, dict.fromkeys(SPELLINGS, 1))
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("UPDATE scope SET latest_ms = latest_ms + 1, cap = 5 WHERE scope = ?", SPELLINGS[1:2])
-    [use, _] = usage(path, NOON)
-    assert (use.scope, use.used_count, use.cap) == ("cop.example|0f", 3, 5)
-    a_quota(path, clock, scope=SPELLINGS[2], cap=9, window="rolling_24h").close()
-    [use, _] = usage(path, NOON)
-    assert (use.scope, use.used_count, use.cap, use.window) == ("cop.example|0f", 3, 9, "rolling_24h")
-
-
-def test_what_is_old_is_forgotten_under_every_spelling(path, clock):
-    as_an_earlier_version_wrote_it(path, dict.fromkeys(SPELLINGS, 1))
-    clock.now += 9 * DAY
-    with a_quota(path, clock) as other:
-        assert other.reserve()
-    with a_quota(path, clock, scope=SPELLINGS[1]) as quota:
-        assert quota.reserve()
-    with closing(sqlite3.connect(path)) as db:
-        kept = db.execute("SELECT scope FROM reservation ORDER BY scope").fetchall()
-    assert kept == [(SPELLINGS[1],), (SCOPE,)]
 
 
 # --- the file ---

@@ -15,7 +15,6 @@ from typing import Literal, NamedTuple, assert_never
 import psycopg
 
 from pipeline.stores.postgres.connection import Database
-from pipeline.stores.scopes import canonical
 
 Window = Literal["utc_day", "rolling_24h"]
 
@@ -57,7 +56,7 @@ class AccountCap(NamedTuple):
     """The cap of one server account."""
 
     scope: str
-    """In its canonical spelling."""
+    """As `scopes.scope_of` gives it."""
     cap: int
     window: Window
 
@@ -236,8 +235,3 @@ def _window_start(window: Window, now: float) -> float:
 def _next_window(window: Window, now: float) -> float:
     """When the earliest window opens that has no moment in common with this one."""
     return _window_start(window, now) + _DAY_S if window == "utc_day" else now + _DAY_S
-
-
-def cap_of(scope: str, cap: int, window: Window) -> AccountCap:
-    """The cap of an account, whose scope is as `scopes.scope_of` gives it."""
-    return AccountCap(canonical(scope), cap, window)

@@ -16,7 +16,6 @@ from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_sh
 from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.store import AskingProcess
 from pipeline.stores.protocols import Share
-from pipeline.stores.scopes import canonical
 from pipeline.stores.sharing import Division, HeldShare, ShareRenewal, ShareWish
 from pipeline.stores.values import LeaseHolder, ServerAccount
 
@@ -103,7 +102,7 @@ def require_same_limits(
         IncompleteError: as `Database.run`.
     """
     for account in accounts:
-        key = canonical(account.scope), account.api
+        key = account.scope, account.api
         row = database.run(lambda db, key=key: db.execute(_LOOK, key).fetchone())  # type: ignore[misc]
         if row is not None:
             me = _joining(process, account, str(process.id), now)
@@ -121,7 +120,7 @@ def _renewed(db: psycopg.Connection, account: ServerAccount, wish: ShareWish, me
 
     It is durable before it counts: a database that forgets in a crash who has what would give it away again.
     """
-    key = canonical(account.scope), account.api
+    key = account.scope, account.api
     with db.transaction():
         row = db.execute(_READ, key).fetchone()
         if row is None:

@@ -18,15 +18,7 @@ from pipeline.stores.values import RunIdentity
 
 _APPLICATION_ID = int.from_bytes(b"PCL1")
 _SCHEMA_VERSION = 5
-_VERSION_WITHOUT_PROBLEMS = 4
-"""Of older ledgers: the same, without the details of problems."""
-_PROBLEM = """
-CREATE TABLE problem(
-    intent INTEGER PRIMARY KEY REFERENCES intent, detail ANY NOT NULL, seal BLOB NOT NULL) STRICT;
-"""
-_NO_PROBLEM = "CREATE TEMP TABLE problem(intent, detail, seal)"
-"""With it an older ledger reads like one without details."""
-_SCHEMA_WITHOUT_PROBLEMS = f"""
+_SCHEMA = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_SCHEMA_VERSION};
 CREATE TABLE run(
@@ -44,6 +36,8 @@ CREATE TABLE answer(
     intent INTEGER PRIMARY KEY REFERENCES intent,
     state TEXT NOT NULL CHECK(state IN ('answered', 'refused')), code TEXT NOT NULL,
     matched_name ANY, request_id TEXT, time TEXT, seal BLOB NOT NULL) STRICT;
+CREATE TABLE problem(
+    intent INTEGER PRIMARY KEY REFERENCES intent, detail ANY NOT NULL, seal BLOB NOT NULL) STRICT;
 CREATE TABLE reuse(
     question BLOB PRIMARY KEY, code TEXT NOT NULL, request_id TEXT NOT NULL, time TEXT NOT NULL,
     source_sha256 TEXT NOT NULL, reused_at TEXT NOT NULL, seal BLOB NOT NULL) STRICT;
@@ -69,7 +63,6 @@ CREATE TRIGGER reuse_never_changes BEFORE UPDATE ON reuse
 CREATE TRIGGER reuse_never_leaves BEFORE DELETE ON reuse
     BEGIN SELECT RAISE(ABORT, 'an answer never leaves'); END;
 """
-_SCHEMA = _SCHEMA_WITHOUT_PROBLEMS + _PROBLEM
 _COLUMNS = """
 SELECT tables.name, columns.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
 WHERE tables.type = 'table' ORDER BY tables.name, columns.cid
@@ -116,8 +109,6 @@ def opened(
             stack.enter_context(closing(db))
             db.executescript(_PRAGMAS)
             _require_sound(path, db)
-            if identity is not None:
-                _make_room_for_problems(db)
             if identity is not None and _binds(db):
                 _require_same_run(path, db, identity)
             elif identity is not None:
@@ -227,7 +218,7 @@ def _require_ours(path: Path) -> None:
             f"{path}: not a ledger of this tool, or cut short",
             advice=(Advice.OTHER_FOLDER, Advice.START_OVER),
         )
-    if int.from_bytes(header[60:64]) not in {_VERSION_WITHOUT_PROBLEMS, _SCHEMA_VERSION}:
+    if int.from_bytes(header[60:64]) != _SCHEMA_VERSION:
         raise OutputError(
             f"{path}: a ledger of another version of this tool",
             advice=("use that version", Advice.START_OVER),
@@ -239,11 +230,9 @@ def _require_sound(path: Path, db: sqlite3.Connection) -> None:
     if finding != "ok":
         raise damaged(path, finding)
     with closing(sqlite3.connect(":memory:")) as model:
-        model.executescript(_SCHEMA_WITHOUT_PROBLEMS if _is_older(db) else _SCHEMA)
+        model.executescript(_SCHEMA)
         if db.execute(_COLUMNS).fetchall() != model.execute(_COLUMNS).fetchall():
             raise damaged(path, "its tables are not as this tool makes them")
-    if _is_older(db):
-        db.execute(_NO_PROBLEM)
     runs = db.execute("SELECT run_key FROM run").fetchall()
     if len(runs) != 1:
         raise damaged(path, "it names no run")
@@ -251,22 +240,6 @@ def _require_sound(path: Path, db: sqlite3.Connection) -> None:
     seals.register_seal(db, run_key)
     if (changed := seals.first_broken_seal(db)) is not None:
         raise damaged(path, changed)
-
-
-def _is_older(db: sqlite3.Connection) -> bool:
-    [version] = db.execute("PRAGMA user_version").fetchone()
-    return int(version) == _VERSION_WITHOUT_PROBLEMS
-
-
-def _make_room_for_problems(db: sqlite3.Connection) -> None:
-    """Let an older ledger, which a run resumes, keep the details of problems."""
-    if not _is_older(db):
-        return
-    db.execute("DROP TABLE temp.problem")
-    with db:
-        db.execute("BEGIN IMMEDIATE")
-        db.execute(_PROBLEM)
-        db.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
 
 
 def _binds(db: sqlite3.Connection) -> bool:

@@ -15,11 +15,6 @@ come, unless the server's own time is known: the day that is counted is the serv
 The file is SQLite with a rollback journal, never a write-ahead log, which SQLite before 3.51.3 can
 corrupt when several processes share it. It must lie on a local disk, and counts one machine: two
 machines with one client need a cap of half each.
-
-A scope is stored as the configuration spells it, and counted together with all its other spellings
-(`scopes.canonical`). So the units that earlier versions took, which counted each spelling by itself,
-count at once without migration, and a process of such a version that still runs under the same
-configuration sees what is taken here.
 """
 
 import os
@@ -34,7 +29,6 @@ from typing import Literal, NamedTuple, Self, assert_never
 
 from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
 from pipeline.files.disk_errors import is_full_or_failed, not_writable, write_failed
-from pipeline.stores.scopes import canonical
 
 Window = Literal["utc_day", "rolling_24h"]
 
@@ -71,17 +65,14 @@ SCHEMA = (
         cap INTEGER NOT NULL, seat INTEGER NOT NULL CHECK(seat BETWEEN 1 AND cap)) STRICT""",
     "CREATE INDEX reservation_by_time ON reservation(scope, time_ms)",
 )
-_TAKEN_SINCE = (
-    "FROM reservation WHERE time_ms > ? AND scope IN"
-    " (SELECT scope FROM scope WHERE canonical(scope) = canonical(?))"
-)
+_TAKEN_SINCE = "FROM reservation WHERE scope = ? AND time_ms > ?"
 
 
 class QuotaUse(NamedTuple):
     """What one client has used of one server's cap, as last configured."""
 
     scope: str
-    """In its canonical spelling."""
+    """As `scopes.scope_of` gives it."""
     window: Window
     window_start: datetime
     used_count: int
@@ -104,7 +95,7 @@ class SqliteQuota:
 
         Args:
             path: the count's file: one for all processes and all scopes of a user.
-            scope: as `scopes.scope_of` gives it, in any spelling.
+            scope: as `scopes.scope_of` gives it.
             cap: requests in one window.
             window: a UTC day, or any 24 hours, which is safe whatever day the server counts by.
             clock: the time, aware.
@@ -126,12 +117,8 @@ class SqliteQuota:
             with self._transaction() as db:
                 db.execute(
                     "INSERT INTO scope(scope, cap, kind, latest_ms) VALUES(?, ?, ?, ?)"
-                    " ON CONFLICT(scope) DO NOTHING",
+                    " ON CONFLICT(scope) DO UPDATE SET cap = excluded.cap, kind = excluded.kind",
                     (scope, cap, window, _ms(clock())),
-                )
-                db.execute(
-                    "UPDATE scope SET cap = ?, kind = ? WHERE canonical(scope) = canonical(?)",
-                    (cap, window, scope),
                 )
         except BaseException:
             self.close()
@@ -169,9 +156,8 @@ class SqliteQuota:
                 return False
             db.execute("UPDATE scope SET latest_ms = ? WHERE scope = ?", (count.now_ms, self._scope))
             db.execute(
-                "DELETE FROM reservation WHERE time_ms < ? AND scope IN"
-                " (SELECT scope FROM scope WHERE canonical(scope) = canonical(?))",
-                (count.now_ms - _KEPT_MS, self._scope),
+                "DELETE FROM reservation WHERE scope = ? AND time_ms < ?",
+                (self._scope, count.now_ms - _KEPT_MS),
             )
             taken = db.execute(
                 "INSERT INTO reservation(scope, time_ms, cap, seat) VALUES(?, ?, ?, ?)",
@@ -214,13 +200,12 @@ class SqliteQuota:
             self._clock = lambda: ours() + ahead
             now_ms = _ms(server_now)
             db.execute(
-                "UPDATE reservation SET time_ms = ?1 WHERE (id >= ?3 OR time_ms > ?1) AND scope IN"
-                " (SELECT scope FROM scope WHERE canonical(scope) = canonical(?2))",
+                "UPDATE reservation SET time_ms = ?1 WHERE scope = ?2 AND (id >= ?3 OR time_ms > ?1)",
                 (now_ms, self._scope, self._first_taken),
             )
             db.execute(
                 "UPDATE scope SET latest_ms = ?1, closed_until_ms = min(closed_until_ms, ?1 + ?3)"
-                " WHERE canonical(scope) = canonical(?2)",
+                " WHERE scope = ?2",
                 (now_ms, self._scope, _DAY_MS),
             )
 
@@ -237,8 +222,6 @@ class SqliteQuota:
 def usage(path: Path, now: datetime) -> list[QuotaUse]:
     """What every scope of the file has used, in the order of their names; [] where there is no file.
 
-    All spellings of a scope count as one, with the cap and the window of the one that was used last.
-
     Raises:
         OutputError, DiskError, IncompleteError: as `SqliteQuota`.
     """
@@ -246,11 +229,8 @@ def usage(path: Path, now: datetime) -> list[QuotaUse]:
         return []
     with count_errors(path), closing(_connected(path)) as db:
         db.execute("BEGIN")  # what is read is of one moment
-        # SQLite takes kind and cap from the row that has the maximum.
-        scopes = db.execute(
-            "SELECT canonical(scope) AS one, kind, cap, max(latest_ms) FROM scope GROUP BY one ORDER BY one"
-        ).fetchall()
-        return [_use(db, scope, window, cap, now) for scope, window, cap, _ in scopes]
+        scopes = db.execute("SELECT scope, kind, cap FROM scope ORDER BY scope").fetchall()
+        return [_use(db, scope, window, cap, now) for scope, window, cap in scopes]
 
 
 def _use(db: sqlite3.Connection, scope: str, window: Window, cap: int, now: datetime) -> QuotaUse:
@@ -291,12 +271,11 @@ class _Count(NamedTuple):
 
 def _counted(db: sqlite3.Connection, scope: str, window: Window, now: datetime) -> _Count:
     latest_ms, closed_until_ms = db.execute(
-        "SELECT max(latest_ms), max(closed_until_ms) FROM scope WHERE canonical(scope) = canonical(?)",
-        (scope,),
+        "SELECT latest_ms, closed_until_ms FROM scope WHERE scope = ?", (scope,)
     ).fetchone()
     now_ms = max(_ms(now), latest_ms)
     counted_after_ms = _window_start_ms(window, now_ms) - _EDGE_MS
-    [used_count] = db.execute(f"SELECT count(*) {_TAKEN_SINCE}", (counted_after_ms, scope)).fetchone()
+    [used_count] = db.execute(f"SELECT count(*) {_TAKEN_SINCE}", (scope, counted_after_ms)).fetchone()
     return _Count(window, now_ms, closed_until_ms, used_count)
 
 
@@ -307,7 +286,7 @@ def _resets_at(db: sqlite3.Connection, scope: str, count: _Count, cap: int) -> d
     elif excess_count >= 0:
         [oldest_kept_ms] = db.execute(
             f"SELECT time_ms {_TAKEN_SINCE} ORDER BY time_ms LIMIT 1 OFFSET ?",
-            (count.start_ms - _EDGE_MS, scope, excess_count),
+            (scope, count.start_ms - _EDGE_MS, excess_count),
         ).fetchone()
         free_ms = oldest_kept_ms + _DAY_MS + _EDGE_MS
     else:
@@ -347,7 +326,6 @@ def _connected(path: Path) -> sqlite3.Connection:
         raise OutputError(f"{path}: not a regular file; move it away, so that the daily cap can be counted")
     with count_errors(path):
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_MAX_S, check_same_thread=False)
-        db.create_function("canonical", 1, canonical)
         try:
             _prepare(path, db)
         except BaseException:

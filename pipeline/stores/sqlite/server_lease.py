@@ -1,12 +1,9 @@
-"""A lock per server and client: the runs that ask it hold it together, one of an earlier version alone.
+"""A lock per server and client, which the runs that ask it hold together.
 
-Runs of this version divide the server's limits among themselves (`shares`). One of an earlier version keeps
-all of them for itself, and has the lock to itself; so it waits for all others, and they wait for it.
-
-The system releases the lock when the process ends, however it ends. Who gets it alone is therefore the only
-one, and all that others had is free. The file names a holder and its start, and afterwards the end of the
-last one. Where it still names a holder, that one was killed: its last requests may still count, so nothing is
-free before one window of the rate is over. This holds on one machine, on a local disk.
+The system releases the lock when the process ends, however it ends. A run that gets it alone is therefore the
+only one, and all that others had is free. The file says that runs are at work, and afterwards when the last
+one ended. If it still says that they are, that one was killed: its last requests may still count, so nothing
+is free before one window of the rate is over. This holds on one machine, on a local disk.
 """
 
 import fcntl
@@ -25,7 +22,7 @@ from pipeline.stores.values import LeaseHolder
 
 MOMENT_S = 0.02
 """Another run that begins has the lock to itself for less than that."""
-_UNFINISHED = "unfinished"
+_UNFINISHED = b"unfinished"
 _RECORD_BYTES_MAX = 64
 
 
@@ -46,30 +43,29 @@ class ServerLock:
             DiskError: the disk is full.
         """
         self._folder = folder
-        self._scope = scope
+        self._server = scope.partition("|")[0]
         self._window_s = window_s
         self._clock = clock
         self._file = opened(folder / f"{file_name(scope)}.lock")
 
     async def take(self, waiting: Waiting) -> float | None:
-        """Take the lock alone, if no other run has it, and else together with those of this version.
+        """Take the lock alone, if no other run has it, or else together with the others.
 
         Returns:
             Where this run has it alone: how long the requests of the last one may still count.
 
         Raises:
-            IncompleteError: a run of an earlier version still has it at the end of the wait.
+            IncompleteError: a run that was stopped as it began has it at the end of the wait.
             DiskError: the disk is full.
         """
-        announced: LeaseHolder | None = None
+        beginning: LeaseHolder | None = None
         while not (is_alone := self._has(fcntl.LOCK_EX)) and not self._has(fcntl.LOCK_SH):
             await anyio.sleep(MOMENT_S)
             if not self._has(fcntl.LOCK_SH):
-                announced = waiting.on(self._holder(), announced)
+                beginning = waiting.on(LeaseHolder(self._server), beginning)
                 await waiting.sleep()
         ending = os.pread(self._file, _RECORD_BYTES_MAX, 0)
-        since = self._clock().strftime("%Y-%m-%dT%H:%M:%SZ")
-        write_record(self._file, self._folder, f"{_UNFINISHED} {os.getpid()} {since}".encode())
+        write_record(self._file, self._folder, _UNFINISHED)
         return _rest_s(ending, self._window_s, self._clock().timestamp()) if is_alone else None
 
     def share(self) -> bool:
@@ -95,14 +91,6 @@ class ServerLock:
         except BlockingIOError:
             return False
         return True
-
-    def _holder(self) -> LeaseHolder:
-        """The holder that the lock's file names."""
-        server = self._scope.partition("|")[0]
-        match os.pread(self._file, _RECORD_BYTES_MAX, 0).decode("ascii", "replace").split():
-            case [word, pid, since] if word == _UNFINISHED and pid.isdigit():
-                return LeaseHolder(server, int(pid), since)
-        return LeaseHolder(server)
 
 
 def file_name(subject: str) -> str:

@@ -1,7 +1,7 @@
 """Shares of an account on one machine: its runs divide each account among themselves."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from datetime import datetime
 from math import inf
@@ -12,7 +12,6 @@ import anyio
 from pipeline.stores import sharing
 from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_shares
 from pipeline.stores.protocols import Share
-from pipeline.stores.scopes import canonical
 from pipeline.stores.sharing import LEASE_S, Division, HeldShare, ShareRenewal, ShareWish
 from pipeline.stores.sqlite.division_file import DivisionFile
 from pipeline.stores.sqlite.server_lease import ServerLock, file_name
@@ -80,14 +79,16 @@ class LocalShares:
             with ExitStack() as taken:
                 rests: dict[str, float | None] = {}
                 locks = []
-                for scope, window_s in sorted(_windows(accounts).items()):
+                # One lock for two APIs that one client asks of one server.
+                for scope in sorted({account.scope for account in accounts}):
+                    window_s = max(account.window_s for account in accounts if account.scope == scope)
                     lock = ServerLock(self._folder, scope, window_s, self._clock)
                     taken.callback(lock.end)
                     locks.append(lock)
                     rests[scope] = await lock.take(waiting)
                 for account in accounts:
-                    if (rest_s := rests[canonical(account.scope)]) is not None:
-                        await self._begin(account, max(rest_s, rests[account.scope] or 0.0))
+                    if (rest_s := rests[account.scope]) is not None:
+                        await self._begin(account, rest_s)
                 if all(lock.share() for lock in locks):
                     stack.enter_context(taken.pop_all())
                     return
@@ -102,7 +103,7 @@ class LocalShares:
             file.close()
 
     def _path(self, account: ServerAccount) -> Path:
-        return self._folder / f"{file_name(f'{canonical(account.scope)}|{account.api}')}.json"
+        return self._folder / f"{file_name(f'{account.scope}|{account.api}')}.json"
 
     def _me(self, account: ServerAccount) -> HeldShare:
         """This process, at an account; no other one has begun with its number at this moment."""
@@ -127,16 +128,3 @@ def _renewal_in(
         return await file.change(rule)
 
     return renew
-
-
-def _windows(accounts: Iterable[ServerAccount]) -> dict[str, float]:
-    """The window of each lock: one lock for two APIs that one client asks of one server.
-
-    Earlier versions took the lock of the scope as it is spelled. It is taken too, so that a run of such a
-    version, still at work on the day of the upgrade, and one of this version wait for each other.
-    """
-    windows: dict[str, float] = {}
-    for account in accounts:
-        for scope in (canonical(account.scope), account.scope):
-            windows[scope] = max(windows.get(scope, 0.0), account.window_s)
-    return windows

@@ -18,7 +18,7 @@ from pipeline.frames import CHECKS, Check
 from pipeline.stages.ask import AskingTally, remaining_questions
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.postgres.address import parsed
-from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresQuota, cap_of
+from pipeline.stores.postgres.daily_caps import AccountCap, DailyCaps, PostgresQuota
 from pipeline.stores.postgres.shared_run import SharedRun
 from pipeline.stores.postgres.shares import PostgresShares
 from pipeline.stores.postgres.store import AskingProcess, PostgresStore, QuestionPlan
@@ -235,7 +235,7 @@ class SharedStore:
         return self._resources.enter_context(made)
 
     def quotas(self, cap):
-        one = cap_of("s", cap, "utc_day")
+        one = AccountCap("s", cap, "utc_day")
         with self._postgres.connect(self._database) as db:  # whose time never goes back
             db.execute(
                 "INSERT INTO precheck.daily_cap(scope, cap, kind, latest) VALUES (%s, %s, %s, %s)",

@@ -10,7 +10,7 @@ import pytest
 import spenders
 from postgres import database_of
 
-from pipeline.stores.postgres.daily_caps import EDGE_S, DailyCaps, PostgresQuota, cap_of
+from pipeline.stores.postgres.daily_caps import EDGE_S, AccountCap, DailyCaps, PostgresQuota
 
 NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)
 MIDNIGHT = datetime(2031, 3, 2, tzinfo=UTC)
@@ -32,9 +32,9 @@ class Account:
         with self._postgres.connect(self._name) as db:
             return db.execute(statement, values)
 
-    def take(self, count=1, *, cap=5, window="utc_day", scope=SCOPE, unused=0):
+    def take(self, count=1, *, cap=5, window="utc_day", unused=0):
         """Take units as one transaction of intents does: how many were given."""
-        caps = DailyCaps({"cop": cap_of(scope, cap, window)})
+        caps = DailyCaps({"cop": AccountCap(SCOPE, cap, window)})
 
         def work(db):
             with db.transaction():
@@ -47,7 +47,7 @@ class Account:
         return sum(granted[::2])
 
     def quota(self, *, cap=5, window="utc_day"):
-        return PostgresQuota(self.database, cap_of(SCOPE, cap, window))
+        return PostgresQuota(self.database, AccountCap(SCOPE, cap, window))
 
 
 @pytest.fixture
@@ -64,11 +64,6 @@ def test_no_more_than_the_cap_and_what_was_not_used_is_there_again(account):
     assert account.take(3, unused=1) == 2
     assert account.take(3) == 1
     assert account.take() == 0
-
-
-def test_a_server_is_one_however_it_is_spelled(account):
-    assert account.take(3) == 3
-    assert account.take(3, scope="COP.example.:443|0123456789abcdef") == 2
 
 
 def test_a_utc_day_ends_at_midnight_and_its_last_half_minute_counts_in_the_next_one_too(account):
