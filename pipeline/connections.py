@@ -25,7 +25,7 @@ from pipeline.errors import TlsError
 from pipeline.sections.servers import MutualTls, Oauth, Server
 from pipeline.stages.validate import Routes
 from pipeline.stores.leased_shares import WholeShare
-from pipeline.stores.protocols import Quota, Share, Shares
+from pipeline.stores.protocols import CapCount, Share, Shares
 from pipeline.stores.scopes import scope_of
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
@@ -155,7 +155,7 @@ async def open_channels(
     *,
     now: Callable[[], datetime],
     shares: Shares | None,
-    quotas: Mapping[ApiName, Quota] | None = None,
+    quotas: Mapping[ApiName, CapCount] | None = None,
 ) -> AsyncIterator[dict[ApiName, ApiChannel]]:
     """Open the channels that a run needs, and close them afterwards.
 
@@ -192,7 +192,12 @@ async def open_channels(
 
 
 async def _opened(
-    server: Server, share: Share, quota: Quota | None, *, now: Callable[[], datetime], stack: AsyncExitStack
+    server: Server,
+    share: Share,
+    quota: CapCount | None,
+    *,
+    now: Callable[[], datetime],
+    stack: AsyncExitStack,
 ) -> ApiChannel:
     """The channel to one server, within a share of its limits, until the stack is closed."""
     from pipeline.stages.ask import ApiChannel

@@ -56,7 +56,8 @@ class LedgerDesk:
     def store(self, *, port=None, wait_max_s=20.0, user=RUNNER, key=LEDGER_KEY):
         """Open the ledger, as another process would."""
         from pipeline.stores.postgres.address import parsed
-        from pipeline.stores.postgres.store import AskingProcess, PostgresStore
+        from pipeline.stores.postgres.store import PostgresStore
+        from pipeline.stores.shared import AskingProcess
 
         process = AskingProcess(uuid4(), "host", os.getpid(), "0.1.0")
         address = parsed(self.url(user, port))

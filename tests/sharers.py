@@ -106,9 +106,9 @@ def shares_of(where, host="host"):
 
         return LocalShares(Path(where), **said)
     from pipeline.stores.postgres.address import parsed
-    from pipeline.stores.postgres.connection import Database, StoreClocks
+    from pipeline.stores.postgres.connection import Database
     from pipeline.stores.postgres.shares import PostgresShares
-    from pipeline.stores.postgres.store import AskingProcess
+    from pipeline.stores.shared import AskingProcess, StoreClocks
 
     database = Database(parsed(where), StoreClocks(said["clock"], time.monotonic, 20.0))
     return PostgresShares(database, AskingProcess(uuid4(), host, os.getpid(), "0.1.0"), **said)

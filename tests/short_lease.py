@@ -8,8 +8,8 @@ import sys
 from functools import partial
 
 from pipeline.executors import joining
-from pipeline.stores.postgres.connection import StoreClocks
 from pipeline.stores.postgres.store import PostgresStore
+from pipeline.stores.shared import StoreClocks
 
 if __name__ == "__main__":
     PostgresStore.shared_run.__kwdefaults__["lease_s"] = float(sys.argv[1])

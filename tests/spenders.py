@@ -40,14 +40,14 @@ def main(url, run_id, count, cap):
     from shared_ledgers import checks_of
 
     from pipeline.stores.postgres.address import parsed
-    from pipeline.stores.postgres.daily_caps import AccountCap, DailyCaps
-    from pipeline.stores.postgres.store import AskingProcess, PostgresStore
+    from pipeline.stores.postgres.store import PostgresStore
+    from pipeline.stores.shared import AccountCap, AskingProcess
 
     process = AskingProcess(uuid4(), "host", 1, "0.1.0")
-    units = DailyCaps({"cop": AccountCap(CAPPED, int(cap), "utc_day")})
+    caps = {"cop": AccountCap(CAPPED, int(cap), "utc_day")}
     with PostgresStore.open(parsed(url), LEDGER_KEY, process, clocks()) as store:
         run = store.find(UUID(run_id))
-        with store.shared_run(run, lambda _: checks_of(int(count)), units=units) as shared:
+        with store.shared_run(run, lambda _: checks_of(int(count)), caps=caps) as shared:
             anyio.run(spend, shared)
 
 

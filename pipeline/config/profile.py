@@ -26,7 +26,6 @@ from pipeline.rules.unasked import UNASKED
 from pipeline.sections.secrets import secret_if_named
 from pipeline.sections.servers import Server
 from pipeline.sections.values import FilePath, LedgerUrl, NewestOf, Section, VariableName
-from pipeline.stores.postgres.address import LedgerAddress, parsed
 from schemas.cop import AccountType
 from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.review import Verdict
@@ -131,10 +130,6 @@ class Choices(Section):
         if not (self.modulus_weights and self.modulus_substitutions and self.modulus_weights_date):
             return None
         return read_tables(self.modulus_weights, self.modulus_substitutions, self.modulus_weights_date)
-
-    def ledger_address(self) -> LedgerAddress | None:
-        """Where the shared ledger is, or None where each run has its own."""
-        return None if self.ledger is None else parsed(self.ledger)
 
     def ledger_key(self) -> SecretStr | None:
         """Read what the names in ledgers are encrypted with, or None where they are not encrypted.

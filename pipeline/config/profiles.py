@@ -27,7 +27,6 @@ from pipeline.formats import FormatChoice
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days
 from pipeline.sections.secrets import secret_if_named
-from pipeline.stores.postgres.address import LedgerAddress
 from schemas.outcomes import Environment
 from schemas.review import Verdict
 
@@ -107,15 +106,9 @@ def ledger_key(chosen: Chosen) -> SecretStr | None:
     return None if chosen.config is None else settings.load(chosen.config, chosen.name).ledger_key()
 
 
-def ledger_address(chosen: Chosen) -> LedgerAddress | None:
-    """Where the ledger is that this run shares with others; None where it has its own."""
-    return None if chosen.config is None else settings.load(chosen.config, chosen.name).ledger_address()
-
-
 def ledger_url(chosen: Chosen) -> str | None:
-    """The same as it stands in the profile; there is no password in it."""
-    address = ledger_address(chosen)
-    return None if address is None else address.url
+    """Where the ledger is that this run shares with others; None where it has its own. Has no password."""
+    return None if chosen.config is None else settings.load(chosen.config, chosen.name).ledger
 
 
 def signed_with(chosen: Chosen, key: Path | None) -> Chosen:

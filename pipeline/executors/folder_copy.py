@@ -12,7 +12,7 @@ import anyio.to_thread
 import polars as pl
 
 from pipeline.frames import AnswerState, Check
-from pipeline.stores.postgres.shared_run import SharedRun
+from pipeline.stores.shared import SharedRun
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import RecordedRequest
 from schemas.outcomes import ApiName

@@ -21,8 +21,7 @@ from pipeline.executors.shared import RoundAsker, SharedPart, pause
 from pipeline.runs.request import Notice, Surface
 from pipeline.runs.work_folder import read_questions, remove_work, work_of, works_in
 from pipeline.stages.ask import AskingContext
-from pipeline.stores.postgres.shared_run import SharedRun
-from pipeline.stores.postgres.store import PostgresStore
+from pipeline.stores.shared import SharedRun, SharedStore
 from pipeline.stores.values import RoundState
 from schemas.outcomes import Environment
 from schemas.shared import WorkRecord
@@ -61,7 +60,7 @@ class HelpGiven(NamedTuple):
     ended_by: PrecheckError | None
 
 
-def help_with_runs(store: PostgresStore, wanted: HelpWanted, surface: Surface) -> HelpGiven:
+def help_with_runs(store: SharedStore, wanted: HelpWanted, surface: Surface) -> HelpGiven:
     """Ask what can be claimed of every run, until there is none left or a stop is requested.
 
     Raises:

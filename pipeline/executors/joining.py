@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from datetime import datetime
 from importlib.metadata import version
 from math import inf
@@ -18,13 +18,16 @@ from pipeline.config import Profile
 from pipeline.connections import account_of, open_channels, scope_for
 from pipeline.runs.request import Clock, RunObserver
 from pipeline.stages.ask import ApiChannel, AskingContext
-from pipeline.stores.postgres.address import LedgerAddress
-from pipeline.stores.postgres.connection import StoreClocks
-from pipeline.stores.postgres.daily_caps import AccountCap, DailyCaps, PostgresQuota
-from pipeline.stores.postgres.lines import StoredRun
-from pipeline.stores.postgres.shared_run import QuestionParts, SharedRun
-from pipeline.stores.postgres.shares import PostgresShares, require_same_limits
-from pipeline.stores.postgres.store import AskingProcess, PostgresStore
+from pipeline.stores.kinds import opened_store
+from pipeline.stores.shared import (
+    AccountCap,
+    AskingProcess,
+    QuestionParts,
+    SharedRun,
+    SharedStore,
+    StoreClocks,
+    StoredRun,
+)
 from pipeline.stores.values import RunIdentity
 from schemas.outcomes import ApiName
 
@@ -32,13 +35,12 @@ from schemas.outcomes import ApiName
 class SharedAccess(NamedTuple):
     """A shared ledger, and the servers that are asked within the limits that it keeps for all."""
 
-    store: PostgresStore
+    store: SharedStore
     profile: Profile
 
     def shared_run(self, run: StoredRun, questions: QuestionParts) -> SharedRun:
         """This process's view of a run, whose requests count for the caps of their accounts; to be closed."""
-        caps = self._caps
-        return self.store.shared_run(run, questions, units=DailyCaps(caps) if caps else None)
+        return self.store.shared_run(run, questions, caps=self._caps)
 
     @asynccontextmanager
     async def channels(
@@ -51,15 +53,10 @@ class SharedAccess(NamedTuple):
             IncompleteError: others left no share in time, or the database is away.
             PrecheckError: as `open_channels`.
         """
-        shares = PostgresShares(
-            self.store.database,
-            self.store.process,
-            clock=world.now,
-            ticks=world.clock,
-            waiting=watch.wait,
-            wait_max_s=wait_max_s,
+        shares = self.store.shares(
+            clock=world.now, ticks=world.clock, waiting=watch.wait, wait_max_s=wait_max_s
         )
-        quotas = {ApiName(api): PostgresQuota(self.store.database, cap) for api, cap in self._caps.items()}
+        quotas = {ApiName(api): self.store.cap(cap) for api, cap in self._caps.items()}
         async with open_channels(self.profile, apis, now=world.now, shares=shares, quotas=quotas) as channels:
             yield channels
 
@@ -71,13 +68,13 @@ class SharedAccess(NamedTuple):
             IncompleteError: the database is away.
         """
         accounts = [account_of(server) for server in self.profile.servers if server.name in apis]
-        require_same_limits(self.store.database, self.store.process, accounts, now=clock())
+        self.store.require_same_limits(accounts, now=clock())
 
     async def spent_cap(self, api: ApiName) -> tuple[int, datetime] | None:
         """The daily cap of an API and when it resets, where nothing of it is left."""
         if (cap := self._caps.get(api)) is None:
             return None
-        quota = PostgresQuota(self.store.database, cap)
+        quota = self.store.cap(cap)
         return (cap.cap, await quota.resets_at()) if await quota.is_spent() else None
 
     @property
@@ -89,18 +86,18 @@ class SharedAccess(NamedTuple):
         }
 
 
-def open_store(address: LedgerAddress, secret: SecretStr, clock: Clock) -> PostgresStore:
+def open_store(url: str, secret: SecretStr, clock: Clock) -> AbstractContextManager[SharedStore]:
     """Open a shared ledger for this process.
 
     Raises:
-        ConfigurationError, IncompleteError: as `PostgresStore.open`.
+        ConfigurationError, IncompleteError: as `opened_store`.
     """
     process = AskingProcess(uuid4(), gethostname(), os.getpid(), version("payee-precheck"))
-    return PostgresStore.open(address, secret, process, StoreClocks(clock, time.monotonic))
+    return opened_store(url, secret, process, StoreClocks(clock, time.monotonic))
 
 
 def join(
-    store: PostgresStore, identity: RunIdentity, questions: Iterable[pl.DataFrame], run_id: UUID | None
+    store: SharedStore, identity: RunIdentity, questions: Iterable[pl.DataFrame], run_id: UUID | None
 ) -> StoredRun:
     """Join the run of a file.
 
@@ -111,6 +108,6 @@ def join(
         run_id: of a folder that belongs to a run; None: the unfinished run of this identity, or a new one.
 
     Raises:
-        UsageError, ConfigurationError, DiskError, IncompleteError: as `PostgresStore.join`.
+        UsageError, ConfigurationError, DiskError, IncompleteError: as `SharedStore.join`.
     """
     return store.join(identity, store.plan_of(questions), new_id=uuid4(), run_id=run_id)

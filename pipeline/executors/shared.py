@@ -16,7 +16,7 @@ from pipeline.executors.asking import Caps, caps_of
 from pipeline.executors.joining import SharedAccess
 from pipeline.runs.request import Phase, RunObserver
 from pipeline.stages.ask import LOOK_INTERVAL_S, AnswerSink, AskingContext, ask
-from pipeline.stores.postgres.shared_run import SharedRun
+from pipeline.stores.shared import SharedRun
 from pipeline.stores.values import ChunkLease, PlannedChunk, QuestionChunk, RoundState
 from schemas.outcomes import ApiName
 

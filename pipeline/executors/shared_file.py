@@ -16,8 +16,7 @@ from pipeline.frames import ANSWERS, Answers, AnswerState, Checks, OwnCode
 from pipeline.runs.request import CheckJob, Phase, Surface
 from pipeline.stages.ask import AskingTally, answers_so_far, count_given_up, remaining_questions
 from pipeline.stages.ask.values import Closure
-from pipeline.stores.postgres.lines import StoredRun
-from pipeline.stores.postgres.shared_run import SharedRun
+from pipeline.stores.shared import SharedRun, StoredRun
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from schemas.outcomes import ApiName, Environment
 

@@ -17,8 +17,8 @@ from pipeline.config.profiles import (
     Chosen,
     choose,
     is_signed_by_profile,
-    ledger_address,
     ledger_key,
+    ledger_url,
     modulus_of,
     opened,
 )
@@ -61,7 +61,7 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
     chosen = choose(check.profile, check.config)
     refuse_signature(chosen)
     data = open_data_set(check.file, job.work)
-    is_shared = ledger_address(chosen) is not None
+    is_shared = ledger_url(chosen) is not None
     if not job.asks and not is_shared:
         raise UsageError(
             "leaves the asking to workers of a shared ledger, and the profile has none",

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from pipeline.config import Profile
-from pipeline.config.profiles import Chosen, ledger_address
+from pipeline.config.profiles import Chosen, ledger_url
 from pipeline.executors.datasets.asking import SetAsked, SetQuestions, ask_buckets
 from pipeline.executors.datasets.shared_asking import ask_buckets_with_others
 from pipeline.executors.datasets.tasks import SetTask
@@ -39,7 +39,7 @@ def ask_data_set(
     """
     check, (chosen, profile, planned, shared) = job.check, asking
     questions = SetQuestions(shared.files, [bucket.question_counts for bucket in planned.buckets])
-    if ledger_address(chosen) is None:
+    if ledger_url(chosen) is None:
         if check.fresh:
             forget_store_record(check.out)
         asked = ask_buckets(check, questions, profile, ledger, surface, is_ours=chosen.config is None)

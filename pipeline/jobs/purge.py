@@ -18,8 +18,8 @@ from pipeline.runs.folder import files_with_names, ledger_of, matching_folders, 
 from pipeline.runs.manifest import read_manifest, record_purge, unrecorded
 from pipeline.runs.shared_folder import read_store_record
 from pipeline.runs.work_folder import remove_work, work_of
-from pipeline.stores.postgres import require_driver
-from pipeline.stores.postgres.address import parsed
+from pipeline.stores.kinds import cared_for
+from pipeline.stores.shared import StoreClocks
 from pipeline.stores.sqlite.purge import purge as purge_ledger
 from schemas.folder import OUTCOMES, PAYEES, files_of_review
 from schemas.manifest import Purge
@@ -164,13 +164,9 @@ def _purge_shared(folder: Path, answers_before: str, now: datetime) -> None:
     """
     if (record := read_store_record(folder)) is None:
         return
-    require_driver()
-    from pipeline.stores.postgres.connection import Database, StoreClocks
-    from pipeline.stores.postgres.purge import purge_names
-
     at_once = StoreClocks(lambda: now, lambda: 0.0, wait_max_s=0.0)
-    with Database(parsed(record.ledger), at_once) as database:
-        purge_names(database, record.run, answers_before=answers_before, now=timestamp(now))
+    with cared_for(record.ledger, at_once) as care:
+        care.purge_names(record.run, answers_before=answers_before, now=timestamp(now))
 
 
 def _files_to_delete(folder: Path, job: PurgeJob) -> list[Path]:

@@ -13,13 +13,12 @@ from uuid import UUID
 import polars as pl
 
 from pipeline.config import Profile
-from pipeline.config.profiles import Chosen, ledger_address, ledger_key
+from pipeline.config.profiles import Chosen, ledger_key, ledger_url
 from pipeline.errors import Advice, IncompleteError, UsageError
 from pipeline.executors.asking import AskingPlan, AskingResult
 from pipeline.runs.request import CheckJob, Surface
 from pipeline.runs.shared_folder import forget_store_record, read_store_record, write_store_record
 from pipeline.runs.work_folder import remove_work, require_private, write_work
-from pipeline.stores.postgres import require_driver
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import RunIdentity
 from schemas.outcomes import ApiName, Environment
@@ -44,8 +43,7 @@ def joined_run(
             limits, or another version of this program planned the run otherwise. No run was begun.
         IncompleteError: the database has been away for as long as is waited; nothing was asked.
     """
-    address = ledger_address(chosen)
-    if address is None:
+    if ledger_url(chosen) is None:
         if job.work is not None:
             raise UsageError("workers help with runs of a shared ledger only", advice=Advice.NAME_LEDGER)
         if job.fresh:
@@ -84,9 +82,8 @@ def joined_parts(  # noqa: PLR0913, PLR0917 (what a run is known by)
     surface: Surface,
 ) -> Iterator["JoinedRun"]:
     """The shared run of questions, joined or begun, under a profile with a shared ledger; as `joined_run`."""
-    address = ledger_address(chosen)
-    assert address is not None
-    require_driver()
+    url = ledger_url(chosen)
+    assert url is not None
     from pipeline.executors.joining import SharedAccess, join, open_store
     from pipeline.executors.shared_file import JoinedRun
 
@@ -94,7 +91,7 @@ def joined_parts(  # noqa: PLR0913, PLR0917 (what a run is known by)
     assert secret is not None, "a profile with a shared ledger has a key"
     if job.work is not None:
         require_private(job.work)
-    with open_store(address, secret, surface.clock) as store:
+    with open_store(url, secret, surface.clock) as store:
         access = SharedAccess(store, profile)
         access.require_same_limits(parts.apis, surface.clock)
         record = read_store_record(job.out)
@@ -105,9 +102,9 @@ def joined_parts(  # noqa: PLR0913, PLR0917 (what a run is known by)
         run = join(store, identity, parts.each(), None if record is None else record.run)
         root = job.work.resolve() if job.work is not None else None if record is None else record.work
         work = None if root is None else str(root)
-        write_store_record(job.out, SharedRunRecord(ledger=address.url, run=run.id, work=work))
+        write_store_record(job.out, SharedRunRecord(ledger=url, run=run.id, work=work))
         if job.work is not None:
-            write_work(job.work, _work(identity, parts, run.id, address.url), parts.each())
+            write_work(job.work, _work(identity, parts, run.id, url), parts.each())
         with access.shared_run(run, lru_cache(maxsize=2)(parts.part)) as shared:
             yield JoinedRun(access, run, shared)
 

@@ -16,12 +16,10 @@ def status_of(job: LedgerJob) -> LedgerStatus:
         ConfigurationError: the profile names no ledger, or the server refuses.
         IncompleteError: the server is away.
     """
-    with connected_ledger(job) as (named, database):
-        from pipeline.stores.postgres.status import state_of
-
-        state = state_of(database)
+    with connected_ledger(job) as (named, care):
+        state = care.state()
     return LedgerStatus(
-        ledger=named.address.url,
+        ledger=named.url,
         time=state.time,
         runs=[
             RunStatus(

@@ -4,11 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.config.profiles import choose, ledger_address, ledger_key, opened
+from pipeline.config.profiles import choose, ledger_key, ledger_url, opened
 from pipeline.errors import ConfigurationError, IncompleteError
 from pipeline.runs.request import Notice, Surface
 from pipeline.runs.work_folder import require_private
-from pipeline.stores.postgres import require_driver
 
 if TYPE_CHECKING:
     from pipeline.executors.helping import HelpGiven
@@ -39,21 +38,20 @@ def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
         PrecheckError: what ends a run of this profile, such as credentials that are refused.
     """
     chosen = choose(job.profile, job.config)
-    if (address := ledger_address(chosen)) is None:
+    if (url := ledger_url(chosen)) is None:
         raise ConfigurationError(
             f"profile {chosen.name}: workers help with runs of a shared ledger, and it has none",
             advice="name one with `ledger`",
         )
-    require_driver()
     require_private(job.work)
     from pipeline.executors.helping import HelpWanted, help_with_runs
     from pipeline.executors.joining import open_store
 
     secret = ledger_key(chosen)
     assert secret is not None, "a profile with a shared ledger has a key"
-    with opened(chosen) as profile, open_store(address, secret, surface.clock) as store:
+    with opened(chosen) as profile, open_store(url, secret, surface.clock) as store:
         environment = chosen.environment
-        facts = {"profile": chosen.name, "work": str(job.work), "ledger": address.url}
+        facts = {"profile": chosen.name, "work": str(job.work), "ledger": url}
         surface.notify(Notice("helping with the runs of a work folder", facts))
         wanted = HelpWanted(job.work, profile, chosen.fingerprint, environment, job.until_idle)
         given = help_with_runs(store, wanted, surface)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pipeline.config.profiles import Chosen, ledger_address
+from pipeline.config.profiles import Chosen, ledger_url
 from pipeline.errors import Advice, OtherRunError, OutputError
 from pipeline.files.atomic import write_atomically
 from pipeline.stores.protocols import RunLedger
@@ -56,7 +56,7 @@ def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:
             questions would be asked again.
         OutputError: what the folder says of that cannot be read.
     """
-    record, is_shared_now = read_store_record(folder), ledger_address(chosen) is not None
+    record, is_shared_now = read_store_record(folder), ledger_url(chosen) is not None
     if is_shared_now is (record is None) and (record is not None or any(ledger.counts)):
         begun = "without a shared ledger" if record is None else f"with the shared ledger {record.ledger}"
         raise OtherRunError(

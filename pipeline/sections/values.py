@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, StringConstraints, ValidationInfo
 
-from pipeline.stores.postgres.address import parsed
+from pipeline.stores.kinds import store_url
 
 _NOT_IN_AN_ADDRESS = re.compile(r"[^!-~]|[@?#\\]")
 
@@ -42,15 +42,11 @@ def _https(url: str) -> str:
     return url.rstrip("/")
 
 
-def _ledger_url(url: str) -> str:
-    return parsed(url).url
-
-
 FilePath = Annotated[Path, AfterValidator(_below_folder)]
 NewestOf = Annotated[str, AfterValidator(_newest_below_folder)]
 """A pattern of folders, of which the newest run is meant."""
 HttpsUrl = Annotated[str, AfterValidator(_https)]
-LedgerUrl = Annotated[str, AfterValidator(_ledger_url)]
+LedgerUrl = Annotated[str, AfterValidator(store_url)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """Of an environment variable; a secret that was put in its place by mistake seldom looks like one."""
 Words = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]

@@ -6,7 +6,7 @@ Each protocol is one concern, and small. What every store must keep is in tests/
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from pipeline.frames import Answer, Check
 from pipeline.stores.values import (
@@ -159,15 +159,11 @@ class QuestionSource(Protocol):
         """
 
 
-class Quota(Protocol):
-    """The daily cap of one client of a server, over all processes."""
+class CapCount(Protocol):
+    """The daily cap of one client of a server, over all processes.
 
-    async def reserve(self) -> bool:
-        """Take one unit, durably, for one request about to be sent; False where there is none.
-
-        Raises:
-            DiskError, IncompleteError: it is not known that a unit was taken; send nothing.
-        """
+    The unit of a request is taken by `Quota.reserve`; or, where the cap is no `Quota`, by `Ledger.intend`.
+    """
 
     async def resets_at(self) -> datetime:
         """When there is more to take."""
@@ -177,6 +173,18 @@ class Quota(Protocol):
 
     async def go_by(self, server_now: datetime) -> None:
         """Count by the server's clock from now on, where ours is wrong."""
+
+
+@runtime_checkable
+class Quota(CapCount, Protocol):
+    """A daily cap that is counted apart from the ledger."""
+
+    async def reserve(self) -> bool:
+        """Take one unit, durably, for one request about to be sent; False where there is none.
+
+        Raises:
+            DiskError, IncompleteError: it is not known that a unit was taken; send nothing.
+        """
 
 
 class Share(Protocol):

@@ -14,7 +14,8 @@ from table import Figure
 from pipeline.frames import CHECKS, Answer, AnswerState, Check
 from pipeline.stores.postgres.address import parsed
 from pipeline.stores.postgres.administration import create
-from pipeline.stores.postgres.store import AskingProcess, PostgresStore, QuestionPlan
+from pipeline.stores.postgres.store import PostgresStore
+from pipeline.stores.shared import AskingProcess, QuestionPlan
 from pipeline.stores.values import PlannedChunk, RunIdentity
 from schemas.outcomes import ApiName
 

@@ -28,6 +28,7 @@ BREACHES = {
     "sqlite": ("pipeline/runs/manifest.py", "import sqlite3"),
     "prometheus": ("pipeline/cli/observing.py", "import prometheus_client"),
     "opentelemetry": ("pipeline/executors/local.py", "import opentelemetry"),
+    "postgres": ("pipeline/executors/shared.py", "import pipeline.stores.postgres.shared_run"),
     "psycopg": ("pipeline/jobs/quota.py", "import psycopg"),
     "distributed": ("pipeline/jobs/data_set.py", "import distributed"),
     "click": ("pipeline/jobs/check.py", "import click"),

@@ -13,6 +13,7 @@ from systemd_units import needs_systemd, systemd_on
 from pipeline.cli.main import main as command
 from pipeline.config.file import load
 from pipeline.errors import PrecheckError
+from pipeline.stores.postgres.address import parsed
 from pipeline.stores.postgres.shared_run import LEASE_S
 from pipeline.stores.sharing import LEASE_S as SHARE_LEASE_S
 
@@ -121,7 +122,7 @@ def test_the_configuration_of_the_pods_is_read_and_its_secrets_are_those_that_th
 
     profile = load(file, "production")
 
-    assert profile.ledger_address().parameters() == {
+    assert parsed(profile.ledger).parameters() == {
         "host": "db.payments.svc",
         "port": 5432,
         "user": "precheck",

@@ -16,6 +16,7 @@ from pipeline.config.mistakes import QUOTED
 from pipeline.connections import account_of
 from pipeline.errors import ConfigurationError, OutputError
 from pipeline.sections.servers import TEST_SERVER_DAILY_CAP
+from pipeline.stores.postgres.address import parsed
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
 from schemas.prices import Price
@@ -398,12 +399,11 @@ LEDGER = {"ledger": '"postgresql://precheck@db.example/precheck"', "ledger_key_e
 
 
 def test_a_shared_ledger_is_an_address_and_makes_no_other_run(file_of):
-    assert load(file_of(cop=COP), "main").ledger_address() is None
+    assert load(file_of(cop=COP), "main").ledger is None
     before = load(file_of(cop=COP), "main").fingerprint()
     profile = load(file_of(LEDGER, cop=COP), "main")
     assert profile.fingerprint() == before
-    address = profile.ledger_address()
-    assert address is not None
+    address = parsed(profile.ledger)
     assert address.place == "db.example:5432"
     assert address.parameters() == {
         "host": "db.example",
@@ -428,8 +428,7 @@ def test_a_shared_ledger_is_an_address_and_makes_no_other_run(file_of):
 )
 def test_an_address_of_a_ledger_says_how_to_connect(file_of, url, parameters):
     profile = load(file_of(LEDGER | {"ledger": f'"{url}"'}, cop=COP), "main")
-    address = profile.ledger_address()
-    assert address is not None
+    address = parsed(profile.ledger)
     said = address.parameters()
     assert said.items() >= parameters.items()
     is_here = said["host"] in {"127.0.0.1", "::1", "/run/postgresql", "localhost"}

@@ -15,6 +15,7 @@ from pipeline.apis.problem_codes import problem_code
 from pipeline.frames import AnswerState, Check, OwnCode
 from pipeline.stages.ask.bulkhead import Bulkhead
 from pipeline.stages.ask.values import ApiChannel, AskingContext, Closure
+from pipeline.stores.protocols import Quota
 from pipeline.transport import retry
 from pipeline.transport.breaker import Breaker, RetryBudget
 
@@ -100,6 +101,7 @@ class RequestGate:
         self._places = channel.places
         self._under_way: set[int] = set()  # checks that are on their way through here, or have left
         self._tickets: dict[int, DepartureState] = {}  # by check, of those that have left
+        self._units = channel.quota if isinstance(channel.quota, Quota) else None
         self._reserving = anyio.Lock()
         self._bulkhead = Bulkhead(channel.in_flight_max, slow_s=channel.slow_s)
         self._is_probed = anyio.Event()  # set once the probe that is on its way is over
@@ -364,8 +366,8 @@ class RequestGate:
         return has_slot and not self._places.is_exceeded and await self._reserve(responder)
 
     async def _reserve(self, responder: str) -> bool:
-        """Reserve one request of the daily cap, where there is one: last of all, and never given back."""
-        quota = self._channel.quota
+        """Reserve one request of the daily cap, if it is counted here: last of all, and never given back."""
+        quota = self._units
         if quota is None:
             return self._is_free(responder)
         async with self._reserving:

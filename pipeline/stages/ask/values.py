@@ -15,7 +15,7 @@ from pipeline.frames import ANSWERS, Answer, AnswerState, slim
 from pipeline.stages.ask.bulkhead import SLOW_S
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stages.ask.observers import UNOBSERVED, AskingObserver
-from pipeline.stores.protocols import Quota, Share
+from pipeline.stores.protocols import CapCount, Share
 from pipeline.transport.breaker import RESPONDER, SERVER, Patience
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.tokens import Token
@@ -58,7 +58,7 @@ class ApiChannel:
     """What this process may use of the account; `pace` and `places` keep to it."""
     pace: Pace
     places: ConcurrencyLimit
-    quota: Quota | None
+    quota: CapCount | None
     in_flight_max: int
     """By all processes together; how many by this one, `places` says."""
     attempts_max: int

@@ -20,7 +20,7 @@ from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, kind_of, 
 from pipeline.stages.ask.judge import EndRun, FinalReply, ReplyJudge, UselessReply
 from pipeline.stages.ask.observers import QuestionObserver
 from pipeline.stages.ask.values import AnswerBuffer, AnswerSink, ApiChannel, AskingContext
-from pipeline.stores.protocols import CapSpentError, LeaseLostError, Ledger, Quota
+from pipeline.stores.protocols import CapCount, CapSpentError, LeaseLostError, Ledger
 from pipeline.stores.values import ChunkLease, Question
 from pipeline.transport import retry
 from pipeline.transport.tokens import Token
@@ -446,7 +446,7 @@ class ApiAsker:
         return response
 
     async def _require_its_day(
-        self, quota: Quota, response: httpx.Response, *, sent: datetime, received: datetime
+        self, quota: CapCount, response: httpx.Response, *, sent: datetime, received: datetime
     ) -> None:
         """EndRun where the cap is counted by a day that is not the server's; what was answered is kept."""
         error = wrong_day(self._channel.api.name, response, sent=sent, received=received)

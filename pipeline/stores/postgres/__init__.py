@@ -1,20 +1,44 @@
 """Stores in PostgreSQL, which any number of machines share: the ledger, its questions, and who asks them.
 
-Only this package imports psycopg, which the extra `postgres` installs. `address` and this module do not, so
-that a configuration can name a ledger where the extra is missing.
+Only this package imports psycopg, which the extra `postgres` installs; and only once a store is opened, so
+that a configuration can name a ledger where the extra is missing. It is a `StoreKind`.
 """
 
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError
+from pipeline.stores.postgres.address import parsed
+from pipeline.stores.shared import AskingProcess, StoreClocks
+
+if TYPE_CHECKING:
+    from pipeline.stores.postgres.administration import PostgresCare
+    from pipeline.stores.postgres.store import PostgresStore
 
 
-def require_driver() -> None:
-    """Refuse to go on where the extra is missing; to be called before any other module here is imported.
+def require_address(url: str) -> None:  # noqa: D103
+    parsed(url)
 
-    Raises:
-        ConfigurationError: psycopg is not installed.
-    """
+
+def opened_store(  # noqa: D103
+    url: str, secret: SecretStr, process: AskingProcess, clocks: StoreClocks
+) -> "PostgresStore":
+    _require_driver()
+    from pipeline.stores.postgres.store import PostgresStore
+
+    return PostgresStore.open(parsed(url), secret, process, clocks)
+
+
+def cared_for(url: str, clocks: StoreClocks, *, role: str | None = None) -> "PostgresCare":  # noqa: D103
+    _require_driver()
+    from pipeline.stores.postgres.administration import PostgresCare
+
+    return PostgresCare(parsed(url), clocks, user=role)
+
+
+def _require_driver() -> None:
     if find_spec("psycopg") is None:
         raise ConfigurationError(
             "a ledger in PostgreSQL needs a package that is not installed; install payee-precheck[postgres]"

@@ -1,14 +1,23 @@
 """Creating a ledger, and granting its use: what its owner does."""
 
+from typing import Self
+from uuid import UUID
+
 import psycopg
 from psycopg import errors, sql
 from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError
 from pipeline.stores.postgres import schema
+from pipeline.stores.postgres.address import LedgerAddress
+from pipeline.stores.postgres.closing import close_run
 from pipeline.stores.postgres.connection import Database
+from pipeline.stores.postgres.inspection import findings
 from pipeline.stores.postgres.keys import new_keys
+from pipeline.stores.postgres.purge import purge_names
+from pipeline.stores.postgres.status import state_of
 from pipeline.stores.postgres.store import opened_keys
+from pipeline.stores.shared import ClosedRun, StoreClocks, StoreFinding, StoreState
 
 _WHO = """
 SELECT current_user::text, current_database()::text, pg_get_userbyid(datdba)::text,
@@ -19,6 +28,49 @@ SELECT current_user::text, current_database()::text, pg_get_userbyid(datdba)::te
 FROM pg_database WHERE datname = current_database()
 """
 _IS_THERE = "SELECT to_regclass('precheck.store') IS NOT NULL"
+_REKEY = "UPDATE precheck.store SET salt = %s, hidden_key = %s"
+
+
+class PostgresCare:
+    """A ledger as its owner and its operator see it; a `StoreCare`."""
+
+    def __init__(self, address: LedgerAddress, clocks: StoreClocks, *, user: str | None = None) -> None:
+        self._database = Database(address, clocks, user=user)
+        self.place = address.place
+        self.database = address.database
+        self.user = address.user
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    def create(self, secret: SecretStr, *, grant_to: str | None) -> bool:
+        """Create the tables where there are none, and let a role use them."""
+        return create(self._database, secret, grant_to=grant_to)
+
+    def rekey(self, secret: SecretStr, new_secret: SecretStr) -> None:
+        """Put the ledger under another key of the user's."""
+        wrapped = opened_keys(self._database, secret).wrapped(new_secret)
+        self._database.run(lambda db: db.execute(_REKEY, wrapped))
+
+    def close_run(self, run_id: UUID) -> ClosedRun:
+        """Have a run on record as one that has ended."""
+        return close_run(self._database, run_id)
+
+    def findings(self, secret: SecretStr, *, is_restored: bool) -> list[StoreFinding]:
+        """Look at the ledger and its server."""
+        opened_keys(self._database, secret)
+        return findings(self._database, is_restored=is_restored)
+
+    def state(self) -> StoreState:
+        """Look at what goes on in it."""
+        return state_of(self._database)
+
+    def purge_names(self, run_id: UUID, *, answers_before: str, now: str) -> int:
+        """Erase the names and details of a run that came before a time."""
+        return purge_names(self._database, run_id, answers_before=answers_before, now=now)
 
 
 def create(database: Database, secret: SecretStr, *, grant_to: str | None) -> bool:
@@ -91,19 +143,3 @@ def _grant(db: psycopg.Connection, role: str) -> None:
         for part in schema.PARTS:
             for grant in part.grants:
                 db.execute(sql.SQL("GRANT " + grant + " TO {}").format(sql.Identifier(role)))
-
-
-def rekey(database: Database, secret: SecretStr, new_secret: SecretStr) -> None:
-    """Put a ledger under another key of the user's; no line changes, and what is under way goes on.
-
-    Args:
-        database: as the owner of the tables.
-        secret: as it is.
-        new_secret: what every host is to have from now on.
-
-    Raises:
-        ConfigurationError: the ledger has another key, or the role is not the owner.
-        IncompleteError: as `Database.run`.
-    """
-    wrapped = opened_keys(database, secret).wrapped(new_secret)
-    database.run(lambda db: db.execute("UPDATE precheck.store SET salt = %s, hidden_key = %s", wrapped))

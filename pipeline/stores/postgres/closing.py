@@ -1,12 +1,12 @@
 """Closing a run that will not be gone on with, so that it is unfinished no longer."""
 
-from typing import NamedTuple
 from uuid import UUID
 
 import psycopg
 
 from pipeline.errors import IncompleteError, UsageError
 from pipeline.stores.postgres.connection import Database
+from pipeline.stores.shared import ClosedRun
 
 _RUN = """
 SELECT run, question_count, finished_at IS NOT NULL,
@@ -19,15 +19,6 @@ SELECT pid, host FROM precheck.chunk JOIN precheck.holder USING (holder)
 WHERE run = %s AND done_at IS NULL AND lease_until > clock_timestamp() LIMIT 1
 """
 _CLOSE = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %s"
-
-
-class ClosedRun(NamedTuple):
-    """A run that is closed."""
-
-    question_count: int
-    answer_count: int
-    was_closed: bool
-    """Whether it had finished, or was closed, before."""
 
 
 def close_run(database: Database, run_id: UUID) -> ClosedRun:

@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable
 from datetime import datetime
-from typing import NamedTuple, Self, TypeVar
+from typing import Self, TypeVar
 
 import anyio.to_thread
 import psycopg
@@ -16,10 +16,9 @@ from psycopg import errors
 
 from pipeline.errors import ConfigurationError, IncompleteError, PrecheckError
 from pipeline.stores.postgres.address import LedgerAddress
+from pipeline.stores.shared import StoreClocks
 from schemas.wire import timestamp
 
-LEDGER_WAIT_MAX_S = 300.0
-"""How long a server that is away is waited for."""
 _PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)
 """Between two tries to connect; the last one is repeated."""
 _CONNECTING = {
@@ -61,15 +60,6 @@ T = TypeVar("T")
 Work = Callable[[psycopg.Connection], T]
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
-
-
-class StoreClocks(NamedTuple):
-    """Time for what waits for a server."""
-
-    now: Callable[[], datetime]
-    """In UTC, for sentences."""
-    monotonic: Callable[[], float]
-    wait_max_s: float = LEDGER_WAIT_MAX_S
 
 
 class _Outage:

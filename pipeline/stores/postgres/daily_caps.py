@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from math import ceil
-from typing import Literal, NamedTuple, assert_never
+from typing import NamedTuple, assert_never
 
 import psycopg
 
 from pipeline.stores.postgres.connection import Database
-
-Window = Literal["utc_day", "rolling_24h"]
+from pipeline.stores.shared import AccountCap, Window
 
 EDGE_S = 30
 """How long before a window opens a request may still be on its way whose unit was taken."""
@@ -50,15 +49,6 @@ SELECT second FROM (SELECT second, sum(count) OVER (ORDER BY second) AS number
 WHERE number >= %s ORDER BY second LIMIT 1
 """
 _FOR_EVER = 1 << 40
-
-
-class AccountCap(NamedTuple):
-    """The cap of one server account."""
-
-    scope: str
-    """As `scopes.scope_of` gives it."""
-    cap: int
-    window: Window
 
 
 class _Count(NamedTuple):
@@ -125,16 +115,12 @@ class DailyCaps:
         return taken
 
 
-class PostgresQuota:
+class PostgresCap:
     """The cap of one account, for the gate; `DailyCaps` takes its units, where an intent is written."""
 
     def __init__(self, database: Database, cap: AccountCap) -> None:
         self._database = database
         self._cap = cap
-
-    async def reserve(self) -> bool:
-        """Whether to try; the transaction of the intent decides."""
-        return True
 
     async def resets_at(self) -> datetime:
         """When there is more to take: UTC midnight, or in a rolling window the next unit's return.

@@ -6,7 +6,8 @@ from typing import Any
 import psycopg
 
 from pipeline.stores.postgres.keys import StoreKeys
-from pipeline.stores.postgres.lines import RunLines, StoredRun
+from pipeline.stores.postgres.lines import RunLines
+from pipeline.stores.shared import StoredRun
 from pipeline.stores.values import FinalAnswer
 
 _AT_ONCE = 1_000

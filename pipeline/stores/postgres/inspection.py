@@ -1,11 +1,14 @@
 """What `precheck ledger check` finds about a ledger and the server that it is on."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import psycopg
 
 from pipeline.stores.postgres import schema
+from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.connection import Database
+from pipeline.stores.shared import StoreFinding
 
 _SERVER = """
 SELECT current_setting('server_version'), current_setting('fsync') = 'on',
@@ -67,22 +70,22 @@ class DoubtfulRequests(NamedTuple):
     """When the latest request on record left: UTC, ISO 8601 with Z."""
 
 
-def server_facts(database: Database) -> ServerFacts:
+def findings(database: Database, *, is_restored: bool) -> list[StoreFinding]:
     """Look at a ledger and its server.
 
-    Raises:
-        ConfigurationError, IncompleteError: as `Database.run`.
-    """
-    return database.run(_facts)
-
-
-def doubtful_requests(database: Database) -> DoubtfulRequests:
-    """Count what may have been answered without the answer being on record.
+    Args:
+        database: of the ledger.
+        is_restored: count also what a backup that was brought back leaves in doubt.
 
     Raises:
         ConfigurationError, IncompleteError: as `Database.run`.
     """
-    return database.run(lambda db: DoubtfulRequests(*_row(db, _DOUBT), *_row(db, _LATEST)))
+    found = [*_findings(database.address, database.run(_facts))]
+    if is_restored:
+        found.append(
+            _restored(database.run(lambda db: DoubtfulRequests(*_row(db, _DOUBT), *_row(db, _LATEST))))
+        )
+    return found
 
 
 def _facts(db: psycopg.Connection) -> ServerFacts:
@@ -95,3 +98,76 @@ def _row(db: psycopg.Connection, query: str) -> tuple[Any, ...]:
     row = db.execute(query.encode()).fetchone()
     assert row is not None
     return row
+
+
+def _findings(address: LedgerAddress, facts: ServerFacts) -> Iterator[StoreFinding]:
+    yield StoreFinding(
+        "ledger", f"{address.place}, {address.database}, tables of version {facts.schema_version}"
+    )
+    yield StoreFinding("key", "it is that of the profile")
+    yield StoreFinding("server", f"PostgreSQL {facts.server_version}")
+    if facts.has_fsync and facts.has_full_page_writes:
+        yield StoreFinding("disk", "fsync and full_page_writes are on")
+    else:
+        yield StoreFinding(
+            "disk", "fsync or full_page_writes is off: a crash loses answers; switch them on", is_wrong=True
+        )
+    if facts.synchronous_commit in {"off", "local"}:
+        said = f"synchronous_commit is {facts.synchronous_commit} on the server"
+        yield StoreFinding("commit", f"{said}; the runs switch it on for themselves")
+    else:
+        yield StoreFinding("commit", f"synchronous_commit is {facts.synchronous_commit}")
+    yield _standby(facts)
+    yield _role(facts)
+    if facts.missing_triggers:
+        names = ", ".join(f"{name} on {table}" for table, name in sorted(facts.missing_triggers))
+        said = f"missing or switched off: {names}; bring the database back from a backup, or enable them"
+        yield StoreFinding("triggers", said, is_wrong=True)
+    else:
+        yield StoreFinding("triggers", "what was recorded cannot be changed")
+    yield StoreFinding("runs", f"{facts.run_count:,}, of which unfinished: {facts.unfinished_count:,}")
+
+
+def _standby(facts: ServerFacts) -> StoreFinding:
+    if facts.standby_count == 0:
+        return StoreFinding("replica", "none is connected; a lost disk takes what no backup has")
+    if facts.is_standby_synchronous:
+        return StoreFinding("replica", f"{facts.standby_count}, synchronous")
+    return StoreFinding(
+        "replica",
+        f"{facts.standby_count}, asynchronous: a failover may lose answers, which are then asked again; "
+        "set synchronous_standby_names",
+    )
+
+
+def _role(facts: ServerFacts) -> StoreFinding:
+    powers = [
+        said
+        for said, is_so in (
+            ("is a superuser", facts.is_superuser),
+            ("may change tables", facts.may_change_tables),
+            ("may delete lines", facts.may_delete),
+        )
+        if is_so
+    ]
+    if not powers:
+        return StoreFinding("role", f"{facts.role} may read and add, and nothing else")
+    return StoreFinding(
+        "role",
+        f"{facts.role} {' and '.join(powers)}; let runs use another role than the owner of the tables: "
+        "`precheck ledger init --grant-to ROLE`",
+        is_wrong=True,
+    )
+
+
+def _restored(doubt: DoubtfulRequests) -> StoreFinding:
+    latest = (
+        "no request is on record"
+        if doubt.latest is None
+        else f"the latest request on record left {doubt.latest}"
+    )
+    return StoreFinding(
+        "restored",
+        f"{latest}; what was asked after that is not known here and is asked again; "
+        f"requests of unfinished runs whose answers are not on record: {doubt.in_doubt_count:,}",
+    )

@@ -1,26 +1,13 @@
 """The lines of a ledger in PostgreSQL as they are sealed, hidden and proved."""
 
-from typing import NamedTuple
-from uuid import UUID
-
 from cryptography.exceptions import InvalidTag
 
 from pipeline.errors import DiskError
 from pipeline.frames import Answer, AnswerState
 from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.recording import AnswerLine, FailureLine, IntentLine
+from pipeline.stores.shared import StoredRun
 from pipeline.stores.values import ChunkLease, FinalAnswer, ReusedAnswer
-
-
-class StoredRun(NamedTuple):
-    """A run in the ledger."""
-
-    number: int
-    id: UUID
-    tool_version: str
-    """Of the process that began it."""
-    created_at: str
-    finished_at: str | None
 
 
 class RunLines:

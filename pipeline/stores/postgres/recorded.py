@@ -9,7 +9,8 @@ import psycopg
 from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.history import reused_answer
 from pipeline.stores.postgres.keys import StoreKeys
-from pipeline.stores.postgres.lines import RunLines, StoredRun
+from pipeline.stores.postgres.lines import RunLines
+from pipeline.stores.shared import StoredRun
 from pipeline.stores.values import RecordedRequest, ReusedAnswer
 
 _AT_ONCE = 5_000

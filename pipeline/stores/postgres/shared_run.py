@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,7 +11,6 @@ from typing import NamedTuple, Self
 from uuid import UUID
 
 import anyio
-import polars as pl
 import psycopg
 
 from pipeline.frames import CHECKS, Answer, AnswerState, Check
@@ -20,10 +19,11 @@ from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.group_commit import FencedCommit
 from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.leases import ClaimedChunk
-from pipeline.stores.postgres.lines import RunLines, StoredRun
+from pipeline.stores.postgres.lines import RunLines
 from pipeline.stores.postgres.recorded import recorded
 from pipeline.stores.postgres.recording import LineWriter, Units
 from pipeline.stores.protocols import LeaseLostError
+from pipeline.stores.shared import QuestionParts, RequestCopy, StoredRun
 from pipeline.stores.values import (
     ChunkLease,
     FinalAnswer,
@@ -44,11 +44,6 @@ LEASE_S = 15.0
 _BEATS_IN_A_LEASE = 4
 _FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
 _NOTHING = QuestionHistory(None, 0, None)
-
-QuestionParts = Callable[[int], pl.DataFrame]
-"""The number of a part of the questions -> its `Checks`, in the order in which `PlannedChunk` counts them."""
-RequestCopy = Callable[[Check, RecordedRequest], Awaitable[None]]
-"""Takes a request of this process that is on record, and the question it was for."""
 
 
 @dataclass(slots=True)
@@ -71,8 +66,8 @@ class _SentRequest(NamedTuple):
     time: str
 
 
-class SharedRun:
-    """A run in a shared ledger, for one process. It is a `Ledger` and a `QuestionSource`.
+class PostgresRun:
+    """A run in a ledger that processes share, for one of them; a `SharedRun`.
 
     Made by `PostgresStore.shared_run`; to be closed. Chunks that it holds are kept by a thread of its own,
     also while the event loop is busy.
@@ -179,12 +174,6 @@ class SharedRun:
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
         """Record that a request is about to leave. It may leave once this has returned.
 
-        Args:
-            question: its key, as it came in a chunk.
-            attempt: one more than it had.
-            request_id: the correlation id of the request.
-            time: UTC, ISO 8601 with Z.
-
         Raises:
             LeaseLostError: another process holds the question now, or it was given back.
             CapSpentError: the account has no unit left for today.
@@ -221,10 +210,7 @@ class SharedRun:
         await self._pass_on(question, answer.attempts, answer=final, detail=detail)
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
-        """Record that these questions are not asked, as an earlier run had their answers: all or none.
-
-        One that another process has recorded so already stays as it is.
-        """
+        """Record that these questions are not asked; one that another process has recorded stays as it is."""
         rows = [(self.run.number, *answer, self._lines.reused(answer)) for answer in answers]
         self._database.run(partial(_reuse, rows=rows))
 
@@ -340,30 +326,13 @@ class SharedRun:
         return await self._database.run_in_thread(lambda db: leases.latest_round(db, self.run.number))
 
     async def open_round(self, chunks: Sequence[PlannedChunk], *, after: int) -> bool:
-        """Open the next round with these chunks, to be claimed in this order.
-
-        Args:
-            chunks: of what is left to ask.
-            after: the number of the latest round, as it was when the chunks were planned.
-
-        Returns:
-            False where another process opened a round meanwhile: join that one.
-        """
+        """Open the next round with these chunks; False where another process has done so."""
         return await self._database.run_in_thread(
             lambda db: leases.open_round(db, self.run.number, chunks, after)
         )
 
     async def end_round(self, number: int, *, is_over: bool = False) -> bool:
-        """End a round with no undone chunk; what is undone is asked in the next one.
-
-        Args:
-            number: of the round.
-            is_over: end it also where chunks are undone that no live process holds: for who leaves when the
-                cap is used up, or is asked to stop.
-
-        Returns:
-            Whether it has ended, by whomever.
-        """
+        """End a round with no undone chunk, or with `is_over` one that no live process holds a chunk of."""
         return await self._database.run_in_thread(
             lambda db: leases.end_round(db, self.run.number, number, all_done=not is_over)
         )

@@ -14,8 +14,8 @@ from pipeline.stores import sharing
 from pipeline.stores.division_json import as_json, from_json
 from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_shares
 from pipeline.stores.postgres.connection import Database
-from pipeline.stores.postgres.store import AskingProcess
 from pipeline.stores.protocols import Share
+from pipeline.stores.shared import AskingProcess
 from pipeline.stores.sharing import Division, HeldShare, ShareRenewal, ShareWish
 from pipeline.stores.values import LeaseHolder, ServerAccount
 

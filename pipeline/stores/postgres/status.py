@@ -1,6 +1,6 @@
 """What goes on in a ledger that processes share, at one moment: its open runs, and who asks."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 from psycopg.rows import namedtuple_row
@@ -8,7 +8,7 @@ from psycopg.rows import namedtuple_row
 from pipeline.stores.division_json import from_json
 from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.daily_caps import EDGE_S
-from pipeline.stores.sharing import Division
+from pipeline.stores.shared import AccountState, StoreState
 
 SEEN_MAX_S = 60.0
 """A process that was not seen for so long is not listed."""
@@ -59,30 +59,7 @@ FROM precheck.daily_cap, LATERAL (
 """
 
 
-class AccountState(NamedTuple):
-    """How the limits of an account are divided."""
-
-    scope: str
-    api: str
-    division: Division
-    now: float
-    """On the clock of the division."""
-
-
-class LedgerState(NamedTuple):
-    """The rows of a ledger at one moment, by the names of their columns."""
-
-    time: str
-    """Of the database, UTC, ISO 8601 with Z."""
-    runs: list[Any]
-    """Those that have not finished, the oldest first."""
-    holders: list[Any]
-    """Processes that were seen within the last minute, and have not left."""
-    accounts: list[AccountState]
-    caps: list[Any]
-
-
-def state_of(database: Database) -> LedgerState:
+def state_of(database: Database) -> StoreState:
     """Look at a ledger.
 
     Raises:
@@ -91,7 +68,7 @@ def state_of(database: Database) -> LedgerState:
     return database.run(_state)
 
 
-def _state(db: psycopg.Connection) -> LedgerState:
+def _state(db: psycopg.Connection) -> StoreState:
     # One snapshot for everything that is shown together.
     with db.transaction(), db.cursor(row_factory=namedtuple_row) as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -101,4 +78,4 @@ def _state(db: psycopg.Connection) -> LedgerState:
         rows: list[Any] = cursor.execute(_ACCOUNTS).fetchall()
         caps = cursor.execute(_CAPS, (EDGE_S,)).fetchall()
     accounts = [AccountState(row.scope, row.api, from_json(row.division), row.now) for row in rows]
-    return LedgerState(time, runs, holders, accounts, caps)
+    return StoreState(time, runs, holders, accounts, caps)

@@ -1,8 +1,9 @@
 """A ledger in PostgreSQL as a job needs it: which run is meant, and what is on record of it."""
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import NamedTuple, Self
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from datetime import datetime
+from math import inf
+from typing import Self
 from uuid import UUID
 
 import polars as pl
@@ -13,13 +14,22 @@ from pipeline.errors import ConfigurationError, UsageError
 from pipeline.frames import CHECKS
 from pipeline.stores.postgres import leases, schema
 from pipeline.stores.postgres.address import LedgerAddress
-from pipeline.stores.postgres.connection import Database, StoreClocks
+from pipeline.stores.postgres.connection import Database
+from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresCap
 from pipeline.stores.postgres.keys import StoreKeys, WrappedKey, unwrapped
-from pipeline.stores.postgres.lines import StoredRun, damaged
+from pipeline.stores.postgres.lines import damaged
 from pipeline.stores.postgres.recorded import recorded
-from pipeline.stores.postgres.recording import Units
-from pipeline.stores.postgres.shared_run import LEASE_S, QuestionParts, SharedRun
-from pipeline.stores.values import RecordedRequest, RunIdentity
+from pipeline.stores.postgres.shared_run import LEASE_S, PostgresRun
+from pipeline.stores.postgres.shares import PostgresShares, require_same_limits
+from pipeline.stores.shared import (
+    AccountCap,
+    AskingProcess,
+    QuestionParts,
+    QuestionPlan,
+    StoreClocks,
+    StoredRun,
+)
+from pipeline.stores.values import LeaseHolder, RecordedRequest, RunIdentity, ServerAccount
 
 _STORE = "SELECT version, salt, hidden_key FROM precheck.store"
 _HOLDER = """
@@ -39,26 +49,8 @@ _FINISH = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %
 _WHAT = ("input file", "profile", "environment")
 
 
-class AskingProcess(NamedTuple):
-    """This process, as others see it."""
-
-    id: UUID
-    """New for each process."""
-    host: str
-    pid: int
-    tool_version: str
-
-
-class QuestionPlan(NamedTuple):
-    """The questions of a run, as two hosts compare them."""
-
-    hash: bytes
-    """Keyed, of all of them in their order."""
-    question_count: int
-
-
 class PostgresStore:
-    """An open ledger. Made by `PostgresStore.open`; a context manager."""
+    """An open ledger, a `SharedStore`. Made by `PostgresStore.open`; a context manager."""
 
     def __init__(self, database: Database, keys: StoreKeys, process: AskingProcess) -> None:
         self.database = database
@@ -112,11 +104,7 @@ class PostgresStore:
         self.database.clocks = self.database.clocks._replace(wait_max_s=wait_max_s)
 
     def plan_of(self, parts: Iterable[pl.DataFrame]) -> QuestionPlan:
-        """What two hosts must have in common to share a run.
-
-        Args:
-            parts: `Checks`, in the order of their numbers.
-        """
+        """What two hosts must have in common to share a run."""
         hashes, question_count = [], 0
         for part in parts:
             assert part.schema == CHECKS
@@ -129,20 +117,7 @@ class PostgresStore:
     def join(
         self, identity: RunIdentity, plan: QuestionPlan, *, new_id: UUID, run_id: UUID | None = None
     ) -> StoredRun:
-        """The run that this process is to work on.
-
-        Args:
-            identity: input, profile and environment.
-            plan: of its questions.
-            new_id: of the run, where it begins now.
-            run_id: the run of a folder that has one; it is joined also after it has finished. None: the
-                unfinished run of this identity, or else a new one.
-
-        Raises:
-            UsageError: the run of the folder is not in this ledger, or has another identity.
-            ConfigurationError: the run was planned by a version that plans otherwise.
-            DiskError: the run's line was changed.
-        """
+        """The run that this process is to work on, begun now where there is none."""
         return self.database.run(lambda db: self._join(db, identity, plan, new_id, run_id))
 
     def find(self, run_id: UUID) -> StoredRun | None:
@@ -155,31 +130,39 @@ class PostgresStore:
         run: StoredRun,
         questions: QuestionParts,
         *,
-        units: Units | None = None,
+        caps: Mapping[str, AccountCap] | None = None,
         lease_s: float = LEASE_S,
-    ) -> SharedRun:
+    ) -> PostgresRun:
         """The ledger and the source of a run, for this process; to be closed."""
-        return SharedRun(
+        units = DailyCaps(caps) if caps else None
+        return PostgresRun(
             self.database, self.keys, run, self.process.id, questions, units=units, lease_s=lease_s
         )
 
+    def cap(self, cap: AccountCap) -> PostgresCap:
+        """The count of a daily cap."""
+        return PostgresCap(self.database, cap)
+
+    def shares(
+        self,
+        *,
+        clock: Callable[[], datetime],
+        ticks: Callable[[], float],
+        waiting: Callable[[LeaseHolder], None],
+        wait_max_s: float = inf,
+    ) -> PostgresShares:
+        """The accounts, divided among the processes of all hosts."""
+        return PostgresShares(
+            self.database, self.process, clock=clock, ticks=ticks, waiting=waiting, wait_max_s=wait_max_s
+        )
+
+    def require_same_limits(self, accounts: Collection[ServerAccount], *, now: datetime) -> None:
+        """Refuse to begin a run beside a process that goes by other limits."""
+        require_same_limits(self.database, self.process, accounts, now=now)
+
     def lines(self, run: StoredRun) -> Iterator[RecordedRequest]:
-        """Every request of a run in the order in which they were recorded, then the answers of earlier runs.
-
-        Each line is proved where it is read. Connects for itself, so that other work goes on meanwhile.
-
-        Raises:
-            DiskError: a line is not as it was written.
-            IncompleteError, ConfigurationError: as `Database.run`.
-        """
+        """Every line of a run, proved where it is read. Has a connection of its own."""
         return recorded(self.database, self.keys, run)
-
-    @contextmanager
-    def finishing(self, run: StoredRun) -> Iterator[None]:
-        """Resolve and write while no other process does so for this run; others wait."""
-        with self.database.another() as alone:
-            alone.run(lambda db: db.execute("SELECT pg_advisory_lock(%s)", (run.number,)))
-            yield
 
     def mark_finished(self, run: StoredRun) -> bool:
         """Record that every question has its final answer; False where another process has done so."""

@@ -18,10 +18,10 @@ from pipeline.frames import CHECKS, Check
 from pipeline.stages.ask import AskingTally, remaining_questions
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.postgres.address import parsed
-from pipeline.stores.postgres.daily_caps import AccountCap, DailyCaps, PostgresQuota
-from pipeline.stores.postgres.shared_run import SharedRun
-from pipeline.stores.postgres.shares import PostgresShares
-from pipeline.stores.postgres.store import AskingProcess, PostgresStore, QuestionPlan
+from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresCap
+from pipeline.stores.postgres.shared_run import PostgresRun
+from pipeline.stores.postgres.store import PostgresStore
+from pipeline.stores.shared import AccountCap, AskingProcess, QuestionPlan
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
@@ -125,14 +125,14 @@ class SqliteStore:
         self._resources.close()
 
 
-class HoldingRun(SharedRun):
+class HoldingRun(PostgresRun):
     """A shared run whose questions are all in one chunk, which it holds: so a test may name any it likes."""
 
     def lease_of(self, _question):
         return self.one_hold
 
 
-class IntentsQuota(PostgresQuota):
+class IntentsQuota(PostgresCap):
     """A cap whose units are taken as the transaction of an intent takes them."""
 
     async def reserve(self):
@@ -146,7 +146,7 @@ class IntentsQuota(PostgresQuota):
         return granted
 
 
-class SharedStore:
+class DatabaseStore:
     """Everything of one run in PostgreSQL."""
 
     TABLES = ("run", "holder", "round", "chunk", "intent", "failure", "answer", "reuse")
@@ -244,10 +244,7 @@ class SharedStore:
         return [IntentsQuota(self._process().database, one) for _ in range(3)]
 
     def shares(self):
-        store = self._process()
-        return PostgresShares(
-            store.database,
-            store.process,
+        return self._process().shares(
             clock=lambda: datetime.now(UTC),
             ticks=time.monotonic,
             waiting=lambda _: None,
@@ -274,6 +271,6 @@ def store(request, tmp_path):
         case "sqlite":
             made = SqliteStore(tmp_path)
         case "postgres":
-            made = SharedStore(*map(request.getfixturevalue, ("postgres", "ledger_databases")))
+            made = DatabaseStore(*map(request.getfixturevalue, ("postgres", "ledger_databases")))
     yield made
     made.close()

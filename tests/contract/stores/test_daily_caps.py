@@ -10,7 +10,8 @@ import pytest
 import spenders
 from postgres import database_of
 
-from pipeline.stores.postgres.daily_caps import EDGE_S, AccountCap, DailyCaps, PostgresQuota
+from pipeline.stores.postgres.daily_caps import EDGE_S, DailyCaps, PostgresCap
+from pipeline.stores.shared import AccountCap
 
 NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)
 MIDNIGHT = datetime(2031, 3, 2, tzinfo=UTC)
@@ -47,7 +48,7 @@ class Account:
         return sum(granted[::2])
 
     def quota(self, *, cap=5, window="utc_day"):
-        return PostgresQuota(self.database, AccountCap(SCOPE, cap, window))
+        return PostgresCap(self.database, AccountCap(SCOPE, cap, window))
 
 
 @pytest.fixture

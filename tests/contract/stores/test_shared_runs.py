@@ -12,8 +12,8 @@ import pytest
 from shared_ledgers import IDENTITY, NOW, answer_to, ask, ask_all, checks_of
 
 from pipeline.errors import ConfigurationError, UsageError
-from pipeline.stores.postgres.store import QuestionPlan
 from pipeline.stores.protocols import CapSpentError, LeaseLostError
+from pipeline.stores.shared import AccountCap, QuestionPlan
 from pipeline.stores.values import FruitlessQuestion, PlannedChunk, RoundState
 from schemas.outcomes import ApiName
 
@@ -455,18 +455,6 @@ def test_the_run_of_a_folder_is_in_this_ledger_and_of_this_file(ledger_desk):
     assert store.find(run.id) == run
 
 
-def test_one_process_at_a_time_resolves_a_run(ledger_desk):
-    store, other = ledger_desk.store(), ledger_desk.store()
-    run = joined(store)
-    with store.finishing(run), other.database.another() as database:
-        [is_free] = database.run(
-            lambda db: db.execute("SELECT pg_try_advisory_lock(%s)", (run.number,)).fetchone()
-        )
-        assert not is_free
-    with other.finishing(run):
-        pass
-
-
 def test_the_lines_of_a_run_come_in_the_order_in_which_they_were_recorded_however_many(
     ledger_desk, monkeypatch
 ):
@@ -482,24 +470,8 @@ def test_the_lines_of_a_run_come_in_the_order_in_which_they_were_recorded_howeve
 # Units of a cap
 
 
-class Units:
-    """A cap of some units, in the table of the holders, for want of another."""
-
-    def __init__(self, left):
-        self.left = left
-
-    def take(self, _db, wanted):
-        granted = [number < self.left for number, _ in enumerate(wanted)]
-        self.left -= sum(granted)
-        return granted
-
-    def put_back(self, _db, unused):
-        self.left += len(unused)
-
-
 def test_an_intent_takes_a_unit_or_is_not_written_and_gives_back_what_a_lost_lease_took(ledger_desk):
-    units = Units(12)
-    former, later = two(ledger_desk, 20, units=units, lease_s=60)
+    former, later = two(ledger_desk, 20, caps={"cop": AccountCap("s", 6, "utc_day")}, lease_s=60)
 
     async def main():
         lost = await former.claim(ApiName.COP)
@@ -521,8 +493,7 @@ def test_an_intent_takes_a_unit_or_is_not_written_and_gives_back_what_a_lost_lea
         async with former.writing(), anyio.create_task_group() as tasks:
             for question in lost.questions:
                 tasks.start_soon(one, former, question)
-        assert units.left == 12
-        units.left = 6
+        assert ledger_desk.rows("SELECT used FROM precheck.daily_cap") == [(0,)]
         async with later.writing(), anyio.create_task_group() as tasks:
             for question in chunk.questions:
                 tasks.start_soon(one, later, question)
@@ -531,7 +502,6 @@ def test_an_intent_takes_a_unit_or_is_not_written_and_gives_back_what_a_lost_lea
     spent = anyio.run(main)
     assert spent == ["lease"] * 10 + ["cap"] * 4
     assert ledger_desk.rows("SELECT count(*) FROM precheck.intent") == [(6,)]
-    assert units.left == 0
 
 
 def test_lines_whose_writer_was_cancelled_are_written_by_another_that_joined(ledger_desk):

@@ -1,0 +1,379 @@
+"""The protocols of a store that machines share: the store, a run in it, and what its owner does with it.
+
+A store is a package that is what `StoreKind` asks for, and a line in `pipeline.stores.kinds`.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from math import inf
+from typing import Any, Literal, NamedTuple, Protocol, Self
+from uuid import UUID
+
+import polars as pl
+from pydantic import SecretStr
+
+from pipeline.frames import Check
+from pipeline.stores.protocols import CapCount, Ledger, QuestionSource, Shares
+from pipeline.stores.sharing import Division
+from pipeline.stores.values import (
+    FinalAnswer,
+    LeaseHolder,
+    PlannedChunk,
+    RecordedRequest,
+    ReusedAnswer,
+    RoundState,
+    RunIdentity,
+    ServerAccount,
+)
+
+LEDGER_WAIT_MAX_S = 300.0
+"""How long a server that is away is waited for."""
+Window = Literal["utc_day", "rolling_24h"]
+QuestionParts = Callable[[int], pl.DataFrame]
+"""The number of a part of the questions -> its `Checks`, in the order in which `PlannedChunk` counts them."""
+RequestCopy = Callable[[Check, RecordedRequest], Awaitable[None]]
+"""Takes a request of this process that is on record, and the question it was for."""
+
+
+class StoreClocks(NamedTuple):
+    """Time for what waits for a server."""
+
+    now: Callable[[], datetime]
+    """In UTC, for sentences."""
+    monotonic: Callable[[], float]
+    wait_max_s: float = LEDGER_WAIT_MAX_S
+
+
+class AskingProcess(NamedTuple):
+    """This process, as others see it."""
+
+    id: UUID
+    """New for each process."""
+    host: str
+    pid: int
+    tool_version: str
+
+
+class QuestionPlan(NamedTuple):
+    """The questions of a run, as two hosts compare them."""
+
+    hash: bytes
+    """Keyed, of all of them in their order."""
+    question_count: int
+
+
+class StoredRun(NamedTuple):
+    """A run in the store."""
+
+    number: int
+    id: UUID
+    tool_version: str
+    """Of the process that began it."""
+    created_at: str
+    finished_at: str | None
+
+
+class AccountCap(NamedTuple):
+    """The cap of one server account."""
+
+    scope: str
+    """As `scopes.scope_of` gives it."""
+    cap: int
+    window: Window
+
+
+class SharedCap(CapCount, Protocol):
+    """A daily cap that all hosts count together; `SharedRun.intend` takes its units."""
+
+    async def is_spent(self) -> bool:
+        """Whether no unit is left now, of whichever process took the last."""
+
+
+class QuestionRounds(Protocol):
+    """The rounds of a run: a round is what is left to ask when it begins, in chunks to be claimed."""
+
+    async def latest_round(self) -> RoundState:
+        """How far the latest round has come. The process that looks is seen from then on."""
+
+    async def open_round(self, chunks: Sequence[PlannedChunk], *, after: int) -> bool:
+        """Open the next round with these chunks, to be claimed in this order.
+
+        Args:
+            chunks: of what is left to ask.
+            after: the number of the latest round, as it was when the chunks were planned.
+
+        Returns:
+            False where another process opened a round meanwhile: join that one.
+        """
+
+    async def end_round(self, number: int, *, is_over: bool = False) -> bool:
+        """End a round with no undone chunk; what is undone is asked in the next one.
+
+        Args:
+            number: of the round.
+            is_over: end it also where chunks are undone that no live process holds: for a process that leaves
+                when the cap is used up, or when it is asked to stop.
+
+        Returns:
+            Whether it has ended, whichever process ended it.
+        """
+
+
+class SharedRun(Ledger, QuestionSource, QuestionRounds, Protocol):
+    """One process's view of a run that others work on too; a context manager.
+
+    An intent takes a unit of the daily cap of its account, in the same transaction.
+    """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def close(self) -> None:
+        """End the view. Chunks that were not given back are free once their leases have ended."""
+
+    def copy_to(self, copy: RequestCopy) -> None:
+        """Have every request of this process copied, once its ending is on record, or it is left in doubt."""
+
+    def reuse(self, answers: Collection[ReusedAnswer]) -> None:
+        """Record that these questions are not asked, as an earlier run had their answers: all or none.
+
+        One that another process has recorded so already stays as it is.
+        """
+
+    def answers(self) -> Iterator[FinalAnswer]:
+        """Every final answer, those recorded by `reuse` last. Not while `writing()`."""
+
+    def earlier_answers(
+        self, questions: Sequence[bytes], not_before: str
+    ) -> Mapping[str, Sequence[FinalAnswer]]:
+        """The latest answer that another run of the same profile and environment has to each question.
+
+        Args:
+            questions: their keys.
+            not_before: UTC, ISO 8601 with Z; older answers are left out.
+
+        Returns:
+            SHA-256 of the input of a run -> its answers, without their names.
+        """
+
+
+class SharedStore(Protocol):
+    """An open store, as one process takes part in it; a context manager.
+
+    Raises:
+        ConfigurationError, IncompleteError: by any method: the store does not let us in, or it has been away
+            for as long as is waited.
+    """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def be_seen(self) -> None:
+        """Note that this process is there, though it holds nothing."""
+
+    def wait_at_most(self, wait_max_s: float) -> None:
+        """Wait no longer than this for a store that is away."""
+
+    def plan_of(self, parts: Iterable[pl.DataFrame]) -> QuestionPlan:
+        """What two hosts must have in common to share a run.
+
+        Args:
+            parts: `Checks`, in the order of their numbers.
+        """
+
+    def join(
+        self, identity: RunIdentity, plan: QuestionPlan, *, new_id: UUID, run_id: UUID | None = None
+    ) -> StoredRun:
+        """The run that this process is to work on.
+
+        Args:
+            identity: input, profile and environment.
+            plan: of its questions.
+            new_id: of the run, where it begins now.
+            run_id: the run of a folder that has one; it is joined also after it has finished. None: the
+                unfinished run of this identity, or else a new one.
+
+        Raises:
+            UsageError: the run of the folder is not in this store, or has another identity.
+            ConfigurationError: the run was planned by a version that plans otherwise.
+            DiskError: the run's line was changed.
+        """
+
+    def find(self, run_id: UUID) -> StoredRun | None:
+        """A run by its id; None where it is not in this store."""
+
+    def shared_run(
+        self, run: StoredRun, questions: QuestionParts, *, caps: Mapping[str, AccountCap]
+    ) -> SharedRun:
+        """This process's view of a run; to be closed.
+
+        Args:
+            run: which one.
+            questions: gives the questions of a part of it.
+            caps: by the API of the account; its intents take units of them.
+        """
+
+    def lines(self, run: StoredRun) -> Iterator[RecordedRequest]:
+        """Every request of a run in the order in which they were recorded, then the answers of earlier runs.
+
+        Raises:
+            DiskError: a line is not as it was written.
+        """
+
+    def mark_finished(self, run: StoredRun) -> bool:
+        """Record that every question has its final answer; False where another process has done so."""
+
+    def cap(self, cap: AccountCap) -> SharedCap:
+        """The count of a daily cap, for the gate."""
+
+    def shares(
+        self,
+        *,
+        clock: Callable[[], datetime],
+        ticks: Callable[[], float],
+        waiting: Callable[[LeaseHolder], None],
+        wait_max_s: float = inf,
+    ) -> Shares:
+        """The accounts, divided among the processes of all hosts.
+
+        Args:
+            clock: the time in UTC, for those who wait for it.
+            ticks: the monotonic clock of this host.
+            waiting: called with each other process that is waited for.
+            wait_max_s: how long to wait for them, in all.
+        """
+
+    def require_same_limits(self, accounts: Collection[ServerAccount], *, now: datetime) -> None:
+        """Refuse to begin a run beside a process that goes by other limits; nothing is leased or written.
+
+        Raises:
+            ConfigurationError: it names both hosts.
+        """
+
+
+class StoreFinding(NamedTuple):
+    """What `precheck ledger check` found about one thing."""
+
+    name: str
+    said: str
+    is_wrong: bool = False
+
+
+class ClosedRun(NamedTuple):
+    """A run that is closed."""
+
+    question_count: int
+    answer_count: int
+    was_closed: bool
+    """Whether it had finished, or was closed, before."""
+
+
+class AccountState(NamedTuple):
+    """How the limits of an account are divided."""
+
+    scope: str
+    api: str
+    division: Division
+    now: float
+    """On the clock of the division."""
+
+
+class StoreState(NamedTuple):
+    """What goes on in a store at one moment; rows are named tuples with the fields that `status_of` reads."""
+
+    time: str
+    """Of the store, UTC, ISO 8601 with Z."""
+    runs: list[Any]
+    """Those that have not finished, the oldest first."""
+    holders: list[Any]
+    """Processes that were seen within the last minute, and have not left."""
+    accounts: list[AccountState]
+    caps: list[Any]
+
+
+class StoreCare(Protocol):
+    """A store as its owner and its operator see it; a context manager. It connects when it is first used.
+
+    Raises:
+        ConfigurationError, IncompleteError: by any method: as `SharedStore`.
+    """
+
+    @property
+    def place(self) -> str:
+        """Host and port, for a sentence."""
+
+    @property
+    def database(self) -> str:
+        """What holds it there."""
+
+    @property
+    def user(self) -> str | None:
+        """The role of the runs, where the address says it."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def create(self, secret: SecretStr, *, grant_to: str | None) -> bool:
+        """Create the store where there is none, and let a role use it; whether it was created now."""
+
+    def rekey(self, secret: SecretStr, new_secret: SecretStr) -> None:
+        """Put it under another key of the user's; no line changes, and what is under way continues."""
+
+    def close_run(self, run_id: UUID) -> ClosedRun:
+        """Have a run on record as one that has ended, with the answers that it has.
+
+        Raises:
+            UsageError: there is no such run in this store.
+            IncompleteError: a process asks its questions now.
+        """
+
+    def findings(self, secret: SecretStr, *, is_restored: bool) -> list[StoreFinding]:
+        """Look at the store and its server, and at what a backup that was brought back leaves in doubt."""
+
+    def state(self) -> StoreState:
+        """Look at what goes on in it."""
+
+    def purge_names(self, run_id: UUID, *, answers_before: str, now: str) -> int:
+        """Erase the names and details of a run that came before a time, and put it on record: how many names.
+
+        Where the store has no such run, nothing is erased.
+        """
+
+
+class StoreKind(Protocol):
+    """A kind of shared store, such as PostgreSQL: a package with these functions.
+
+    Nothing that it needs is imported before a store is opened.
+    """
+
+    def require_address(self, url: str) -> None:
+        """Refuse what is no address of such a store.
+
+        Raises:
+            ValueError: it is none, has a secret in it, or would trust a server that is not proved. The
+                message says what to do, and quotes nothing.
+        """
+
+    def opened_store(
+        self, url: str, secret: SecretStr, process: AskingProcess, clocks: StoreClocks
+    ) -> AbstractContextManager[SharedStore]:
+        """Open a store for this process.
+
+        Raises:
+            ConfigurationError: it does not let us in, its key or its version is another, or a package for it
+                is missing.
+            IncompleteError: it has been away for as long as is waited.
+        """
+
+    def cared_for(
+        self, url: str, clocks: StoreClocks, *, role: str | None = None
+    ) -> AbstractContextManager[StoreCare]:
+        """A store in the hands of its owner, or of this role.
+
+        Raises:
+            ConfigurationError: a package for it is missing.
+        """
