@@ -15,7 +15,7 @@ LOWEST := .cache/lowest
 RUN_ONLY := .cache/run-only
 # Every file of a package that any machine may need, by its hash; no address, so that any registry will do.
 PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
-  --no-emit-index-url --custom-compile-command 'make constraints' $(ARGS) pyproject.toml
+  --no-emit-index-url --custom-compile-command 'make constraints' $(ARGS)
 # What hosts need that share a ledger.
 MANY := --extra postgres --extra dask --extra metrics --extra otel
 .PHONY: help catalogues demo demo-many tools test search lowest check lint types imports docs faults simulate simulate-mistakes faults-long mutants bench sandbox constraints wheel clean
@@ -23,16 +23,23 @@ MANY := --extra postgres --extra dask --extra metrics --extra otel
 help:  ## print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-.venv/installed: pyproject.toml constraints-dev.txt
+# What running needs, and what an editable installation is built with.
+.venv/runs: pyproject.toml constraints.txt constraints-build.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
 	  echo "payee-precheck needs Python 3.11 or later, and $(PYTHON) is not; try: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; \
 	  exit 1; }
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement constraints-dev.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --editable .
+	@echo "Installing precheck and the libraries that it needs, about 550 MB, into .venv"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement constraints.txt --requirement constraints-build.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: .venv/installed  ## check three sample files through all three APIs on the embedded sandbox
+.venv/installed: .venv/runs constraints-dev.txt
+	@echo "Installing what developing needs, about 600 MB more, into .venv"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement constraints-dev.txt
+	@touch $@
+
+demo: .venv/runs  ## check three sample files through all three APIs on the embedded sandbox
 	$(BIN)/precheck run sample_data/payments_mixed.csv --out $(DEMO)/mixed --fresh
 	$(BIN)/precheck run sample_data/payments_vop_standard.csv --profile sandbox-standard --out $(DEMO)/vop-standard --fresh
 	$(BIN)/precheck run sample_data/payments_pain001.xml --out $(DEMO)/pain001 --fresh
@@ -85,7 +92,7 @@ lowest: $(LOWEST)/installed  ## run the tests with the oldest libraries that pyp
 
 $(LOWEST)/installed: pyproject.toml | .venv/installed
 	$(PYTHON) -m venv --clear $(LOWEST)
-	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --editable '.[dev]'
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --group build --editable '.[dev]'
 	@touch $@
 
 check: lint types imports docs test  ## everything that must hold before a change goes in
@@ -124,13 +131,14 @@ mutants: .venv/installed  ## change the code in small ways, and see that a test 
 bench: .venv/installed  ## measure what docs/performance.md promises, beside what others would write
 	$(BIN)/python tests/bench/run.py $(ARGS)
 
-sandbox: .venv/installed  ## serve the three APIs with simulated answers until stopped
+sandbox: .venv/runs  ## serve the three APIs with simulated answers until stopped
 	$(BIN)/precheck sandbox
 
 constraints: .venv/installed  ## pin what pyproject.toml names now, with hashes; ARGS=--upgrade takes the newest
-	$(PIN) --extra dev --output-file constraints-dev.txt
-	$(PIN) --constraint constraints-dev.txt --output-file constraints.txt
-	$(PIN) $(MANY) --constraint constraints-dev.txt --output-file constraints-many.txt
+	$(PIN) pyproject.toml --extra dev --group build --output-file constraints-dev.txt
+	$(PIN) pyproject.toml --constraint constraints-dev.txt --output-file constraints.txt
+	$(PIN) pyproject.toml $(MANY) --constraint constraints-dev.txt --output-file constraints-many.txt
+	$(PIN) --group build --constraint constraints-dev.txt --output-file constraints-build.txt
 
 wheel: .venv/installed $(RUN_ONLY)/installed  ## build the wheel, the source archive and the software bill of materials
 	rm -rf dist

@@ -14,7 +14,9 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+WRITTEN = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT = WRITTEN["project"]
+BUILD = WRITTEN["dependency-groups"]["build"]
 RUN = PROJECT["dependencies"]
 EXTRAS = PROJECT["optional-dependencies"]
 OURSELVES = re.compile(r"payee-precheck\[(.+)\]")
@@ -31,10 +33,15 @@ def with_extras(requirements):
             yield text
 
 
-DEVELOP = [*RUN, *with_extras(EXTRAS["dev"])]
+DEVELOP = [*RUN, *BUILD, *with_extras(EXTRAS["dev"])]
 HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 MANY = [*RUN, *(text for extra in ("postgres", "dask", "metrics", "otel") for text in EXTRAS[extra])]
-FILES = {"constraints.txt": RUN, "constraints-many.txt": MANY, "constraints-dev.txt": DEVELOP}
+FILES = {
+    "constraints.txt": RUN,
+    "constraints-build.txt": BUILD,
+    "constraints-many.txt": MANY,
+    "constraints-dev.txt": DEVELOP,
+}
 BILL = ROOT / "dist" / "payee-precheck.cdx.json"
 each_file = pytest.mark.parametrize("name", FILES)
 
@@ -116,7 +123,7 @@ def test_the_pins_keep_to_the_bounds_of_the_project(name):
         assert pinned.version in wanted.specifier, str(wanted)
 
 
-@pytest.mark.parametrize("name", ["constraints.txt", "constraints-many.txt"])
+@pytest.mark.parametrize("name", [name for name in FILES if name != "constraints-dev.txt"])
 def test_what_is_developed_with_is_what_is_run(name):
     """Each file is enough by itself; where both name a package, they say the same."""
     run, develop = pins(name), pins("constraints-dev.txt")
