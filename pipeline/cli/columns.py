@@ -1,11 +1,9 @@
 """`precheck columns`: how a file is read."""
 
-from pathlib import Path
-
 import click
 
 from pipeline.cli.advice import OPTIONS
-from pipeline.cli.options import PATH, input_options, options, read_mapping
+from pipeline.cli.options import PATH, Given, as_given, input_options, options, read_mapping
 
 
 @click.command()
@@ -13,16 +11,8 @@ from pipeline.cli.options import PATH, input_options, options, read_mapping
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON on standard output.")
 @options(input_options)
 @click.option("--config", type=PATH, metavar="FILE", help="The configuration file, for its [layouts].")
-def columns(  # noqa: PLR0913 (one argument per option)
-    *,
-    file: Path,
-    mapping: tuple[str, ...],
-    input_format: str | None,
-    encoding: str | None,
-    sheet: str | None,
-    config: Path | None,
-    as_json: bool,
-) -> None:
+@as_given
+def columns(given: Given) -> None:
     """Show how each column of FILE is read: as which field, by which rule, instead of which others.
 
     Three values of each are shown, whole: mind who looks on.
@@ -32,13 +22,16 @@ def columns(  # noqa: PLR0913 (one argument per option)
     from pipeline.reports.listings import print_columns
     from pipeline.reports.terminal import console
 
-    format_choice = format_choice_of(input_format, config)
     found, refusal = columns_of(
-        file, mapping=read_mapping(mapping), encoding=encoding, sheet=sheet, format_choice=format_choice
+        given.file,
+        mapping=read_mapping(given.mapping),
+        encoding=given.encoding,
+        sheet=given.sheet,
+        format_choice=format_choice_of(given.input_format, given.config),
     )
     if refusal is not None:
         found = found.model_copy(update={"refusal": refusal.sentence(OPTIONS)})
-    if as_json:
+    if given.as_json:
         click.echo(found.model_dump_json())
     elif found.columns:
         print_columns(found, console())

@@ -1,9 +1,9 @@
 """Data sets on the command line: when FILE is one, and what may be said of it."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
+from pipeline.cli.options import Given
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -11,23 +11,7 @@ if TYPE_CHECKING:
     from pipeline.runs.request import CheckJob, Surface
 
 
-class DataSetWords(NamedTuple):
-    """What is said of a data set on the command line."""
-
-    engine: str | None
-    scheduler: str | None
-    no_ask: bool
-
-    @property
-    def options(self) -> list[str]:
-        """The options that were used."""
-        said = {"--engine": self.engine, "--scheduler": self.scheduler, "--no-ask": self.no_ask}
-        return [option for option, word in said.items() if word]
-
-
-def how_to_check(
-    files: Sequence[Path], work: Path | None, words: DataSetWords
-) -> "Callable[[CheckJob, Surface], RunResult]":
+def how_to_check(given: Given) -> "Callable[[CheckJob, Surface], RunResult]":
     """What checks the files: each by itself, or the one there is as a data set.
 
     Raises:
@@ -35,16 +19,18 @@ def how_to_check(
     """
     from pipeline.jobs.check import check
 
-    if words.scheduler is not None and words.engine != "dask":
+    if given.scheduler is not None and given.engine != "dask":
         raise UsageError("is for --engine dask", option="--scheduler", advice="leave it out")
-    if not words.options and not any(file.is_dir() for file in files):
+    used = {"--engine": given.engine, "--scheduler": given.scheduler, "--no-ask": given.no_ask}
+    first_used = next((option for option, value in used.items() if value), None)
+    if first_used is None and not any(file.is_dir() for file in given.files):
         return check
-    if work is None:
-        if words.options:
+    if given.work is None:
+        if first_used is not None:
             advice = "name its work folder with --work"
-            raise UsageError("is for a data set", option=words.options[0], advice=advice)
+            raise UsageError("is for a data set", option=first_used, advice=advice)
         return check
-    if len(files) > 1:
+    if len(given.files) > 1:
         raise UsageError(
             "is for one data set", option="--work", advice="check the files in a run of their own"
         )
@@ -53,7 +39,9 @@ def how_to_check(
         from pipeline.jobs.data_set import check_data_set
         from pipeline.runs.request import DataSetJob
 
-        engine: Literal["pool", "dask"] = "dask" if words.engine == "dask" else "pool"
-        return check_data_set(DataSetJob(job, work, engine, words.scheduler, asks=not words.no_ask), surface)
+        engine: Literal["pool", "dask"] = given.engine or "pool"
+        return check_data_set(
+            DataSetJob(job, given.work, engine, given.scheduler, asks=not given.no_ask), surface
+        )
 
     return check_as_data_set

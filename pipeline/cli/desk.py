@@ -16,7 +16,7 @@ import click
 
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import notify
-from pipeline.cli.options import PATH
+from pipeline.cli.options import PATH, Given, as_given
 from pipeline.errors import ConfigurationError, UsageError
 
 if TYPE_CHECKING:
@@ -58,20 +58,12 @@ _COLLECTED_AFTER = 2_000
 )
 @click.option(
     "--socket",
-    "socket_path",
     type=PATH,
     metavar="PATH",
     help="Serve a team behind a proxy on this Unix socket, as [desk] in the configuration says.",
 )
-def desk(  # noqa: PLR0913 (one argument per option)
-    *,
-    home: Path | None,
-    config: Path | None,
-    port: int,
-    no_browser: bool,
-    new_link: str | None,
-    socket_path: Path | None,
-) -> None:
+@as_given
+def desk(given: Given) -> None:
     """Open the desk: upload payment files, check them, decide and release in a browser.
 
     It listens on this computer only. Closing it leaves checks running; the next start finds them.
@@ -81,18 +73,18 @@ def desk(  # noqa: PLR0913 (one argument per option)
     from pipeline.config.desk import DeskSection
     from pipeline.desk.folders import DeskHome
 
-    if config is not None:
-        os.environ["PRECHECK_CONFIG"] = str(find(config).resolve())
+    if given.config is not None:
+        os.environ["PRECHECK_CONFIG"] = str(find(given.config).resolve())
     path = usual()
     told = (None if path is None else read(path).desk) or DeskSection()
-    of_desk = DeskHome((home or _usual_home()).absolute())
-    of_desk.make()
-    if new_link is not None:
-        click.echo(_link(of_desk, new_link, _running_port(of_desk)))
-    elif socket_path is not None:
-        _serve_team(of_desk, told, socket_path)
+    home = DeskHome((given.home or _usual_home()).absolute())
+    home.make()
+    if given.new_link is not None:
+        click.echo(_link(home, given.new_link, _running_port(home)))
+    elif given.socket is not None:
+        _serve_team(home, told, given.socket)
     else:
-        _serve_one(of_desk, told, port, opens_browser=not no_browser)
+        _serve_one(home, told, given.port, opens_browser=not given.no_browser)
 
 
 def _serve_one(home: "DeskHome", told: "DeskSection", port: int, *, opens_browser: bool) -> None:

@@ -1,20 +1,10 @@
 """`precheck fix`: from the answers to a corrected file."""
 
-from pathlib import Path
-
 import click
 
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import reporting_a_lost_signature
-from pipeline.cli.options import (
-    PATH,
-    allow_simulated_option,
-    as_json_option,
-    by_option,
-    decisions_option,
-    edited_input_option,
-    sign_option,
-)
+from pipeline.cli.options import PATH, Given, as_given, options, payment_file_options, review_options
 from pipeline.errors import UsageError
 
 _KINDS = ("close_match", "account_type")
@@ -46,24 +36,9 @@ class CorrectionKinds(click.ParamType[tuple[str, ...]]):
     "type), or both with a comma between.",
 )
 @click.option("--reason", metavar="TEXT", help="Why --accept; it is recorded.")
-@decisions_option
-@edited_input_option
-@by_option
-@allow_simulated_option
-@sign_option
-@as_json_option
-def fix(  # noqa: PLR0913 (one argument per option)
-    *,
-    folder: Path,
-    accept: tuple[str, ...],
-    reason: str | None,
-    decisions: Path | None,
-    input_file: Path | None,
-    by: str | None,
-    allow_simulated: bool,
-    sign_with: Path | None,
-    as_json: bool,
-) -> None:
+@options(review_options, payment_file_options)
+@as_given
+def fix(given: Given) -> None:
     """List what is to be corrected in the payments of DIR, the folder of a run.
 
     corrections.csv is always written. With --accept or --decisions the payment file is written too, in its
@@ -76,26 +51,16 @@ def fix(  # noqa: PLR0913 (one argument per option)
     from pipeline.reports.terminal import console
     from schemas.review import Acceptance
 
-    if accept and decisions is not None:
+    reason = given.reason
+    if given.accept and given.decisions is not None:
         raise UsageError("--accept and --decisions: use one of them; a workbook decides row by row")
-    if accept and not (reason or "").strip():
+    if given.accept and not (reason or "").strip():
         raise UsageError("--accept: no --reason; give one, which is recorded")
-    if reason is not None and not accept:
+    if reason is not None and not given.accept:
         raise UsageError("--reason: goes with --accept; a workbook has a reason beside each decision")
-    with reporting_a_lost_signature(folder):
-        done = fix_folder(
-            FixJob(
-                folder=folder,
-                accept=tuple(map(Acceptance, accept)),
-                reason=None if reason is None else reason.strip(),
-                decisions=decisions,
-                input_file=input_file,
-                by=by,
-                allow_simulated=allow_simulated,
-                sign_with=sign_with,
-            ),
-            now=now(),
-        )
-    if as_json:
+    job = given.make(FixJob, accept=tuple(map(Acceptance, given.accept)), reason=reason and reason.strip())
+    with reporting_a_lost_signature(given.folder):
+        done = fix_folder(job, now=now())
+    if given.as_json:
         click.echo(done.model_dump_json())
     print_fix(done, console())

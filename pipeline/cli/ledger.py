@@ -2,25 +2,18 @@
 
 import sys
 import time
-from collections.abc import Callable
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-from uuid import UUID
+from typing import TYPE_CHECKING
 
 import click
 
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import interruptible, notify
-from pipeline.cli.options import PATH, options
+from pipeline.cli.options import PATH, Given, as_given, ledger_options, options
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     from pipeline.jobs.ledger import LedgerJob
 
-_profile_options: list[Callable[..., Any]] = [
-    click.option("--profile", required=True, metavar="NAME", help="The profile that names the ledger."),
-    click.option("--config", type=PATH, metavar="FILE", help="The configuration file."),
-]
 _as_role = click.option(
     "--as",
     "role",
@@ -38,7 +31,7 @@ def ledger() -> None:
 
 
 @ledger.command()
-@options(_profile_options)
+@options(ledger_options)
 @_as_role
 @click.option(
     "--grant-to",
@@ -46,7 +39,8 @@ def ledger() -> None:
     help="The role of the runs, which may read and add; without it, with --as, the user of the profile's "
     "`ledger`.",
 )
-def init(*, profile: str, config: Path | None, role: str | None, grant_to: str | None) -> None:
+@as_given
+def init(given: Given) -> None:
     """Create the tables in an empty database, and let the role of the runs use them.
 
     The tables belong to the role that runs this. Where they are there already, only the grants are repeated.
@@ -54,18 +48,19 @@ def init(*, profile: str, config: Path | None, role: str | None, grant_to: str |
     from pipeline.jobs.ledger import create_ledger
 
     interruptible()
-    notify(create_ledger(_job(profile, config, role), grant_to=grant_to))
+    notify(create_ledger(_job(given), grant_to=given.grant_to))
 
 
 @ledger.command()
-@options(_profile_options)
+@options(ledger_options)
 @click.option(
     "--restored",
     "is_restored",
     is_flag=True,
     help="After a backup was brought back: count the requests whose answers it may lack.",
 )
-def check(*, profile: str, config: Path | None, is_restored: bool) -> None:
+@as_given
+def check(given: Given) -> None:
     """Look at the tables, the key, the server's settings, its replicas and the role of the runs.
 
     Exit status 78 where something would lose an answer.
@@ -75,24 +70,18 @@ def check(*, profile: str, config: Path | None, is_restored: bool) -> None:
     from pipeline.reports.terminal import console
 
     interruptible()
-    findings = inspect_ledger(_job(profile, config), is_restored=is_restored)
+    findings = inspect_ledger(_job(given), is_restored=given.is_restored)
     print_findings([(found.what, found.said, not found.exit_code) for found in findings], console())
     sys.exit(next((finding.exit_code for finding in findings if finding.exit_code), 0))
 
 
 @ledger.command()
-@options(_profile_options)
+@options(ledger_options)
 @_as_role
 @click.option("--new-key-env", metavar="NAME", help="The environment variable with the new key.")
 @click.option("--new-key-file", type=PATH, metavar="FILE", help="The file with the new key; mode 0600.")
-def rekey(
-    *,
-    profile: str,
-    config: Path | None,
-    role: str | None,
-    new_key_env: str | None,
-    new_key_file: Path | None,
-) -> None:
+@as_given
+def rekey(given: Given) -> None:
     """Put the ledger under another key; nothing that is recorded changes, and runs under way go on.
 
     From then on every host needs the new key in the place that its profile names.
@@ -100,15 +89,16 @@ def rekey(
     from pipeline.jobs.ledger import change_ledger_key
 
     interruptible()
-    if (new_key_env is None) == (new_key_file is None):
+    if (given.new_key_env is None) == (given.new_key_file is None):
         raise UsageError("name the new key with one of --new-key-env and --new-key-file")
-    notify(change_ledger_key(_job(profile, config, role), variable=new_key_env, path=new_key_file))
+    notify(change_ledger_key(_job(given), variable=given.new_key_env, path=given.new_key_file))
 
 
 @ledger.command()
 @click.argument("run", type=click.UUID, metavar="RUN")
-@options(_profile_options)
-def close(*, run: UUID, profile: str, config: Path | None) -> None:
+@options(ledger_options)
+@as_given
+def close(given: Given) -> None:
     """Close RUN, an unfinished run of `precheck status` that nobody will go on with.
 
     Its answers stay on record. The same file begins a new run, and workers delete its questions from their
@@ -117,10 +107,10 @@ def close(*, run: UUID, profile: str, config: Path | None) -> None:
     from pipeline.jobs.ledger import close_ledger_run
 
     interruptible()
-    notify(close_ledger_run(_job(profile, config), run))
+    notify(close_ledger_run(_job(given), given.run))
 
 
-def _job(profile: str, config: Path | None, role: str | None = None) -> "LedgerJob":
+def _job(given: Given) -> "LedgerJob":
     from pipeline.jobs.ledger import LedgerJob
 
-    return LedgerJob(profile, config, now, time.monotonic, role)
+    return given.make(LedgerJob, now=now, monotonic=time.monotonic)

@@ -34,7 +34,7 @@ class MonitoringTargets:
 
     metrics: Path | None = None
     ping_url: str | None = None
-    ping_ca_file: Path | None = None
+    ping_ca: Path | None = None
     """The only authority to trust for the pings; None: the usual ones."""
 
 
@@ -103,7 +103,7 @@ def _ping(watchers: MonitoringTargets, word: str) -> None:
     from pipeline.transport.ping import ping
 
     try:
-        context = client_context(ca_file=watchers.ping_ca_file)
+        context = client_context(ca_file=watchers.ping_ca)
         anyio.run(partial(ping, watchers.ping_url, word, context=context))
     except PrecheckError as error:
         with suppress(OSError):

@@ -36,7 +36,7 @@ class ObservingTargets:
     file: Path | None = None
     """For a textfile collector; rewritten again and again."""
     file_interval_s: float = 10.0
-    listen: ListenAddress | None = None
+    metrics_listen: ListenAddress | None = None
     traces: bool = False
 
 
@@ -50,7 +50,7 @@ def observed(targets: ObservingTargets) -> "Iterator[AskingObserver | None]":
     profile, host = targets.profile or EMBEDDED, socket.gethostname()
     observers: list[AskingObserver] = []
     with ExitStack() as stack:
-        if targets.file is not None or targets.listen is not None:
+        if targets.file is not None or targets.metrics_listen is not None:
             observers.append(stack.enter_context(_metrics(targets, {"host": host, "profile": profile})))
         if targets.traces:
             with _needing("otel", "--traces"):
@@ -77,8 +77,8 @@ def _metrics(targets: ObservingTargets, labels: dict[str, str]) -> "Iterator[Liv
         metrics = LiveMetrics(labels)
         if targets.file is not None:
             stack.enter_context(_written(metrics, targets.file.absolute(), targets.file_interval_s))
-        if targets.listen is not None:
-            stack.enter_context(_served(metrics, targets.listen))
+        if targets.metrics_listen is not None:
+            stack.enter_context(_served(metrics, targets.metrics_listen))
         yield metrics
 
 

@@ -5,12 +5,17 @@ import os
 import re
 from collections.abc import Callable
 from datetime import timedelta
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple, TypeVar
 
 import click
 
 from pipeline.errors import UsageError
+
+Made = TypeVar("Made")
 
 
 class NamedPath(click.Path):
@@ -102,6 +107,10 @@ profile_options: list[Callable[..., Any]] = [
     ),
     click.option("--config", type=PATH, metavar="FILE", help="The configuration file."),
 ]
+ledger_options: list[Callable[..., Any]] = [
+    click.option("--profile", required=True, metavar="NAME", help="The profile that names the ledger."),
+    profile_options[1],
+]
 input_options: list[Callable[..., Any]] = [
     click.option(
         "--map",
@@ -121,6 +130,17 @@ input_options: list[Callable[..., Any]] = [
         "--sheet", metavar="NAME", help="Of a workbook; default: the only visible sheet that has data."
     ),
 ]
+log_option = click.option(
+    "--log",
+    "log_form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="On standard error, text for a person or a JSON document a line.",
+)
+pain002_option = click.option(
+    "--pain002", is_flag=True, help="Of a pain.001, write also the report that bank software reads."
+)
 order_option = click.option(
     "--order",
     type=click.Choice(["file", "amount"]),
@@ -187,12 +207,6 @@ edited_input_option = click.option(
     help="Where the payment file of the run is now, if its bytes are needed (pain.001, Standard 18, layouts "
     "of banks); default: the file of its name beside DIR, here, or in a folder beside DIR.",
 )
-decisions_option = click.option(
-    "--decisions",
-    type=PATH,
-    metavar="FILE",
-    help="A copy of this run's report.xlsx, with what people wrote into Decision and Reason.",
-)
 
 
 def _name_or_login(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
@@ -210,11 +224,6 @@ by_option = click.option(
     metavar="NAME",
     callback=_name_or_login,
     help="Who decides, for the record; default: the login name.",
-)
-allow_simulated_option = click.option(
-    "--allow-simulated",
-    is_flag=True,
-    help="Write payment files from a sandbox's answers; their names say .simulated.",
 )
 sign_option = click.option(
     "--sign-with",
@@ -238,6 +247,25 @@ observing_options: list[Callable[..., Any]] = [
     ),
 ]
 as_json_option = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+review_options: list[Callable[..., Any]] = [
+    click.option(
+        "--decisions",
+        type=PATH,
+        metavar="FILE",
+        help="A copy of this run's report.xlsx, with what people wrote into Decision and Reason.",
+    ),
+    edited_input_option,
+    by_option,
+]
+payment_file_options: list[Callable[..., Any]] = [
+    click.option(
+        "--allow-simulated",
+        is_flag=True,
+        help="Write payment files from a sandbox's answers; their names say .simulated.",
+    ),
+    sign_option,
+    as_json_option,
+]
 
 
 def options(*groups: list[Callable[..., Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -249,6 +277,25 @@ def options(*groups: list[Callable[..., Any]]) -> Callable[[Callable[..., Any]],
         return command
 
     return add
+
+
+class Given(SimpleNamespace):
+    """What the user gave: the value of each argument and option, under its name in click."""
+
+    def make(self, kind: Callable[..., Made], **others: object) -> Made:
+        """Make the arguments of a job: a field that is not among `others` has the option of its name."""
+        fields = signature(kind).parameters
+        return kind(**{name: value for name, value in vars(self).items() if name in fields} | others)
+
+
+def as_given(command: Callable[[Given], None]) -> Callable[..., None]:
+    """Let click call a command with all that the user gave as one value."""
+
+    @wraps(command)
+    def call(**values: object) -> None:
+        command(Given(**values))
+
+    return call
 
 
 def read_mapping(pairs: tuple[str, ...]) -> dict[str, str]:

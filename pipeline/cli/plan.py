@@ -1,8 +1,5 @@
 """`precheck plan`: what a run would take."""
 
-from datetime import timedelta
-from pathlib import Path
-
 import click
 
 from pipeline.cli.advice import OPTIONS
@@ -10,6 +7,8 @@ from pipeline.cli.clock import now
 from pipeline.cli.exit_status import interruptible
 from pipeline.cli.options import (
     PATH,
+    Given,
+    as_given,
     compare_option,
     input_options,
     options,
@@ -40,23 +39,8 @@ from pipeline.cli.options import (
     help="FILE is a data set: a folder of parts, or one large Parquet file. What is read of it goes to DIR, "
     "and is used by the run.",
 )
-def plan(  # noqa: PLR0913 (one argument per option)
-    *,
-    file: Path,
-    profile: str | None,
-    config: Path | None,
-    mapping: tuple[str, ...],
-    input_format: str | None,
-    encoding: str | None,
-    sheet: str | None,
-    out: Path | None,
-    order: str,
-    reuse_from: tuple[Path, ...],
-    reuse_max_age: timedelta,
-    as_json: bool,
-    compare_with: tuple[Path, ...],
-    work: Path | None,
-) -> None:
+@as_given
+def plan(given: Given) -> None:
     """Forecast what checking FILE would take, and send nothing.
 
     Questions that the run in DIR has answers to already, and those that --reuse-from answers, are no calls.
@@ -69,24 +53,18 @@ def plan(  # noqa: PLR0913 (one argument per option)
     from pipeline.runs.starting import folders
 
     interruptible()
-    [folder] = folders([file], out).values()
-    job = CheckJob(
-        file=file,
+    [folder] = folders([given.file], given.out).values()
+    job = given.make(
+        CheckJob,
         out=folder,
-        profile=profile,
-        config=config,
-        mapping=read_mapping(mapping),
-        input_format=input_format,
-        encoding=encoding,
-        sheet=sheet,
-        order="amount" if order == "amount" else "file",
-        reusable=ReusePermission(reuse_from, reuse_max_age),
-        compare_with=compare_with,
+        mapping=read_mapping(given.mapping),
+        reusable=ReusePermission(given.reuse_from, given.reuse_max_age),
+        work=None,
     )
-    if work is None:
+    if given.work is None:
         forecast = forecast_file(job, now, OPTIONS)
     else:
-        forecast = forecast_data_set(DataSetJob(job, work), now)
-    if as_json:
+        forecast = forecast_data_set(DataSetJob(job, given.work), now)
+    if given.as_json:
         click.echo(forecast.model_dump_json())
     print_forecast(forecast, console())

@@ -1,7 +1,6 @@
 """`precheck purge`: delete the names that banks returned."""
 
 import sys
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import click
 from pipeline.cli.advice import OPTIONS
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import notify, reporting_a_lost_signature
-from pipeline.cli.options import PATH, Days, by_option, sign_option
+from pipeline.cli.options import PATH, Days, Given, as_given, by_option, sign_option
 from pipeline.errors import PrecheckError, UsageError, most_serious
 
 if TYPE_CHECKING:
@@ -29,12 +28,14 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--outcomes",
+    "with_files",
     is_flag=True,
     help="Delete the files that hold the names too; with --older-than, if the run ended before, or a name "
     "was purged now or before. Running again writes outcomes and reports without the names.",
 )
 @click.option(
     "--payments",
+    "with_payments",
     is_flag=True,
     help="As --outcomes, and delete the files of `precheck split` and payees.csv as well: no file with "
     "payees of the run is left.",
@@ -43,17 +44,8 @@ if TYPE_CHECKING:
 @click.option("--reason", metavar="TEXT", help="Why, such as the policy; it is recorded in the manifest.")
 @by_option
 @sign_option
-def purge(  # noqa: PLR0913 (one argument per option)
-    *,
-    folders: tuple[Path, ...],
-    older_than: timedelta,
-    outcomes: bool,
-    payments: bool,
-    dry_run: bool,
-    reason: str | None,
-    by: str | None,
-    sign_with: Path | None,
-) -> None:
+@as_given
+def purge(given: Given) -> None:
     """Delete the names that banks returned from the ledger in each DIR, the folder of a run.
 
     The details of problems, which may quote a name, are deleted with them. Nothing of either is left in the
@@ -77,9 +69,9 @@ def purge(  # noqa: PLR0913 (one argument per option)
     from pipeline.jobs.purge import PurgeJob, folders_named
     from pipeline.jobs.purge import purge as purge_folder
 
-    job = PurgeJob(older_than, outcomes, payments, by, reason, sign_with, dry_run)
+    job = given.make(PurgeJob)
     statuses = []
-    for folder, is_named in folders_named(folders).items():
+    for folder, is_named in folders_named(given.folders).items():
         try:
             with reporting_a_lost_signature(folder):
                 purged = purge_folder(folder, job, now=now())

@@ -6,15 +6,13 @@ import click
 
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import notify, reporting_a_lost_signature
-from pipeline.cli.options import PATH, edited_input_option, sign_option
+from pipeline.cli.options import PATH, edited_input_option, pain002_option, sign_option
 from pipeline.errors import UsageError
 
 
 @click.command()
 @click.argument("folder", type=PATH, metavar="DIR")
-@click.option(
-    "--pain002", is_flag=True, help="Of a pain.001, write also the report that bank software reads."
-)
+@pain002_option
 @edited_input_option
 @sign_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")

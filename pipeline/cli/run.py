@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from datetime import timedelta
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -14,6 +13,7 @@ from click.core import ParameterSource
 
 from pipeline.cli.advice import OPTIONS
 from pipeline.cli.clock import now
+from pipeline.cli.data_sets import how_to_check
 from pipeline.cli.exit_status import (
     about_one_file,
     notify,
@@ -24,13 +24,16 @@ from pipeline.cli.exit_status import (
 from pipeline.cli.options import (
     PATH,
     Duration,
-    ListenAddress,
+    Given,
+    as_given,
     compare_option,
     data_set_options,
     input_options,
+    log_option,
     observing_options,
     options,
     order_option,
+    pain002_option,
     profile_options,
     read_mapping,
     reuse_options,
@@ -87,7 +90,6 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
 )
 @click.option(
     "--format",
-    "format_name",
     type=click.Choice(["csv", "parquet"]),
     help="Of the outcome file; default: FILE's, and csv for a workbook.",
 )
@@ -116,9 +118,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     callback=_said,
     help="Ask also about accounts with more than 3 different names each; REASON is recorded.",
 )
-@click.option(
-    "--pain002", is_flag=True, help="Of a pain.001, write also the report that bank software reads."
-)
+@pain002_option
 @options(reuse_options, data_set_options)
 @click.option(
     "--wait-max",
@@ -136,14 +136,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     help="Print nothing but errors, that answers are simulated, that totals differ, how to go on with what "
     "is left, and that metrics, traces or ping failed. With --log json: errors, `file finished`, the last.",
 )
-@click.option(
-    "--log",
-    "log_form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="On standard error, text for a person or a JSON document a line.",
-)
+@log_option
 @click.option(
     "--metrics",
     type=PATH,
@@ -161,50 +154,13 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
 @click.option(
     "--ping-ca", type=PATH, metavar="FILE", help="The only certificate authority to trust for --ping."
 )
-@click.pass_context
-def run(  # noqa: PLR0913 (one argument per option)
-    ctx: click.Context,
-    *,
-    files: tuple[Path, ...],
-    profile: str | None,
-    config: Path | None,
-    mapping: tuple[str, ...],
-    input_format: str | None,
-    encoding: str | None,
-    sheet: str | None,
-    out: Path | None,
-    format_name: str | None,
-    fail_on: tuple[str, ...],
-    limit: int | None,
-    order: str,
-    retry_unanswered: bool,
-    fresh: bool,
-    many_names_reason: str | None,
-    pain002: bool,
-    reuse_from: tuple[Path, ...],
-    reuse_max_age: timedelta,
-    work: Path | None,
-    engine: str | None,
-    scheduler: str | None,
-    no_ask: bool,
-    wait_max: timedelta | None,
-    compare_with: tuple[Path, ...],
-    sign_with: Path | None,
-    as_json: bool,
-    quiet: bool,
-    log_form: Literal["text", "json"],
-    metrics: Path | None,
-    metrics_listen: ListenAddress | None,
-    traces: bool,
-    ping_url: str | None,
-    ping_ca: Path | None,
-) -> None:
+@as_given
+def run(given: Given) -> None:
     """Check every payment of FILE and write it back with the outcomes.
 
     Running the same command again goes on where the last run ended: an answered check is never asked
     again.
     """
-    from pipeline.cli.data_sets import DataSetWords, how_to_check
     from pipeline.cli.logs import log_file, log_notice, log_summary, log_to_stderr
     from pipeline.cli.monitoring import MonitoringTargets, monitored
     from pipeline.cli.observing import ObservingTargets, observed
@@ -213,16 +169,18 @@ def run(  # noqa: PLR0913 (one argument per option)
     from pipeline.runs.request import CheckJob, ReusePermission, Surface
     from pipeline.runs.starting import folders
 
-    how = how_to_check(files, work, DataSetWords(engine, scheduler, no_ask=no_ask))
+    how = how_to_check(given)
     stop = stoppable()
-    log_to_stderr(log_form, quiet=quiet)
+    log_form = given.log_form
+    log_to_stderr(log_form, quiet=given.quiet)
+    ctx = click.get_current_context()
     ctx.find_root().obj = log_form
-    terminal = None if quiet or log_form == "json" else _terminal()
-    places = folders(files, out)
+    terminal = None if given.quiet or log_form == "json" else _terminal()
+    places = folders(given.files, given.out)
     asks_ledger = ctx.get_parameter_source("reuse_max_age") is ParameterSource.COMMANDLINE
-    names = _names(places, quiet=quiet)
+    names = _names(places, quiet=given.quiet)
     ends = {file: FileEnd(names[file], None, None) for file in places}
-    if len(files) > 1 and terminal is not None:
+    if len(given.files) > 1 and terminal is not None:
         from pipeline.reports.listings import print_files
 
         # Also where an error ends the command: the files before it are listed.
@@ -231,27 +189,13 @@ def run(  # noqa: PLR0913 (one argument per option)
     def jobs() -> Iterator[CheckJob]:
         for file, folder in places.items():
             log_file(names[file])
-            yield CheckJob(
+            yield given.make(
+                CheckJob,
                 file=file,
                 out=folder,
-                profile=profile,
-                config=config,
-                mapping=read_mapping(mapping),
-                input_format=input_format,
-                encoding=encoding,
-                sheet=sheet,
-                format=format_name,
-                order="amount" if order == "amount" else "file",
-                limit=limit,
-                retry_unanswered=retry_unanswered,
-                fresh=fresh,
-                many_names_reason=many_names_reason,
-                pain002=pain002,
-                reusable=ReusePermission(reuse_from, reuse_max_age, in_ledger=asks_ledger),
-                wait_max_s=inf if wait_max is None else wait_max.total_seconds(),
-                work=work,
-                compare_with=compare_with,
-                sign_with=sign_with,
+                mapping=read_mapping(given.mapping),
+                reusable=ReusePermission(given.reuse_from, given.reuse_max_age, in_ledger=asks_ledger),
+                wait_max_s=inf if given.wait_max is None else given.wait_max.total_seconds(),
             )
 
     @contextmanager
@@ -260,19 +204,18 @@ def run(  # noqa: PLR0913 (one argument per option)
         with reporting_a_lost_signature(job.out), seen as watch:
             yield Surface(watch, now, stop, log_notice, observer)
 
-    observing = ObservingTargets(profile, listen=metrics_listen, traces=traces)
     with (
-        monitored(MonitoringTargets(metrics, ping_url, ping_ca)) as monitoring,
-        observed(observing) as observer,
+        monitored(given.make(MonitoringTargets)) as monitoring,
+        observed(given.make(ObservingTargets)) as observer,
     ):
         for job, result, end in check_files(jobs(), surfaces, how):
             name = names[job.file]
             try:
                 if result is not None:
-                    status = _status(result, fail_on)
+                    status = _status(result, given.fail_on)
                     ends[job.file] = FileEnd(name, status, result.summary)
                     monitoring.summaries.append(result.summary)
-                    if as_json:
+                    if given.as_json:
                         click.echo(result.summary.model_dump_json())
                     if log_form == "json":
                         log_summary(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from pipeline.cli.options import PATH
+from pipeline.cli.options import PATH, Given, as_given
 
 
 @click.command()
@@ -152,55 +152,27 @@ from pipeline.cli.options import PATH
     "--rows", type=click.IntRange(min=1), default=1000, show_default=True, help="Rows of --write-payments."
 )
 @click.option("--force", is_flag=True, help="Let --write-payments replace a file that is there.")
-def sandbox(  # noqa: PLR0913 (one argument per option)
-    *,
-    folder: Path,
-    host: str,
-    port: int,
-    seed: int,
-    latency_s: float,
-    latency_spread: float,
-    responder_faults: bool,
-    token_life_s: int,
-    rate_per_s_max: int | None,
-    daily_cap: int,
-    cop_responder_wait_s: float,
-    vop_responder_wait_s: float,
-    client_certificate_required: bool,
-    server_certificate: str,
-    tls: str,
-    faults: tuple[str, ...],
-    list_faults: bool,
-    list_accounts: bool,
-    scenario: str | None,
-    verdicts: tuple[Path, ...],
-    has_control: bool,
-    clock_skew_max_s: float,
-    call_log: Path | None,
-    while_stdin_is_open: bool,
-    write_payments: Path | None,
-    rows: int,
-    force: bool,
-) -> None:
+@as_given
+def sandbox(given: Given) -> None:
     """Serve the three APIs with simulated answers until stopped.
 
     The folder gets a precheck.toml whose profiles point at this server. All banks, accounts and
     names are invented.
     """
-    if list_faults:
+    if given.list_faults:
         from pipeline.sandbox.faults.listing import lines
 
         click.echo("\n".join(lines()))
         return
-    if list_accounts:
+    if given.list_accounts:
         from pipeline.sandbox.examples import account_lines
 
         click.echo("\n".join(account_lines()))
         return
-    if write_payments is not None:
-        from pipeline.sandbox.samples import write_payments as write_sample
+    if given.write_payments is not None:
+        from pipeline.sandbox.samples import write_payments
 
-        write_sample(write_payments, rows=rows, seed=seed, force=force)
+        write_payments(given.write_payments, rows=given.rows, seed=given.seed, force=given.force)
         return
     from pipeline.sandbox.faults.selection import parse
     from pipeline.sandbox.scenarios import scenario_named
@@ -211,51 +183,37 @@ def sandbox(  # noqa: PLR0913 (one argument per option)
     def announce(url: str) -> None:
         click.echo(url)
         sys.stdout.flush()
-        if not while_stdin_is_open:
-            config = folder / "precheck.toml"
+        if not given.while_stdin_is_open:
+            config = given.folder / "precheck.toml"
             click.echo(
                 f"Serving simulated answers at {url}. Try, in another terminal:\n"
                 f"  precheck run FILE --profile sandbox --config {config}\n"
                 "A run that is to be resumed later needs the same --folder and --port. Stop with Ctrl-C.",
                 err=True,
             )
-        if scenario is not None:
-            click.echo(f"Scenario {scenario}, in {folder}: {scenario_named(scenario).what}", err=True)
+        if given.scenario is not None:
+            click.echo(
+                f"Scenario {given.scenario}, in {given.folder}: {scenario_named(given.scenario).what}",
+                err=True,
+            )
 
     def conclude(line: str) -> None:
         click.echo(f"precheck: {line}", err=True)
 
-    settings = SandboxSettings(
-        folder=folder,
-        host=host,
-        port=port,
-        seed=seed,
-        latency_s=latency_s,
-        latency_spread=latency_spread,
-        responder_faults=responder_faults,
-        token_life_s=token_life_s,
-        rate_per_s_max=rate_per_s_max,
-        daily_cap=daily_cap,
-        cop_responder_wait_s=cop_responder_wait_s,
-        vop_responder_wait_s=vop_responder_wait_s,
-        client_certificate_required=client_certificate_required,
-        server_certificate=ServerCertificate(server_certificate),
-        tls=Tls(tls),
-        faults=tuple(map(parse, faults)),
-        scenario=scenario,
-        verdicts=verdicts,
-        has_control=has_control,
-        clock_skew_max_s=clock_skew_max_s,
-        call_log=call_log,
+    settings = given.make(
+        SandboxSettings,
+        server_certificate=ServerCertificate(given.server_certificate),
+        tls=Tls(given.tls),
+        faults=tuple(map(parse, given.faults)),
     )
-    if while_stdin_is_open:
+    if given.while_stdin_is_open:
         # Whoever started this process says what there is to be said.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         threading.Thread(target=_end_with_stdin, daemon=True).start()
     serve(settings, announce=announce, conclude=conclude)
-    if while_stdin_is_open:
+    if given.while_stdin_is_open:
         # The folder was made for this sandbox alone, by a process that may be dead.
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(given.folder, ignore_errors=True)
 
 
 def _end_with_stdin() -> None:

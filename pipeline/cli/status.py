@@ -6,13 +6,11 @@ from pathlib import Path
 import click
 
 from pipeline.cli.clock import now
-from pipeline.cli.options import PATH, as_json_option, options
+from pipeline.cli.options import as_json_option, ledger_options, options
 
 
 @click.command()
-@click.option("--profile", required=True, metavar="NAME", help="The profile that names the ledger.")
-@click.option("--config", type=PATH, metavar="FILE", help="The configuration file.")
-@options([as_json_option])
+@options(ledger_options, [as_json_option])
 def status(*, profile: str, config: Path | None, as_json: bool) -> None:
     r"""Show the runs of a shared ledger that have not finished, and the processes at work.
 

@@ -1,13 +1,12 @@
 """`precheck verify`: whether a folder is as its run left it."""
 
 import sys
-from pathlib import Path
 
 import click
 
 from pipeline.cli.advice import OPTIONS
 from pipeline.cli.clock import now
-from pipeline.cli.options import PATH
+from pipeline.cli.options import PATH, Given, as_given
 
 
 @click.command()
@@ -24,14 +23,8 @@ from pipeline.cli.options import PATH
     "who signs, never from DIR.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on standard output too.")
-def verify(
-    *,
-    folder: Path,
-    input_file: Path | None,
-    config: Path | None,
-    signed_by: Path | None,
-    as_json: bool,
-) -> None:
+@as_given
+def verify(given: Given) -> None:
     """Check that the files of the run in DIR are as it left them, and that all of them agree.
 
     Looks at every file in the manifest, counts the outcome file again, and compares it with the summary
@@ -46,8 +39,8 @@ def verify(
     from pipeline.reports.listings import print_findings
     from pipeline.reports.terminal import console
 
-    findings = verify_folder(VerifyJob(folder, input_file, config, signed_by), now=now(), words=OPTIONS)
-    if as_json:
+    findings = verify_folder(given.make(VerifyJob), now=now(), words=OPTIONS)
+    if given.as_json:
         click.echo(verification(findings).model_dump_json())
     print_findings([(found.what, found.said, not found.exit_code) for found in findings], console())
     sys.exit(max(finding.exit_code for finding in findings))

@@ -1,14 +1,12 @@
 """`precheck worker`: help with the runs of other processes."""
 
 import sys
-from pathlib import Path
-from typing import Literal
 
 import click
 
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import notify, stoppable
-from pipeline.cli.options import PATH, ListenAddress, observing_options, options
+from pipeline.cli.options import PATH, Given, as_given, log_option, observing_options, options
 
 EXIT_STATUS = """\b
 Exit status:
@@ -30,7 +28,6 @@ Exit status:
 @click.option("--config", type=PATH, metavar="FILE", help="The configuration file.")
 @click.option(
     "--work",
-    "work_folder",
     required=True,
     type=PATH,
     metavar="DIR",
@@ -38,14 +35,7 @@ Exit status:
 )
 @click.option("--until-idle", is_flag=True, help="End when nothing is left to ask.")
 @click.option("--quiet", is_flag=True, help="Print nothing but errors.")
-@click.option(
-    "--log",
-    "log_form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="On standard error, text for a person or a JSON document a line.",
-)
+@log_option
 @click.option(
     "--metrics",
     type=PATH,
@@ -53,20 +43,8 @@ Exit status:
     help="Write what the worker is doing to FILE again and again, in the Prometheus text format.",
 )
 @options(observing_options)
-@click.pass_context
-def worker(  # noqa: PLR0913 (one argument per option)
-    ctx: click.Context,
-    *,
-    profile: str,
-    config: Path | None,
-    work_folder: Path,
-    until_idle: bool,
-    quiet: bool,
-    log_form: Literal["text", "json"],
-    metrics: Path | None,
-    metrics_listen: ListenAddress | None,
-    traces: bool,
-) -> None:
+@as_given
+def worker(given: Given) -> None:
     """Ask questions of runs that other processes have begun, on this machine or on others.
 
     It takes what is free of every run whose questions lie in DIR, until it is asked to stop; what it has
@@ -79,13 +57,13 @@ def worker(  # noqa: PLR0913 (one argument per option)
     from pipeline.runs.request import Surface
 
     stop = stoppable()
-    log_to_stderr(log_form, quiet=quiet)
-    ctx.find_root().obj = log_form
-    watch = ProgressEvents() if log_form == "json" else SilentProgress()
-    job = WorkerJob(profile, config, work_folder, until_idle)
-    with observed(ObservingTargets(profile, metrics, listen=metrics_listen, traces=traces)) as observer:
-        given = work(job, Surface(watch, now, stop, log_notice, observer))
+    log_to_stderr(given.log_form, quiet=given.quiet)
+    click.get_current_context().find_root().obj = given.log_form
+    watch = ProgressEvents() if given.log_form == "json" else SilentProgress()
+    job = given.make(WorkerJob)
+    with observed(given.make(ObservingTargets, file=given.metrics)) as observer:
+        done = work(job, Surface(watch, now, stop, log_notice, observer))
     if stop.is_urgent and stop.first is not None:
         sys.exit(stop.first.exit_code)
-    if not quiet:
-        notify(f"{counted(given.answered_count, 'question')} answered")
+    if not given.quiet:
+        notify(f"{counted(done.answered_count, 'question')} answered")

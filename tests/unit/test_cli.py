@@ -1,6 +1,7 @@
 """The command as click sees it; what it does with files and servers is in tests/end_to_end."""
 
 from contextlib import chdir
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,18 @@ from click.testing import CliRunner
 
 from pipeline.cli.exit_status import status_of_summary
 from pipeline.cli.main import main
+from pipeline.cli.monitoring import MonitoringTargets
+from pipeline.cli.observing import ObservingTargets
 from pipeline.cli.run import OUTCOMES, WARNINGS
 from pipeline.errors import PrecheckError, most_serious
+from pipeline.jobs.fix import FixJob
+from pipeline.jobs.purge import PurgeJob
+from pipeline.jobs.split import SplitJob
+from pipeline.jobs.verify import VerifyJob
+from pipeline.jobs.worker import WorkerJob
+from pipeline.runs.request import CheckJob
 from pipeline.runs.starting import folders, renamed_folders
+from pipeline.sandbox.settings import SandboxSettings
 from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.summary import InputFile, OutcomeTotal, Summary
 
@@ -34,6 +44,31 @@ def call(tmp_path):
 def test_fail_on_knows_every_outcome_there_is():
     assert set(WARNINGS) == {code.value for code in WarningCode}
     assert set(OUTCOMES) == {outcome.value for outcome in Outcome}
+
+
+@pytest.mark.parametrize(
+    ("name", "job", "said_otherwise"),
+    [
+        ("run", CheckJob, {"file", "reusable", "wait_max_s"}),
+        ("run", MonitoringTargets, set()),
+        ("run", ObservingTargets, {"file", "file_interval_s"}),
+        ("plan", CheckJob, {
+            *("reusable", "format", "limit", "fresh", "retry_unanswered", "many_names_reason", "wait_max_s"),
+            *("sign_with", "pain002"),
+        }),
+        ("worker", WorkerJob, set()),
+        ("worker", ObservingTargets, {"file", "file_interval_s"}),
+        ("fix", FixJob, {"is_identified"}),
+        ("split", SplitJob, {"is_identified"}),
+        ("purge", PurgeJob, set()),
+        ("verify", VerifyJob, {"asks_again"}),
+        ("sandbox", SandboxSettings, {"request_wait_s"}),
+    ],
+)  # fmt: skip
+def test_what_a_command_hands_on_by_name_has_an_option_of_that_name(name, job, said_otherwise):
+    options = {option.name for option in main.commands[name].params}
+
+    assert set(signature(job).parameters) - options == said_otherwise
 
 
 @pytest.mark.parametrize("name", sorted(main.commands))

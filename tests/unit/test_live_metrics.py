@@ -151,10 +151,13 @@ def test_metrics_are_served_while_the_process_works_and_no_longer():
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         port = taken.getsockname()[1]
         listen = ListenAddress("127.0.0.1", port)
-        with capture_logs() as logs, observed(ObservingTargets("production", listen=listen)) as metrics:
+        with (
+            capture_logs() as logs,
+            observed(ObservingTargets("production", metrics_listen=listen)) as metrics,
+        ):
             ask_once(metrics)  # though nobody can see it
         assert [line["event"] for line in logs] == ["metrics cannot be served"]
-    with observed(ObservingTargets(None, listen=listen)) as metrics:
+    with observed(ObservingTargets(None, metrics_listen=listen)) as metrics:
         ask_once(metrics)
         with urlopen(f"http://127.0.0.1:{port}/metrics") as reply:
             found = samples(reply.read(), host=socket.gethostname(), profile="sandbox")

@@ -50,7 +50,7 @@ def test_every_format_is_found_by_its_name():
 
 
 def test_the_command_offers_the_formats_of_outcomes():
-    [option] = [option for option in run.params if option.name == "format_name"]
+    [option] = [option for option in run.params if option.name == "format"]
     assert tuple(option.type.choices) == NAMES
 
 
