@@ -18,7 +18,7 @@ PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
   --no-emit-index-url --custom-compile-command 'make constraints' $(ARGS)
 # What hosts need that share a ledger.
 MANY := --extra postgres --extra dask --extra metrics --extra otel
-.PHONY: help catalogues demo demo-many tools test search lowest check lint types imports docs faults simulate simulate-mistakes faults-long mutants bench sandbox constraints wheel clean
+.PHONY: help catalogues demo demo-many tools test nightly search lowest check lint types imports docs faults simulate simulate-mistakes faults-long mutants bench sandbox constraints wheel clean
 
 help:  ## print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -81,13 +81,18 @@ $(SSLYZE):
 	  .cache/sslyze/bin/python -m pip install --quiet --disable-pip-version-check sslyze==$(SSLYZE_VERSION); } || \
 	  echo "no sslyze: its test of the sandbox's TLS is skipped" >&2
 
-test: .venv/installed  ## run the tests
+test: .venv/installed  ## run the tests of the day: each promise, in a few minutes
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+nightly: .venv/installed  ## run all there is, some hours: every test, other examples, the long forms of the tables
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not faults'
+	$(MAKE) search lowest faults-long simulate-mistakes mutants
+	$(MAKE) simulate HISTORIES=100000
 
 search: .venv/installed  ## try the property tests with examples that were never tried before
 	PRECHECK_EXAMPLES=other $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not faults' tests/property $(ARGS)
 
-lowest: $(LOWEST)/installed  ## run the tests with the oldest libraries that pyproject.toml says will do
+lowest: $(LOWEST)/installed  ## run the tests of the day with the oldest libraries that pyproject.toml says will do
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal
 
 $(LOWEST)/installed: pyproject.toml | .venv/installed
@@ -95,7 +100,7 @@ $(LOWEST)/installed: pyproject.toml | .venv/installed
 	$(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct --group build --editable '.[dev]'
 	@touch $@
 
-check: lint types imports docs test  ## everything that must hold before a change goes in
+check: lint types imports docs test  ## what must hold before a change goes in
 
 lint: .venv/installed  ## formatting and ruff
 	$(BIN)/ruff format --check
