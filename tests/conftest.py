@@ -1,6 +1,10 @@
 """Builders: what a test does not say, they fill in."""
 
 import gc
+import os
+import shutil
+import tempfile
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -28,6 +32,36 @@ settings.load_profile("tests")
 new to be found is looked for on purpose (`make search`)."""
 
 BYTES_IN_A_NAME_MAX = 60
+
+MEMORY = Path("/dev/shm")  # the file system in memory that Linux has
+MEMORY_FREE_MIN_BYTES = 4 * 1024**3
+"""More than the folders of all tests take."""
+
+
+def base_in_memory():
+    """Make a base folder for the tests in memory, where `fsync` costs nothing; None if there is no room.
+
+    Tests of durability do not need a disk: those of a power loss (tests/faults) let strace drop the writes.
+    """
+    if not MEMORY.is_dir() or shutil.disk_usage(MEMORY).free < MEMORY_FREE_MIN_BYTES:
+        return None
+    for old in MEMORY.glob("precheck-tests-*"):
+        if not Path("/proc", old.name.rpartition("-")[2]).exists():
+            shutil.rmtree(old, ignore_errors=True)  # its run was killed
+    base = MEMORY / f"precheck-tests-{os.getpid()}"
+    base.mkdir(mode=0o755, exist_ok=True)  # the user that PostgreSQL runs as must pass through
+    return base
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config):
+    """Keep the files of the tests in memory. Workers of xdist use a folder in that of the main process."""
+    if hasattr(config, "workerinput") or config.option.basetemp is not None:
+        return
+    if (base := base_in_memory()) is not None:
+        config.option.basetemp = base / "t"
+        os.environ["TMPDIR"] = tempfile.tempdir = str(base)
+        config.add_cleanup(lambda: shutil.rmtree(base, ignore_errors=True))
 
 
 gc.disable()
