@@ -41,16 +41,18 @@ TIME_MAX_S = 300.0
 class Demo:
     """The hosts, the provider and the database, and how long all this may take."""
 
-    def __init__(self, folder: Path, stack: ExitStack, prefix: list[str | Path]) -> None:
+    def __init__(self, folder: Path, stack: ExitStack, lease_s: float | None) -> None:
         self.folder = folder
         self.config = folder / "sandbox" / "many.toml"
         self.call_log = folder / "calls.jsonl"
         self._stack = stack
-        self._prefix = prefix
+        self._prefix = [] if lease_s is None else [sys.executable, SHORT_LEASE]
         self._began = time.monotonic()
         self._environment = {
             name: os.environ[name] for name in ("PATH", "LANG", "HOME", "TMPDIR") if name in os.environ
         }
+        if lease_s is not None:
+            self._environment["PRECHECK_TEST_LEASE_S"] = str(lease_s)
 
     def tell(self, sentence: str) -> None:
         """Print what happens, and when."""
@@ -117,9 +119,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="precheck-demo-")))
-        demo = Demo(
-            folder, stack, [] if said.lease is None else [sys.executable, SHORT_LEASE, str(said.lease)]
-        )
+        demo = Demo(folder, stack, said.lease)
         database = stack.enter_context(_postgres(found, demo))
         sandbox = _provider(demo, database.url(DATABASE, RUNNER))
         demo.run("admin", "sandbox", "--write-payments", folder / "payments.csv", "--rows", str(row_count))

@@ -35,6 +35,8 @@ VOLATILE = ("check_id", "check_time", "check_attempts")
 FILE_KEYS = ("ca_file", "client_secret_file", "client_certificate", "client_key", "client_key_password_file")
 
 
+FOR_STARTS = {"prefix", "limits", "umask", "stdout", "stderr"}
+"""What `Desk.start` does for a command, and a fork that runs to its end has no need of."""
 WARM = Warm()
 os.environ["PYTHONPATH"] = WARM.python_path
 KEPT: dict[tuple, tuple["Finished", Path]] = {}
@@ -93,6 +95,19 @@ class Running(subprocess.Popen):
         return self.end()
 
 
+class Forked(Running):
+    """A command that was started, as a fork of a process that has imported the program."""
+
+    def _execute_child(self, words, *how):
+        """As `Popen`, whose arguments these are, such as a folder, an environment and the ends of pipes."""
+        folder, environment, ends = how[4], how[5], how[9:15]
+        streams = (ends[0], ends[3], ends[5])
+        assert -1 not in streams, "each has its stream"
+        self.pid = WARM.start(words, folder=folder, environment=environment, streams=streams)
+        self._child_created = True
+        self._close_pipe_fds(*ends)
+
+
 class Desk:
     """A user's desk: a working folder, a home, and the command. Nothing outside of it is touched."""
 
@@ -115,11 +130,7 @@ class Desk:
 
     def __call__(self, *words, **how) -> Finished:
         """Run the command to its end; `how` as for `start`."""
-        if (
-            not self.is_warm
-            or {"prefix", "limits", "umask", "stdout", "stderr"} & how.keys()
-            or acts_at_start(how)
-        ):
+        if not self.is_warm or FOR_STARTS & how.keys() or acts_at_start(how):
             with self.start(*words, **how) as running:
                 return running.end()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
@@ -167,10 +178,12 @@ class Desk:
             stderr: where its errors go.
             changes: of its environment.
         """
-        return Running(
-            [*prefix, *COMMAND, *map(str, words)],
+        is_warm = self.is_warm and not (prefix or limits or umask != -1 or acts_at_start(changes))
+        environment = self.environment | ({"PYTHONPATH": WARM.python_path} if is_warm else {}) | changes
+        return (Forked if is_warm else Running)(
+            [*map(str, words)] if is_warm else [*prefix, *COMMAND, *map(str, words)],
             cwd=self.folder,
-            env=self.environment | changes,
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
@@ -286,7 +299,7 @@ def hold_until(holds):
     deadline = time.monotonic() + COMMAND_MAX_S
     while not holds():
         assert time.monotonic() < deadline, "it never came"
-        threading.Event().wait(0.002)
+        threading.Event().wait(0.01)
 
 
 @contextmanager
@@ -294,13 +307,15 @@ def served(folder: Path, *words) -> Iterator[Sandbox]:
     """A sandbox in a process of its own, while the block lasts."""
     folder.mkdir(parents=True)
     log = folder / "calls.jsonl"
-    command = [*COMMAND, "sandbox", "--folder", folder / "sandbox", "--call-log", log, *words]
-    with subprocess.Popen(
-        [str(word) for word in command],
+    command = ["sandbox", "--folder", folder / "sandbox", "--call-log", log, *words]
+    with (Forked if Desk.is_warm else Running)(
+        [*(() if Desk.is_warm else COMMAND), *map(str, command)],
+        stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
         cwd=folder,
+        env=dict(os.environ),
     ) as process:
         try:
             url = process.stdout.readline().strip()

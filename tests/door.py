@@ -17,6 +17,7 @@ from typing import NoReturn
 HERE = Path(__file__).parent
 STARTED = []
 """The processes behind doors that this process has started."""
+PR_SET_CHILD_SUBREAPER = 36
 REQUEST_BYTES_MAX = 1 << 20
 IS_OURS = """import os, sys
 CHILDREN = {{
@@ -75,6 +76,33 @@ def ask(door, words, *, folder, environment, streams) -> int:
         line.connect(str(door))
         socket.send_fds(line, [json.dumps(request).encode() + b"\n"], streams)
         return json.loads(line.makefile().readline())
+
+
+def start(door, words, *, folder, environment, streams) -> int:
+    """Have it run something in a process that is a child of this one; give its number.
+
+    The one that is forked forks again and ends, and its child becomes ours: for as long as it takes, we are
+    whom the system gives orphans to.
+    """
+    request = {"words": [str(word) for word in words], "folder": str(folder), "environment": environment}
+    adopt(True)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+            line.connect(str(door))
+            content = json.dumps(request | {"is_ours": True}).encode() + b"\n"
+            socket.send_fds(line, [content], streams)
+            pid = json.loads(line.makefile().readline())
+    finally:
+        adopt(False)
+    assert f"\nPPid:\t{os.getpid()}\n" in Path(f"/proc/{pid}/status").read_text()
+    return pid
+
+
+def adopt(whether: bool) -> None:
+    """Whether orphans among our descendants become our children."""
+    from ctypes import CDLL
+
+    assert CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(whether), 0, 0, 0) == 0
 
 
 def stand_in(place, tests, role, words) -> NoReturn:

@@ -8,8 +8,8 @@ from postgres import LEDGER_KEY
 
 LEASE_S = 2
 """How long questions wait for a process that has died, so that tests need not wait for long."""
-_SHORT_LEASE = (sys.executable, str(Path(__file__).with_name("short_lease.py")), str(LEASE_S))
-_KEY = {"LEDGER_KEY": LEDGER_KEY.get_secret_value()}
+_SHORT_LEASE = (sys.executable, str(Path(__file__).with_name("short_lease.py")))
+_CHANGES = {"LEDGER_KEY": LEDGER_KEY.get_secret_value(), "PRECHECK_TEST_LEASE_S": str(LEASE_S)}
 
 
 @pytest.fixture
@@ -19,9 +19,10 @@ def shared_profile(desk, sandbox, postgres, ledger_database):
     def words(name="mine.toml", *, apis=("cop",), ledger=True, port=None, server=sandbox, **changes):
         limits = {"rate_per_s": 200, "in_flight_max": 8, **changes}
         sections = {api: server.section("production", api, **limits) for api in apis}
-        config = desk.configuration(name, mine=sections)
+        config = desk.configuration(f"{name}.new", mine=sections)
         shared = f'ledger = "{postgres.url(ledger_database, port=port)}"\n' if ledger else ""
         config.write_text(f'[profiles.mine]\n{shared}ledger_key_env = "LEDGER_KEY"\n{config.read_text()}')
+        config = config.replace(desk.folder / name)  # a command may be reading what is there
         return "--config", config, "--profile", "mine"
 
     return words
@@ -34,7 +35,8 @@ def host(desk):
     def of(name):
         def start(*words, **changes):
             state = str(desk.folder / f"state of {name}")
-            return desk.start(*words, prefix=_SHORT_LEASE, **{**_KEY, "XDG_STATE_HOME": state, **changes})
+            prefix = () if desk.is_warm else _SHORT_LEASE
+            return desk.start(*words, prefix=prefix, **{**_CHANGES, "XDG_STATE_HOME": state, **changes})
 
         return start
 

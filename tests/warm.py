@@ -1,8 +1,10 @@
 """Processes that have imported the program, and fork for every command that a test runs to its end.
 
 A third of a short command is its own work, the rest is imports. What is tried here is the work: the fork has
-the words, the environment, the folder and the streams of a command of its own, and ends as one does. Whatever
-is about the start itself, about signals or about resources starts an interpreter (`Desk.start`).
+the words, the environment, the folder and the streams of a command of its own, and ends as one does. So is a
+command that is started and left to work, and a sandbox: such a fork is a child of the tests, as a process is
+that they start, with signals of its own. Whatever is about the start itself or about resources starts an
+interpreter.
 
 The children that such a command starts are forks too, and so are those that the program starts in a process
 of tests: parsers of files that may be hostile, with their limits of memory and time, and embedded sandboxes.
@@ -26,7 +28,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import NoReturn
 
-from door import HERE, REQUEST_BYTES_MAX, STARTED, ask, door_of, make_place
+from door import HERE, REQUEST_BYTES_MAX, STARTED, ask, door_of, make_place, start
 
 OBEYED_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "POLARS_", "SSL", "TZ", "OPENSSL", "MALLOC", "FAKE")
 """How variables begin that an interpreter obeys when it starts, or a library when it is imported."""
@@ -66,6 +68,10 @@ class Warm:
         streams = (self._nothing.fileno(), out.fileno(), err.fileno())
         return ask(self._door, words, folder=folder, environment=environment, streams=streams)
 
+    def start(self, words, *, folder, environment, streams) -> int:
+        """Start a command in a process that is a child of this one; give its number."""
+        return start(self._door, words, folder=folder, environment=environment, streams=streams)
+
     def install(self, folder: Path) -> None:
         """Put a `precheck` for shells into a folder that runs here."""
         command = folder / "precheck"
@@ -98,6 +104,7 @@ class Server:
         self._run = run
         self._waiting = selectors.DefaultSelector()
         self._asking: dict[int, socket.socket] = {}  # by the process that was forked for it
+        self._begun: dict[int, int] = {}  # by a process that forks again: where it says the number
         self._door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._door.bind(door + ".new")
         self._door.listen(64)
@@ -121,12 +128,24 @@ class Server:
             content += more
         if not content.endswith(b"\n"):
             line.close()  # whoever was asking has been killed
-        elif (pid := os.fork()) == 0:
+            return
+        request = json.loads(content)
+        begun, beginning = os.pipe() if "is_ours" in request else (None, None)
+        if (pid := os.fork()) == 0:
             self._door.close()
             line.close()
-            _become(json.loads(content), streams, self._run)
+            if beginning is not None and (pid := os.fork()) > 0:
+                os.write(beginning, b"%d" % pid)
+                os._exit(0)
+            if beginning is not None:
+                os.close(begun)
+                os.close(beginning)
+            _become(request, streams, self._run)
         else:
             self._asking[pid] = line
+            if beginning is not None:
+                os.close(beginning)
+                self._begun[pid] = begun
             process = os.pidfd_open(pid)
             self._when_ready(process, self._ended, pid, process)
             self._when_ready(line, self._left, pid)
@@ -144,10 +163,14 @@ class Server:
         self._waiting.unregister(process)
         os.close(process)
         _, status = os.waitpid(pid, 0)
+        answer = os.waitstatus_to_exitcode(status)
+        if (begun := self._begun.pop(pid, None)) is not None:
+            answer = int(os.read(begun, 20))
+            os.close(begun)
         if (line := self._asking.pop(pid, None)) is not None:
             self._waiting.unregister(line)  # its number is soon that of another one
             with line, suppress(BrokenPipeError):
-                line.sendall(json.dumps(os.waitstatus_to_exitcode(status)).encode() + b"\n")
+                line.sendall(json.dumps(answer).encode() + b"\n")
 
 
 def _become(request, streams, run) -> NoReturn:
@@ -185,7 +208,15 @@ def _end(status: int) -> NoReturn:
     os._exit(status)
 
 
-USED_LATER = ("anyio._backends._asyncio", "encodings.cp437", "encodings.idna", "polars._utils.udfs", "uvloop")
+USED_LATER = (
+    "anyio._backends._asyncio",
+    "encodings.cp437",
+    "encodings.idna",
+    "polars._utils.udfs",
+    "schwifty",
+    "stamina",
+    "uvloop",
+)
 """What libraries import when a command asks, reads or writes."""
 
 
@@ -208,7 +239,15 @@ def command():
     meaning("payee name")  # these two read all words of all languages
     label_of("total")
     version("polars")  # looks for all packages that there are
-    return payee_precheck.main
+
+    def run() -> None:
+        if "PRECHECK_TEST_LEASE_S" in os.environ:
+            import short_lease
+
+            short_lease.shorten()
+        payee_precheck.main()
+
+    return run
 
 
 def parser():
