@@ -398,7 +398,7 @@ CONTRADICTING = {
 }
 
 
-@examples(3000)
+@examples(3000, by_day=300)  # an example takes 3 ms
 @given(st.sampled_from(sorted(QUESTIONS)), st.one_of(MATCHES, MATCHES, COP_DOCUMENTS, VOP_DOCUMENTS), EDITS)
 def test_damaged_reply_reads_as_a_match_only_if_it_still_is_a_clean_one(asked, document, edits):
     body = damaged(document, edits)
