@@ -29,8 +29,13 @@ for role, words in CHILDREN.items():
         sys.path.insert(0, {here!r})
         from door import stand_in
         stand_in(__file__, {tests!r}, role, sys.orig_argv[2 + len(words) :])
+POOL = "from multiprocessing.spawn import spawn_main; "
+if os.environ["PYTHONPATH"] == {python_path!r} and sys.orig_argv[-2:][0].startswith(POOL):
+    sys.path.insert(0, {here!r})
+    from door import stand_in
+    stand_in(__file__, {tests!r}, "command", ["pool", sys.orig_argv[-2]])
 """
-"""What sitecustomize runs: -P, as `pipeline/files/child_process.py` starts children."""
+"""What sitecustomize runs: -P, as `pipeline/files/child_process.py` starts children; and a process of a pool."""
 
 
 def make_place(folder: Path, inherited: str) -> str:
@@ -70,8 +75,12 @@ def _start(door, role, tests):
 
 
 def ask(door, words, *, folder, environment, streams) -> int:
-    """Have it run something to its end; give the status, negative where a signal ended it."""
+    """Have it run something to its end; give the status, negative where a signal ended it.
+
+    The streams have in the fork the numbers 0, 1 and 2; those after these the numbers that they have here.
+    """
     request = {"words": [str(word) for word in words], "folder": str(folder), "environment": environment}
+    request["numbers"] = [0, 1, 2, *streams[3:]]
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
         line.connect(str(door))
         socket.send_fds(line, [json.dumps(request).encode() + b"\n"], streams)
@@ -85,6 +94,7 @@ def start(door, words, *, folder, environment, streams) -> int:
     whom the system gives orphans to.
     """
     request = {"words": [str(word) for word in words], "folder": str(folder), "environment": environment}
+    request["numbers"] = [0, 1, 2]
     adopt(True)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
@@ -105,10 +115,23 @@ def adopt(whether: bool) -> None:
     assert CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(whether), 0, 0, 0) == 0
 
 
+def is_open(number: int) -> bool:
+    """Whether a file has this number."""
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
 def stand_in(place, tests, role, words) -> NoReturn:
     """Be that child: ends as it ends, and it is ended where we are killed."""
     door = door_of(Path(place).parent, role, tests=tests)
-    status = ask(door, words, folder=Path.cwd(), environment=dict(os.environ), streams=(0, 1, 2))
+    streams = (0, 1, 2)
+    if words[0] == "pool":  # its pipes are known by their numbers
+        ours = [int(path.name) for path in Path("/proc/self/fd").iterdir()]
+        streams += tuple(number for number in ours if number > 2 and is_open(number))
+    status = ask(door, words, folder=Path.cwd(), environment=dict(os.environ), streams=streams)
     if status < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.kill(os.getpid(), -status)

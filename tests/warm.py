@@ -11,9 +11,11 @@ of tests: parsers of files that may be hostile, with their limits of memory and 
 """
 
 import atexit
+import fcntl
 import gc
 import json
 import os
+import re
 import selectors
 import shutil
 import signal
@@ -32,6 +34,8 @@ from door import HERE, REQUEST_BYTES_MAX, STARTED, ask, door_of, make_place, sta
 
 OBEYED_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "POLARS_", "SSL", "TZ", "OPENSSL", "MALLOC", "FAKE")
 """How variables begin that an interpreter obeys when it starts, or a library when it is imported."""
+STREAMS_MAX = 32
+"""A process of a pool has more than three."""
 IDLE_THREADS = ("jemalloc_bg_thd", "polars-ooc-clea")
 """Of libraries, from their import on. A fork is without them and needs none: they give back idle memory."""
 
@@ -123,7 +127,7 @@ class Server:
 
     def _fork(self) -> None:
         line, _ = self._door.accept()
-        content, streams, _, _ = socket.recv_fds(line, REQUEST_BYTES_MAX, 3)
+        content, streams, _, _ = socket.recv_fds(line, REQUEST_BYTES_MAX, STREAMS_MAX)
         while content and not content.endswith(b"\n") and (more := line.recv(REQUEST_BYTES_MAX)):
             content += more
         if not content.endswith(b"\n"):
@@ -175,9 +179,13 @@ class Server:
 
 def _become(request, streams, run) -> NoReturn:
     """Do as an interpreter that was just started, to its end."""
-    for number, stream in enumerate(streams):
-        os.dup2(stream, number)
+    # What has such a number is ours, and of no use any more.
+    above = [fcntl.fcntl(stream, fcntl.F_DUPFD, 100 + STREAMS_MAX) for stream in streams]
+    for stream in streams:
         os.close(stream)
+    for number, copy in zip(request["numbers"], above, strict=True):
+        os.dup2(copy, number)
+        os.close(copy)
     os.environ.clear()
     os.environ.update(request["environment"])
     os.chdir(request["folder"])
@@ -245,6 +253,12 @@ def command():
             import short_lease
 
             short_lease.shorten()
+        if sys.argv[1] == "pool":  # as a pool starts its processes
+            from multiprocessing import spawn
+
+            said = sys.argv[2]
+            sys.argv = ["-c", "--multiprocessing-fork"]
+            spawn.spawn_main(**{name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", said)})
         payee_precheck.main()
 
     return run
