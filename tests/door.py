@@ -35,7 +35,7 @@ if os.environ["PYTHONPATH"] == {python_path!r} and sys.orig_argv[-2:][0].startsw
     from door import stand_in
     stand_in(__file__, {tests!r}, "command", ["pool", sys.orig_argv[-2]])
 """
-"""What sitecustomize runs: -P, as `pipeline/files/child_process.py` starts children; and a process of a pool."""
+"""What sitecustomize runs: -P, as `pipeline/files/child_process.py` starts children; and those of pools."""
 
 
 def make_place(folder: Path, inherited: str) -> str:

@@ -90,7 +90,10 @@ def summary(desk, out="set.precheck"):
     return json.loads((desk.folder / out / "summary.json").read_text())
 
 
-@pytest.mark.parametrize(("form", "engine"), [("csv", "pool"), ("parquet", "pool"), ("csv", "dask")])
+@pytest.mark.parametrize(
+    ("form", "engine"),
+    [("csv", "pool"), ("parquet", "pool"), pytest.param("csv", "dask", marks=pytest.mark.nightly)],
+)
 def test_the_outcomes_are_those_of_one_process_on_one_file(desk, sandbox, rows, form, engine):
     as_data_set(desk, rows, form=form)
     one = by_one_process(desk, sandbox)
@@ -144,15 +147,7 @@ def scheduler(of_dask, tmp_path, wait_until):
     return json.loads(said.read_text())["address"]
 
 
-def test_the_workers_of_a_scheduler_of_dask_do_the_work(desk, sandbox, rows, scheduler, of_dask):
-    as_data_set(desk, rows)
-    of_dask("worker")
-    run(desk, sandbox, "--engine", "dask", "--scheduler", scheduler)
-    assert decided(desk) == by_one_process(desk, sandbox)
-    assert not any((desk.folder / "work").iterdir())
-
-
-def test_a_scheduler_without_a_worker_is_waited_for_and_said(
+def test_a_scheduler_without_a_worker_is_waited_for_and_the_worker_that_comes_does_the_work(
     desk, sandbox, rows, scheduler, of_dask, wait_until
 ):
     as_data_set(desk, rows)
@@ -162,6 +157,8 @@ def test_a_scheduler_without_a_worker_is_waited_for_and_said(
     wait_until(lambda: "has no worker yet" in (desk.folder / "said").read_text())
     of_dask("worker")
     assert waiting.end().status == 0
+    assert decided(desk) == by_one_process(desk, sandbox)
+    assert not any((desk.folder / "work").iterdir())
 
 
 def test_the_processes_of_a_cluster_of_this_machine_write_nothing_on_the_terminal():

@@ -21,6 +21,7 @@ def temporary():
         yield Path(folder)
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(programs() is None, reason="no PostgreSQL; `make tools` fetches it")
 def test_a_file_shared_by_three_processes_of_which_one_is_killed(temporary):
     done = subprocess.run(

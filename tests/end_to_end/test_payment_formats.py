@@ -30,8 +30,15 @@ IN_CAPITALS = (
 CORRECTED = {2: "ZARA WESTERDALE", 4: "NICHOLAS UNDERHAY"}
 HELD = 3
 AMOUNTS = ("10.05", "200.10", "7.00", "3000.00")
-DIALECTS = ("ISO .12", "German .003.03", "enveloped", "CDATA")
-LAYOUTS = ("lloyds", "bank-of-scotland", "rbs-autopay")
+
+
+def by_night(*values):
+    """Files whose formats are held by day in tests of the formats."""
+    return [pytest.param(value, marks=pytest.mark.nightly) for value in values]
+
+
+DIALECTS = ("ISO .12", *by_night("German .003.03", "enveloped", "CDATA"))
+LAYOUTS = ("lloyds", "rbs-autopay", *by_night("bank-of-scotland"))
 OF_BACS = ("rbs-autopay",)
 """Of these, those that take the characters of Bacs alone."""
 RECORDS = {
@@ -180,7 +187,7 @@ def test_a_pain001_is_corrected_and_split_and_a_second_parser_finds_nothing_else
     assert road.shown["batch"] == batches[0].id
 
 
-@pytest.mark.parametrize("kind", RECORDS)
+@pytest.mark.parametrize("kind", ["several days", *by_night("labels", "no labels")])
 def test_a_standard_18_file_is_corrected_and_split_as_its_software_would_have_written_it(road_of, kind):
     records = [
         Record(

@@ -69,7 +69,7 @@ def page_file(sample_run, report_of, desk, sandbox):
     return build
 
 
-@pytest.mark.parametrize("kind", ["sample", "network", *MONEY])
+@pytest.mark.parametrize("kind", ["sample", *MONEY, pytest.param("network", marks=pytest.mark.nightly)])
 def test_nothing_is_wider_than_the_screen_and_nothing_covers_another(page_file, reading, kind):
     with reading(page_file(kind)) as reader:
         for width in WIDTHS:
@@ -266,7 +266,13 @@ def test_paper_says_what_it_leaves_out_and_where_all_is(report_of, reading, prin
 
 
 @needs_axe
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390), ("light", 320)])
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ("light", 1280),
+        *(pytest.param(*look, marks=pytest.mark.nightly) for look in [("dark", 390), ("light", 320)]),
+    ],
+)
 def test_accessibility_check_finds_no_violation(sample_run, reading, scheme, width):
     with reading(
         sample_run / "report.html", color_scheme=scheme, viewport={"width": width, "height": 800}

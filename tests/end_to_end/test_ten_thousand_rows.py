@@ -4,6 +4,7 @@ import re
 from collections import Counter
 
 import polars as pl
+import pytest
 
 from schemas.summary import Summary
 
@@ -11,6 +12,7 @@ ROW_COUNT = 10_000
 RATE_PER_S = 2000
 
 
+@pytest.mark.nightly
 def test_ten_thousand_rows_give_one_outcome_each_and_one_call_per_distinct_question(desk, serve, tmp_path):
     file = desk.folder / "many.csv"
     written = desk("sandbox", "--write-payments", file, "--rows", ROW_COUNT, "--seed", 3)

@@ -53,7 +53,7 @@ async def login_page(request):
     return web.Response(text="<form>", content_type="text/html", headers=echo)
 
 
-@pytest.fixture(params=sorted(SAID))
+@pytest.fixture(params=[0, 1, 75, 76, pytest.param(77, marks=pytest.mark.nightly)])
 def night(desk, sandbox, misbehaving, network_payments, request):
     """A folder as the page wants it, and the status that a night there ends with."""
     status = request.param
@@ -145,7 +145,9 @@ def test_the_service_leaves_this_in_its_journal(night):
     assert f"precheck_exit_status {night.status}\n" in metrics
 
 
-@pytest.mark.parametrize("night", [75, 76], indirect=True)  # the script is that of the service
+@pytest.mark.parametrize(
+    "night", [75, pytest.param(76, marks=pytest.mark.nightly)], indirect=True
+)  # the script is that of the service
 def test_cron_leaves_this_in_the_log_and_mails_the_rest(night):
     done = night.run(["/bin/sh", "-c", night.here(CRON)])
 

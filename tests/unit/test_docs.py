@@ -83,11 +83,13 @@ def exit_codes_in_table(page):
     return {int(code) for cell in cells for code in cell.split(",")}
 
 
+@pytest.mark.nightly
 def test_generated_parts_are_up_to_date_whatever_the_width_of_the_terminal_and_links_lead_somewhere():
     result = check(ROOT, COLUMNS="30")
     assert (result.returncode, result.stderr) == (0, "")
 
 
+@pytest.mark.nightly
 def test_a_stale_page_and_links_and_names_that_lead_nowhere_are_reported(copy):
     for name, old, new in (
         ("cli.md", "--fail-on", "--fall-on"),

@@ -70,11 +70,13 @@ def test_every_contract_is_broken_by_somebody():
     assert {contract["id"] for contract in CONTRACTS} == set(BREACHES)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("contract", CONTRACTS, ids=lambda contract: contract["id"])
 def test_a_contract_that_is_broken_is_seen_to_be(contract, verdicts):
     assert re.search(rf"{re.escape(contract['name'])} ?BROKEN", verdicts)
 
 
+@pytest.mark.nightly
 def test_two_frames_that_are_swapped_do_not_pass_the_type_checker(tmp_path):
     swapped = tmp_path / "swapped.py"
     swapped.write_text(

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from desk import WARM
 
 BUSY = """
 import time
@@ -31,7 +32,8 @@ def at_work(pid):
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks for processes in /proc")
 def test_the_processes_of_a_pool_end_when_their_command_is_killed(wait_until):
-    with subprocess.Popen([sys.executable, "-c", BUSY]) as command:
+    environment = os.environ | {"PYTHONPATH": WARM.inherited}  # and not forks
+    with subprocess.Popen([sys.executable, "-c", BUSY], env=environment) as command:
         try:
             wait_until(lambda: len(at_work(command.pid)) == 2)
             processes = at_work(command.pid)
