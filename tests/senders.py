@@ -1,7 +1,6 @@
 """A server that answers as a test says, in the place of a connection; and questions to ask of it."""
 
 import json
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -38,7 +37,7 @@ class Said:
     nth: int
     """Which request for its question, from 1."""
     token: Token | None
-    time: float = field(default_factory=time.monotonic)
+    time: float = field(default_factory=anyio.current_time)
 
     @property
     def name(self):
@@ -81,7 +80,7 @@ class FakeSender:
         await anyio.sleep(self._connects_s(said.name))
         if may_leave is not None and not may_leave():
             raise NetworkFailure("held")
-        said.time = time.monotonic()
+        said.time = anyio.current_time()
         self.said.append(said)
         self.in_flight_count += 1
         self.in_flight_most = max(self.in_flight_most, self.in_flight_count)

@@ -1,7 +1,6 @@
 """The pace: its arithmetic for every rate, and its slots on a virtual clock."""
 
 import asyncio
-import selectors
 from math import floor, inf
 from random import Random
 
@@ -9,6 +8,7 @@ import pytest
 from examples import examples
 from hypothesis import given
 from hypothesis import strategies as st
+from virtual_time import VirtualLoop
 
 from pipeline.errors import ConfigurationError
 from pipeline.transport.rate_limiter import RATE_MAX_PER_S, RATE_MIN_PER_S, Pace
@@ -30,32 +30,6 @@ def test_a_rate_that_cannot_be_kept_is_a_configuration_error(rate_per_s):
 def test_rate_out_of_range_is_told_with_the_range():
     with pytest.raises(ConfigurationError, match=r"rate_per_s: 5001 is out of range; .* from 0\.1 to 5000"):
         Pace(5001)
-
-
-class VirtualLoop(asyncio.SelectorEventLoop):
-    """A loop that never waits: its clock jumps to the next timer, and beyond it where told."""
-
-    def __init__(self, lateness_s):
-        self._now = 0.0
-        self._lateness_s = lateness_s
-        super().__init__(JumpingSelector(self))
-
-    def time(self):
-        return self._now
-
-    def jump(self, timeout_s):
-        # A turn of the loop takes a moment even where there is nothing to wait for.
-        self._now += timeout_s + self._lateness_s() if timeout_s else 1e-9
-
-
-class JumpingSelector(selectors.DefaultSelector):
-    def __init__(self, loop):
-        super().__init__()
-        self._loop = loop
-
-    def select(self, timeout=None):
-        self._loop.jump(timeout)
-        return super().select(0)
 
 
 def slots(rate_per_s, count, lateness_s=lambda: 0.0, *, workers_count=1):

@@ -2,7 +2,6 @@
 
 import json
 import resource
-import time
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ import pytest
 from httpx import Response
 from senders import MATCHED, FakeSender, always, checks, good, problem
 from structlog.testing import capture_logs
+from virtual_time import VIRTUAL
 
 from pipeline.apis import cop, vop
 from pipeline.errors import ConfigurationError, CredentialsError, DiskError, ProtocolError
@@ -93,7 +93,7 @@ def asking(tmp_path):
         async def main():
             world = AskingContext(
                 now or (lambda: began),
-                time.monotonic,
+                VIRTUAL.monotonic,
                 lambda: 0.0,
                 lambda: next(ids),
                 stop or anyio.Event(),
@@ -105,8 +105,8 @@ def asking(tmp_path):
                     APIS[name],
                     one,
                     share or WholeShare(ServerAccount("s", name, rate_per_s, in_flight_max, 1.0, 5.0)),
-                    Pace(rate_per_s),
-                    ConcurrencyLimit(in_flight_max, rate_per_s, time.monotonic),
+                    Pace(rate_per_s, clock=VIRTUAL.monotonic),
+                    ConcurrencyLimit(in_flight_max, rate_per_s, VIRTUAL.monotonic),
                     None if quota is None else QuotaInThreads(quota),
                     in_flight_max,
                     attempts_max,
@@ -131,7 +131,7 @@ def asking(tmp_path):
             tmp_path / "run" / "ledger.db", identity, now="2030-01-01T12:00:00.000Z"
         ) as ledger:
             try:
-                answers = anyio.run(main)
+                answers = VIRTUAL.run(main)
             finally:
                 ended = (began + timedelta(seconds=30)).isoformat()
                 open_count = questions.height - ledger.counts.answer_count
@@ -142,8 +142,8 @@ def asking(tmp_path):
                     outcome_sha256="f",
                 )
             counted, ended_here = (
-                anyio.run(count_given_up, questions, ledger),
-                anyio.run(answers_so_far, questions, ledger),
+                VIRTUAL.run(count_given_up, questions, ledger),
+                VIRTUAL.run(answers_so_far, questions, ledger),
             )
             return Asking(answers, tally, counted, ended_here)
 
@@ -797,7 +797,7 @@ def test_nothing_is_sent_while_the_server_asks_for_a_pause(asking):
     begun = []  # the moment of the first request
 
     def now():  # 0.4 s before the moment that the server names
-        return START + timedelta(seconds=0.6 + (time.monotonic() - begun[0] if begun else 0.0))
+        return START + timedelta(seconds=0.6 + (VIRTUAL.monotonic() - begun[0] if begun else 0.0))
 
     busy = problem(429, "TOO_MANY", **{"retry-after": "Tue, 01 Jan 2030 12:00:01 GMT"})
 
@@ -855,10 +855,10 @@ def test_the_processes_of_an_account_hear_of_a_pause_that_stands_for_a_daily_cap
 
 
 def test_a_request_that_waits_for_its_slot_waits_for_a_pause_as_well(asking):
-    started = time.monotonic()
+    started = VIRTUAL.monotonic()
 
     def now():
-        return START + timedelta(seconds=0.6 + time.monotonic() - started)
+        return START + timedelta(seconds=0.6 + VIRTUAL.monotonic() - started)
 
     async def reply(said):
         is_first = said.name == "Payee 1" and said.nth == 1
@@ -879,7 +879,7 @@ def test_what_has_no_connection_yet_when_the_server_asks_for_a_pause_does_not_le
     async def reply(said):
         if said.name != "Payee 2" or said.nth > 1:
             return good(said.request)
-        asked.append(time.monotonic())
+        asked.append(VIRTUAL.monotonic())
         return problem(429, "TOO_MANY", **{"retry-after": "1"})
 
     # Payee 2 is refused while the others, let go together with it, still shake hands.
@@ -900,11 +900,11 @@ def test_what_has_no_connection_yet_when_the_server_asks_for_a_pause_does_not_le
 @pytest.mark.parametrize(("rate_per_s", "in_flight_max"), [(5000, 1), (0.1, 4)])
 def test_a_pause_longer_than_a_minute_is_left_to_a_later_run(asking, rate_per_s, in_flight_max):
     sender = FakeSender(always(problem(503, **{"retry-after": "120"})))
-    started = time.monotonic()
+    started = VIRTUAL.monotonic()
 
     done = asking(checks(20), sender, rate_per_s=rate_per_s, in_flight_max=in_flight_max)
 
-    assert time.monotonic() - started < 5, "nobody waits for a slot that is of no use any more"
+    assert VIRTUAL.monotonic() - started < 5, "nobody waits for a slot that is of no use any more"
     assert len(sender.said) == 1
     assert done.states() == {("deferred", "SERVER_PAUSE"): 20}
     assert done.tally.closed == {"cop": "the server of cop asked for a pause of 120 s; wait that long"}
@@ -921,12 +921,12 @@ def test_a_pause_on_the_last_attempt_of_a_row_holds_for_the_other_rows(asking):
 @pytest.mark.parametrize("rate_per_s", [5000, 50])
 def test_a_server_that_only_asks_for_pauses_is_left_alone_after_a_few(asking, monkeypatch, rate_per_s):
     monkeypatch.setattr(gate, "PAUSE_FIRST_S", 0.01)
-    sender, started = FakeSender(always(problem(429, "TOO_MANY"))), time.monotonic()
+    sender, started = FakeSender(always(problem(429, "TOO_MANY"))), VIRTUAL.monotonic()
     share = HeardShare(ServerAccount("s", "cop", rate_per_s, 64, 1.0, 5.0))
 
     done = asking(checks(122), sender, in_flight_max=64, rate_per_s=rate_per_s, share=share)
 
-    assert time.monotonic() - started < 5, "nobody waits for a turn that is of no use any more"
+    assert VIRTUAL.monotonic() - started < 5, "nobody waits for a turn that is of no use any more"
     assert share.pauses == [0.01 * 2**number for number in range(PAUSES_MAX + 1)], (
         "others keep the last one, too"
     )
@@ -946,7 +946,7 @@ def test_after_a_pause_one_request_tries_and_then_more_and_more_leave(asking, mo
     begun = []
 
     async def reply(said):
-        begun.append((time.monotonic(), sender.in_flight_count))
+        begun.append((VIRTUAL.monotonic(), sender.in_flight_count))
         await anyio.sleep(0.01)
         return problem(429, "TOO_MANY") if 20 < len(begun) <= 28 and said.nth == 1 else good(said.request)
 
@@ -1157,10 +1157,10 @@ def test_stop_does_not_wait_for_a_pause_or_a_retry(asking):
         stop.set()
         return problem(503, **{"retry-after": "50"})
 
-    started = time.monotonic()
+    started = VIRTUAL.monotonic()
     done = asking(checks(3), FakeSender(reply), in_flight_max=1, stop=stop)
 
-    assert time.monotonic() - started < 5
+    assert VIRTUAL.monotonic() - started < 5
     assert done.answers.height == 0
 
 
@@ -1413,6 +1413,6 @@ def test_stop_during_an_outage_ends_the_wait_for_the_server(asking):
             stop.set()
         return problem(500)
 
-    started = time.monotonic()
+    started = VIRTUAL.monotonic()
     asking(checks(100), FakeSender(reply), stop=stop)
-    assert time.monotonic() - started < 5.0
+    assert VIRTUAL.monotonic() - started < 5.0
