@@ -3,7 +3,7 @@
 import shutil
 import time
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from uuid import uuid4
@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 from memory_stores import MemoryLedger, MemoryQuestions, MemoryQuota, MemoryShares, MemorySource
 from postgres import LEDGER_KEY, clocks
+from virtual_time import VIRTUAL
 
 from pipeline.frames import CHECKS, Check
 from pipeline.stages.ask import AskingTally, remaining_questions
@@ -37,9 +38,11 @@ IDENTITY = RunIdentity("1f" * 32, "2e" * 32, "sandbox", "0.1.0")
 class MemoryStore:
     """Everything of one run in memory."""
 
+    run, monotonic = VIRTUAL.run, VIRTUAL.monotonic
+
     def __init__(self) -> None:
         self.ledger = MemoryLedger(IDENTITY, NOW)
-        self._shares = MemoryShares(time.monotonic)
+        self._shares = MemoryShares(self.monotonic)
 
     def reopen(self):
         """Close the ledger and take it up again."""
@@ -74,6 +77,8 @@ class MemoryStore:
 
 class SqliteStore:
     """Everything of one run in files."""
+
+    run, monotonic = VIRTUAL.run, VIRTUAL.monotonic
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -115,10 +120,14 @@ class SqliteStore:
     def shares(self):
         return LocalShares(
             self._root / "turns",
-            clock=lambda: datetime.now(UTC),
-            ticks=time.monotonic,
+            clock=lambda: NOON + timedelta(seconds=self.monotonic()),
+            ticks=self._ticks,
             waiting=lambda _: None,
         )
+
+    def _ticks(self):
+        """No two readings are the same, as on a real machine: processes are known by when they began."""
+        return self.monotonic() + next(self._numbers) * 1e-9
 
     def close(self):
         self.ledger.close()
@@ -149,6 +158,8 @@ class IntentsQuota(PostgresCap):
 class DatabaseStore:
     """Everything of one run in PostgreSQL."""
 
+    run, monotonic = staticmethod(anyio.run), staticmethod(time.monotonic)
+    """The time of a server is real."""
     TABLES = ("run", "holder", "round", "chunk", "intent", "failure", "answer", "reuse")
 
     def __init__(self, postgres, databases) -> None:

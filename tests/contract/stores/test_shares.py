@@ -1,7 +1,5 @@
 """What every division of a server's limits keeps: rate and places, whoever joins and leaves."""
 
-import time
-
 import anyio
 import pytest
 
@@ -21,8 +19,8 @@ def test_all_together_keep_the_rate_and_the_places_of_the_account(store, joins_a
         """One process that asks, as `open_channels` has it."""
         await anyio.sleep(number * joins_after_s)
         async with store.shares().lease([ACCOUNT]) as leased:
-            pace = Pace(ACCOUNT.rate_per_s)
-            places = ConcurrencyLimit(ACCOUNT.in_flight_max, ACCOUNT.rate_per_s, time.monotonic)
+            pace = Pace(ACCOUNT.rate_per_s, clock=store.monotonic)
+            places = ConcurrencyLimit(ACCOUNT.in_flight_max, ACCOUNT.rate_per_s, store.monotonic)
             places.open()
 
             def use(part):
@@ -34,7 +32,7 @@ def test_all_together_keep_the_rate_and_the_places_of_the_account(store, joins_a
             async def send(request):
                 await places.take()
                 await pace.slot()
-                sent.append(time.monotonic())
+                sent.append(store.monotonic())
                 in_flight.add((number, request))
                 most.append(len(in_flight))
                 await anyio.sleep(0.05)
@@ -51,7 +49,7 @@ def test_all_together_keep_the_rate_and_the_places_of_the_account(store, joins_a
                 for number in range(3):
                     processes.start_soon(ask, number)
 
-    anyio.run(main)
+    store.run(main)
     sent.sort()
     assert len(sent) == 3 * EACH
     assert all(later - sooner >= 1 for sooner, later in zip(sent, sent[ACCOUNT.rate_per_s :], strict=False))
@@ -67,9 +65,9 @@ def test_alone_one_has_all_of_every_account_from_the_beginning(store):
             for api, share in leased.items():
                 share.follow(lambda part, api=api: parts.setdefault(api, part), lambda: 0)
 
-    with_time = time.monotonic()
-    anyio.run(main)
-    assert time.monotonic() - with_time < 10
+    with_time = store.monotonic()
+    store.run(main)
+    assert store.monotonic() - with_time < 10
     assert {api: part[:2] for api, part in parts.items()} == {"cop": (30, 6), "vop_gateway": (7, 2)}
 
 
@@ -85,7 +83,7 @@ def test_who_comes_has_a_share_once_another_has_left(store):
                 await use(parts)
 
     both = [], []
-    anyio.run(main)
+    store.run(main)
     assert [{part[:2] for part in parts} for parts in both] == [{(30, 6)}] * 2
 
 
@@ -97,14 +95,14 @@ def test_a_pause_that_one_is_asked_for_is_everybodys(store):
             async with store.shares().lease([ACCOUNT]) as one, store.shares().lease([ACCOUNT]) as other:
                 for leased, said in zip((one, other), parts, strict=True):
                     leased["cop"].follow(
-                        lambda part, said=said: said.append((time.monotonic(), part)), lambda: 0
+                        lambda part, said=said: said.append((store.monotonic(), part)), lambda: 0
                     )
-                began = time.monotonic()
+                began = store.monotonic()
                 one["cop"].pause(2.0)
                 await anyio.sleep(3.0)
                 return began
 
-    began = anyio.run(main)
+    began = store.run(main)
     for said in parts:
         silent = [moment - began for moment, part in said if part[:2] == (0, 0) and moment > began]
         again = [moment - began for moment, part in said if part.rate_per_s and moment > silent[0] + began]
@@ -131,7 +129,7 @@ def test_a_place_that_is_taken_is_nobody_elses(store):
                     taken[0] = 4
                 return others[0]
 
-    assert anyio.run(main)[1] <= 2
+    assert store.run(main)[1] <= 2
 
 
 def test_an_account_with_nothing_left_to_ask_is_left_to_others_before_the_rest(store):
@@ -151,7 +149,7 @@ def test_an_account_with_nothing_left_to_ask_is_left_to_others_before_the_rest(s
                     await anyio.sleep(0.1)
                 return parts[-1], kept[-1]
 
-    others, kept = anyio.run(main)
+    others, kept = store.run(main)
     assert others[:2] == (30, 1)
     assert kept[:2] == (30, 6)
 
@@ -169,7 +167,7 @@ def test_who_has_left_an_account_has_a_part_of_it_again_beside_who_came_meanwhil
                     await anyio.sleep(2.5)
         return parts["first"][-1], parts["second"][-1]
 
-    assert [part[:2] for part in anyio.run(main)] == [(15, 3)] * 2
+    assert [part[:2] for part in store.run(main)] == [(15, 3)] * 2
 
 
 def test_who_has_left_an_account_does_not_wait_for_who_has_all_of_it(store):
@@ -190,7 +188,7 @@ def test_who_has_left_an_account_does_not_wait_for_who_has_all_of_it(store):
                 assert await first["cop"].rejoin()
         return parts[-1]
 
-    assert anyio.run(main)[:2] == (30, 1)
+    assert store.run(main)[:2] == (30, 1)
 
 
 def test_a_pause_is_told_by_who_leaves(store):
@@ -204,4 +202,4 @@ def test_a_pause_is_told_by_who_leaves(store):
                 one["cop"].leave()
                 await paused.wait()
 
-    anyio.run(main)
+    store.run(main)

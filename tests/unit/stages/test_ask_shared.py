@@ -1,21 +1,20 @@
 """Asking beside other processes: whoever holds a chunk asks its questions, and what is left is theirs."""
 
 import asyncio
-import time
 from collections import Counter
 from datetime import UTC, datetime
-from unittest.mock import Mock
 from uuid import uuid4
 
 import anyio
 import pytest
 from memory_stores import MemoryLedger, MemoryQuestions, MemoryQuota, MemorySharedRun
 from senders import FakeSender, always, good, problem
+from virtual_time import VIRTUAL
 
 from pipeline.apis import cop, vop
 from pipeline.errors import CredentialsError, IncompleteError, first_of
 from pipeline.executors.shared import SharedPart
-from pipeline.stages.ask import ApiChannel, AskingContext, AskingTally, ask, worker
+from pipeline.stages.ask import ApiChannel, AskingContext, AskingTally, ask
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stores.leased_shares import WholeShare
 from pipeline.stores.values import ChunkLease, RunIdentity, ServerAccount
@@ -46,18 +45,18 @@ class Process:
         self.run = MemorySharedRun(questions, quota)
         self.part = None
         self.tally = AskingTally()
-        self.places = ConcurrencyLimit(PLACES, 5000, time.monotonic)
+        self.places = ConcurrencyLimit(PLACES, 5000, VIRTUAL.monotonic)
         self.share = WholeShare(ServerAccount("s", ApiName.COP, 5000, PLACES, 1.0, 5.0))
         self.vop_share = WholeShare(ServerAccount("v", ApiName.VOP_GATEWAY, 5000, PLACES, 1.0, 5.0))
         self.stop = stop or anyio.Event()
 
     async def ask(self):
         context = AskingContext(
-            lambda: NOON, time.monotonic, lambda: 0.0, lambda: str(uuid4()), self.stop, self.tally
+            lambda: NOON, VIRTUAL.monotonic, lambda: 0.0, lambda: str(uuid4()), self.stop, self.tally
         )
         channels = {ApiName.COP: channel(cop.API, self.sender, self.share, self.places)}
         if self.vop is not None:
-            places = ConcurrencyLimit(PLACES, 5000, time.monotonic)
+            places = ConcurrencyLimit(PLACES, 5000, VIRTUAL.monotonic)
             channels[ApiName.VOP_GATEWAY] = channel(vop.GATEWAY, self.vop, self.vop_share, places)
         with anyio.fail_after(10):
             answers = await ask(self.part or self.run, channels, self.run, context)
@@ -68,7 +67,17 @@ class Process:
 
 
 def channel(api, sender, share, places):
-    return ApiChannel(api, sender, share, Pace(5000), places, None, PLACES, attempts_max=3, deadline_s=5)
+    return ApiChannel(
+        api,
+        sender,
+        share,
+        Pace(5000, clock=VIRTUAL.monotonic),
+        places,
+        None,
+        PLACES,
+        attempts_max=3,
+        deadline_s=5,
+    )
 
 
 def said_by(*senders):
@@ -103,7 +112,7 @@ def test_two_processes_ask_each_question_once(questions, ledger):
 
                 group.start_soon(one)
 
-    anyio.run(main)
+    VIRTUAL.run(main)
     assert set(said_by(*senders).values()) == {1}
     assert sorted(found[0] + found[1]) == list(range(COUNT))
     assert all(found), "both had a part"
@@ -128,7 +137,7 @@ def test_what_was_taken_over_is_dropped_unanswered_and_its_places_are_free(quest
             found["second"] = await Process(questions, second).ask()
             awake.set()
 
-    anyio.run(main)
+    VIRTUAL.run(main)
     assert found == {"first": [], "second": list(range(COUNT))}
     assert len(first.sender.said) == PLACES, "and nothing more once it was awake"
     assert ledger.counts.answer_count == COUNT
@@ -148,7 +157,7 @@ def test_each_stop_of_a_process_that_asks_again_and_again_awaits_what_is_in_flig
     for _ in range(3):
         process.stop = anyio.Event()
         process.sender.said.clear()
-        answered = anyio.run(process.ask)
+        answered = VIRTUAL.run(process.ask)
         assert len(answered) == len(process.sender.said) > 0, "every request that left has its answer"
 
 
@@ -169,7 +178,7 @@ def test_an_intent_that_comes_too_late_is_not_sent(questions):
     process = Process(questions, FakeSender(always(None)))
     process.run = TakenOverUnnoticed(questions)
 
-    assert anyio.run(process.ask) == list(range(SIZE, COUNT))
+    assert VIRTUAL.run(process.ask) == list(range(SIZE, COUNT))
     assert len(process.sender.said) == COUNT - SIZE == process.tally.requests[ApiName.COP]
     assert process.places_left() == PLACES
 
@@ -199,7 +208,7 @@ def test_a_request_whose_lease_has_ended_since_its_intent_leaves_once_it_is_rene
     process = Process(questions, FakeSender(always(None)))
     process.run = AsleepOverItsIntent(questions)
 
-    assert anyio.run(process.ask) == list(range(COUNT))
+    assert VIRTUAL.run(process.ask) == list(range(COUNT))
     assert len(process.sender.said) == COUNT == process.tally.requests[ApiName.COP]
     assert COUNT < ledger.counts.attempt_count <= COUNT + PLACES, "what was held is an attempt of the ledger"
     assert process.places_left() == PLACES
@@ -217,7 +226,7 @@ def test_a_request_whose_chunk_was_taken_over_since_its_intent_never_leaves(ques
     process = Process(questions, FakeSender(always(None)))
     process.run = TakenOverInItsSleep(questions)
 
-    assert anyio.run(process.ask) == list(range(SIZE, COUNT))
+    assert VIRTUAL.run(process.ask) == list(range(SIZE, COUNT))
     assert len(process.sender.said) == COUNT - SIZE
     assert process.places_left() == PLACES
 
@@ -249,7 +258,7 @@ def test_a_question_that_comes_in_another_chunk_waits_for_the_request_that_is_ou
     if is_open:
         process.places.open()
 
-    assert anyio.run(process.ask) == list(range(COUNT))
+    assert VIRTUAL.run(process.ask) == list(range(COUNT))
     assert set(most.values()) == {1}
     assert COUNT < len(process.sender.said) <= COUNT + PLACES, "what was out is asked again, and nothing else"
     assert ledger.counts.answer_count == COUNT
@@ -270,7 +279,7 @@ def test_behind_a_closed_gate_nothing_waits_for_the_request_that_is_out(question
     process = Process(questions, FakeSender(reply))
     process.places.open()
 
-    assert anyio.run(process.ask) == []
+    assert VIRTUAL.run(process.ask) == []
     assert len(process.sender.said) == PLACES + 1
     assert process.places_left() == PLACES
 
@@ -279,7 +288,7 @@ def test_a_cap_that_is_spent_at_the_intent_leaves_the_rest_with_the_source(quest
     quota = MemoryQuota(15, lambda: NOON)
     process = Process(questions, FakeSender(always(None)), quota=quota)
 
-    answered = anyio.run(process.ask)
+    answered = VIRTUAL.run(process.ask)
 
     assert len(answered) == len(process.sender.said) == 15 == ledger.counts.answer_count
     assert ledger.counts.attempt_count == 15
@@ -299,25 +308,26 @@ def test_a_ledger_that_fails_leaves_no_place_taken(questions, write):
 
     setattr(process.run, write, fail)
     with pytest.raises(IncompleteError):
-        anyio.run(process.ask)
+        VIRTUAL.run(process.ask)
     assert process.places_left() == PLACES
 
 
 def test_who_has_asked_everything_leaves_the_account(questions):
     process = Process(questions, FakeSender(always(None)))
-    left = process.share.leave = Mock()
-    assert anyio.run(process.ask) == list(range(COUNT))
-    left.assert_called_once_with()
+    left = []
+    process.share.leave = lambda: left.append(process.share)
+    assert VIRTUAL.run(process.ask) == list(range(COUNT))
+    assert len(left) == 1
 
 
 def test_behind_a_long_pause_the_questions_are_left_to_others(questions, ledger):
     process = Process(questions, FakeSender(always(problem(503, **{"retry-after": "3600"}))))
 
-    assert anyio.run(process.ask) == []
+    assert VIRTUAL.run(process.ask) == []
     assert sorted(questions.free) == list(range(COUNT // SIZE))
 
     second = Process(questions, FakeSender(always(None)))
-    assert anyio.run(second.ask) == list(range(COUNT))
+    assert VIRTUAL.run(second.ask) == list(range(COUNT))
 
 
 def test_after_a_stop_the_questions_are_left_to_others(questions, ledger):
@@ -329,13 +339,13 @@ def test_after_a_stop_the_questions_are_left_to_others(questions, ledger):
         return good(said.request)
 
     process = Process(questions, FakeSender(reply), stop=stop)
-    anyio.run(process.ask)
+    VIRTUAL.run(process.ask)
     answered = ledger.counts.answer_count
     assert 5 <= answered < SIZE
     assert len(questions.free) == COUNT // SIZE
 
     second = Process(questions, FakeSender(always(None)))
-    assert len(anyio.run(second.ask)) == COUNT - answered
+    assert len(VIRTUAL.run(second.ask)) == COUNT - answered
     assert set(said_by(process.sender, second.sender).values()) == {1}
 
 
@@ -363,7 +373,7 @@ def test_a_share_that_shrinks_while_intents_are_written_lets_no_more_leave_than_
             process.places.resize(1, 5000)
             answers_again.set()
 
-    anyio.run(main)
+    VIRTUAL.run(main)
     assert sender.in_flight_most == 1
     assert set(said_by(sender).values()) == {1}
     assert len(sender.said) == COUNT
@@ -379,8 +389,7 @@ async def matched(said):
 class Beside:
     """A process that asks CoP until it is told to answer, while another one holds all questions for VoP."""
 
-    def __init__(self, ledger, check_of, monkeypatch, *, vop_reply=None, vop_count=SIZE, looks_every_s=0.01):
-        monkeypatch.setattr(worker, "LOOK_INTERVAL_S", looks_every_s)
+    def __init__(self, ledger, check_of, *, vop_reply=None, vop_count=SIZE):
         cops = [check_of(check=n, name=f"Payee {n}", account=f"{n:014d}") for n in range(SIZE)]
         vops = [
             check_of(check=n, api=ApiName.VOP_GATEWAY, name=f"Payee {n}", account=f"DE{n:020d}")
@@ -426,8 +435,8 @@ class Beside:
 
 
 @pytest.fixture
-def beside(ledger, check_of, monkeypatch):
-    return lambda **how: Beside(ledger, check_of, monkeypatch, **how)
+def beside(ledger, check_of):
+    return lambda **how: Beside(ledger, check_of, **how)
 
 
 async def until(is_so):
@@ -446,7 +455,7 @@ def test_what_others_give_back_of_one_api_is_asked_while_the_other_is_still_aske
         await until(lambda: len(at_work.process.vop.said) == SIZE)
         assert at_work.process.tally.answered[ApiName.COP] == 0
 
-    anyio.run(at_work.run, meanwhile)
+    VIRTUAL.run(at_work.run, meanwhile)
     assert at_work.answered == list(range(2 * SIZE))
     assert set(said_by(at_work.process.sender, at_work.process.vop).values()) == {1}
 
@@ -465,7 +474,7 @@ def test_it_is_asked_once_there_is_a_share_of_the_account_and_not_claimed_before
         await at_work.other.give_back()
         await until(lambda: len(at_work.process.vop.said) == SIZE)
 
-    anyio.run(at_work.run, meanwhile)
+    VIRTUAL.run(at_work.run, meanwhile)
     assert tries == [1, 1, 1], "nothing was claimed but by the other"
 
 
@@ -480,18 +489,18 @@ def test_it_may_come_back_as_often_as_there_is_more(beside):
             at_work.questions.free.append(1)
             await at_work.other.claim(ApiName.VOP_GATEWAY)
 
-    anyio.run(at_work.run, meanwhile)
+    VIRTUAL.run(at_work.run, meanwhile)
     assert len(at_work.process.vop.said) == SIZE, "what is answered is not asked again"
     assert at_work.answered == list(range(2 * SIZE))
 
 
 def test_nobody_waits_for_what_may_still_come(beside):
-    at_work = beside(looks_every_s=60)
+    at_work = beside()
 
     async def meanwhile():
         pass
 
-    anyio.run(at_work.run, meanwhile)  # within 10 s
+    VIRTUAL.run(at_work.run, meanwhile)  # within 10 s
     assert at_work.answered == list(range(SIZE))
 
 
@@ -504,7 +513,7 @@ def test_behind_a_closed_gate_a_process_does_not_look_for_more(beside):
         await until(lambda: at_work.questions.fences[1] == 2 and 1 in at_work.questions.free)
         await anyio.sleep(0.1)
 
-    anyio.run(at_work.run, meanwhile)
+    VIRTUAL.run(at_work.run, meanwhile)
     assert at_work.questions.fences[1] == 2
     assert at_work.rejoin_count == 1
     assert at_work.answered == list(range(SIZE))
@@ -520,7 +529,7 @@ def test_who_was_turned_away_with_every_question_does_not_look_for_more(beside):
         await anyio.sleep(0.1)
 
     with pytest.raises(CredentialsError):
-        anyio.run(at_work.run, meanwhile)
+        VIRTUAL.run(at_work.run, meanwhile)
     assert at_work.rejoin_count == 1
     assert len(at_work.process.vop.said) == 2
 
@@ -547,7 +556,7 @@ def test_who_came_back_is_waited_for_where_an_error_ends_the_other_api(beside):
         vop_answers.set()
 
     with pytest.raises(CredentialsError):
-        anyio.run(at_work.run, meanwhile)
+        VIRTUAL.run(at_work.run, meanwhile)
     assert at_work.process.tally.answered[ApiName.VOP_GATEWAY] == SIZE
 
 
@@ -561,19 +570,19 @@ def test_a_store_that_fails_as_one_looks_for_more_ends_the_run_with_its_error(be
 
     at_work.process.run.has_free = has_free
     with pytest.raises(IncompleteError, match="the database is away"):
-        anyio.run(at_work.run, looked.wait)
+        VIRTUAL.run(at_work.run, looked.wait)
     assert at_work.process.tally.answered[ApiName.COP] == SIZE, "what was under way has its answers"
 
 
 def test_who_looks_for_more_does_not_keep_a_run_from_ending_by_an_error(beside):
-    at_work = beside(looks_every_s=60)
+    at_work = beside()
     at_work.cop_reply = lambda _request: problem(403, "FORBIDDEN")
 
     async def meanwhile():
         pass
 
     with pytest.raises(CredentialsError):
-        anyio.run(at_work.run, meanwhile)
+        VIRTUAL.run(at_work.run, meanwhile)
 
 
 def test_while_one_api_waits_for_its_share_again_the_other_still_looks_for_more(beside):
@@ -602,12 +611,12 @@ def test_while_one_api_waits_for_its_share_again_the_other_still_looks_for_more(
         await until(lambda: at_work.questions.fences[0] == 2)
         vop_answers.set()
 
-    anyio.run(at_work.run, meanwhile)
+    VIRTUAL.run(at_work.run, meanwhile)
     assert at_work.answered == list(range(2 * SIZE))
 
 
 def test_who_waits_in_vain_for_a_share_again_ends_with_the_other_api(beside):
-    at_work, tried = beside(looks_every_s=60), anyio.Event()
+    at_work, tried = beside(), anyio.Event()
 
     async def rejoin():
         tried.set()
@@ -624,7 +633,7 @@ def test_who_waits_in_vain_for_a_share_again_ends_with_the_other_api(beside):
         return chunk
 
     at_work.process.run.claim = claim
-    anyio.run(at_work.run, tried.wait)  # within 10 s
+    VIRTUAL.run(at_work.run, tried.wait)  # within 10 s
     assert at_work.answered == list(range(SIZE))
 
 
@@ -643,7 +652,7 @@ def test_what_an_error_leaves_of_one_api_is_free_while_the_other_is_asked(beside
         await anyio.sleep(0.05)
 
     with pytest.raises(CredentialsError):
-        anyio.run(at_work.run, meanwhile)
+        VIRTUAL.run(at_work.run, meanwhile)
     assert at_work.questions.fences[1] == 2, "nothing is claimed again"
     assert at_work.process.tally.answered[ApiName.COP] == SIZE
 
@@ -656,7 +665,7 @@ def test_what_a_limit_cuts_from_a_chunk_of_one_api_is_free_while_the_other_is_as
         await at_work.other.give_back()
         await until(lambda: at_work.questions.fences[1] == 2 and 1 in at_work.questions.free)
 
-    anyio.run(at_work.run, meanwhile)
+    VIRTUAL.run(at_work.run, meanwhile)
     assert at_work.answered == list(range(SIZE + 3))
 
 
@@ -678,6 +687,6 @@ def test_what_is_found_as_the_other_api_ends_is_left_for_the_next_round(beside):
         await anyio.sleep(0.05)
         found.set()
 
-    anyio.run(at_work.run, meanwhile)
+    VIRTUAL.run(at_work.run, meanwhile)
     assert at_work.rejoin_count == 0
     assert at_work.answered == list(range(SIZE))
