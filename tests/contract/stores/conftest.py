@@ -78,7 +78,7 @@ class MemoryStore:
 class SqliteStore:
     """Everything of one run in files."""
 
-    run, monotonic = VIRTUAL.run, VIRTUAL.monotonic
+    run = staticmethod(VIRTUAL.run)
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -121,13 +121,13 @@ class SqliteStore:
         return LocalShares(
             self._root / "turns",
             clock=lambda: NOON + timedelta(seconds=self.monotonic()),
-            ticks=self._ticks,
+            ticks=self.monotonic,
             waiting=lambda _: None,
         )
 
-    def _ticks(self):
+    def monotonic(self):
         """No two readings are the same, as on a real machine: processes are known by when they began."""
-        return self.monotonic() + next(self._numbers) * 1e-9
+        return VIRTUAL.monotonic() + next(self._numbers) * 1e-9
 
     def close(self):
         self.ledger.close()

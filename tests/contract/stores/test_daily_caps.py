@@ -122,6 +122,7 @@ def test_units_by_a_clock_that_is_behind_the_server_count_in_the_servers_day(acc
     assert account.take() == 0, "no day is opened anew"
 
 
+@pytest.mark.nightly
 def test_six_processes_three_of_which_are_killed_spend_the_cap_and_no_more(ledger_desk, wait_until):
     cap, count = 150, 400
     run = ledger_desk.begin(ledger_desk.store(), count, chunk_size=5)

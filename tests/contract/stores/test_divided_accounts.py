@@ -14,7 +14,7 @@ from pipeline.stores.values import ServerAccount
 RATE = 60
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.nightly)])
 def where(request, tmp_path):
     if request.param == "sqlite":
         return tmp_path / "turns"

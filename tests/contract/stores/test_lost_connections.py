@@ -77,7 +77,10 @@ def test_a_connection_may_be_lost_from_the_first_statement_on(ledger_desk, proxy
     assert anyio.run(shared.latest_round).undone_count == 0
 
 
-@pytest.mark.parametrize("or_request", [False, True], ids=["reply", "request"])
+@pytest.mark.parametrize(
+    "or_request",
+    [pytest.param(False, id="reply", marks=pytest.mark.nightly), pytest.param(True, id="request")],
+)
 def test_a_connection_is_lost_at_each_step_of_a_run_in_turn(ledger_desk, proxy_to, postgres, or_request):
     """From joining to finishing; every third step of those whose request is lost."""
     proxy = proxy_to(postgres.port)

@@ -9,6 +9,10 @@ from pipeline.transport.rate_limiter import Pace, window_of
 
 ACCOUNT = ServerAccount("cop.example|0123456789abcdef", "cop", 30, 6, window_of(30), 5.0)
 EACH = 14
+POSTGRES_BY_NIGHT = pytest.mark.parametrize(
+    "store", ["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.nightly)], indirect=True
+)
+"""The rules of the division are one code for all stores; the other tests show by day that SQL keeps it."""
 
 
 @pytest.mark.parametrize("joins_after_s", [0.0, 0.25])
@@ -56,6 +60,7 @@ def test_all_together_keep_the_rate_and_the_places_of_the_account(store, joins_a
     assert max(most) <= ACCOUNT.in_flight_max
 
 
+@POSTGRES_BY_NIGHT
 def test_alone_one_has_all_of_every_account_from_the_beginning(store):
     other = ACCOUNT._replace(api="vop_gateway", rate_per_s=7, in_flight_max=2)
     parts = {}
@@ -110,6 +115,7 @@ def test_a_pause_that_one_is_asked_for_is_everybodys(store):
         assert 2 <= min(again) < 2.9
 
 
+@POSTGRES_BY_NIGHT
 def test_a_place_that_is_taken_is_nobody_elses(store):
     async def main():
         with anyio.fail_after(30):
@@ -132,6 +138,7 @@ def test_a_place_that_is_taken_is_nobody_elses(store):
     assert store.run(main)[1] <= 2
 
 
+@POSTGRES_BY_NIGHT
 def test_an_account_with_nothing_left_to_ask_is_left_to_others_before_the_rest(store):
     """Who still asks one server keeps nobody from another that it has asked everything."""
     slow = ACCOUNT._replace(api="vop_gateway", scope="vop.example|0123456789abcdef")
@@ -154,6 +161,7 @@ def test_an_account_with_nothing_left_to_ask_is_left_to_others_before_the_rest(s
     assert kept[:2] == (30, 6)
 
 
+@POSTGRES_BY_NIGHT
 def test_who_has_left_an_account_has_a_part_of_it_again_beside_who_came_meanwhile(store):
     async def main():
         parts = {"first": [], "second": []}
@@ -170,6 +178,7 @@ def test_who_has_left_an_account_has_a_part_of_it_again_beside_who_came_meanwhil
     assert [part[:2] for part in store.run(main)] == [(15, 3)] * 2
 
 
+@POSTGRES_BY_NIGHT
 def test_who_has_left_an_account_does_not_wait_for_who_has_all_of_it(store):
     only = ACCOUNT._replace(in_flight_max=1)
 
@@ -191,6 +200,7 @@ def test_who_has_left_an_account_does_not_wait_for_who_has_all_of_it(store):
     assert store.run(main)[:2] == (30, 1)
 
 
+@POSTGRES_BY_NIGHT
 def test_a_pause_is_told_by_who_leaves(store):
     async def main():
         paused = anyio.Event()
