@@ -1,10 +1,10 @@
 """A share of an account, and what its process tells the others by it."""
 
-import time
 from math import inf
 
 import anyio
 import pytest
+from virtual_time import VIRTUAL
 
 from pipeline.stores.leased_shares import LeasedShare, Waiting, leased_shares
 from pipeline.stores.sharing import NOTHING, SharePart, ShareRenewal
@@ -28,7 +28,7 @@ def test_a_pause_whose_report_is_cut_off_by_the_end_of_the_run_is_reported_as_it
             return ShareRenewal(wish.kept._replace(requests=30, places=6), 0.0, 0.0, None, 0)
 
         def new_share(account):
-            return LeasedShare(account, lambda: renew, ticks=time.monotonic)
+            return LeasedShare(account, lambda: renew, ticks=VIRTUAL.monotonic)
 
         waiting = Waiting(lambda _: None)
         with anyio.fail_after(10):
@@ -36,7 +36,7 @@ def test_a_pause_whose_report_is_cut_off_by_the_end_of_the_run_is_reported_as_it
                 shares["cop"].pause(7.0)
                 await under_way.wait()
 
-    anyio.run(main)
+    VIRTUAL.run(main)
     assert [(wish.wants, wish.pause_s) for wish in wishes if wish.pause_s] == [(True, 7.0), (False, 7.0)]
 
 
@@ -49,7 +49,7 @@ def test_a_pause_that_was_told_on_leaving_is_not_told_again_on_coming_back():
             return ShareRenewal(SharePart(30, 6), 0.0, 0.0, None, 0)
 
         def new_share(account):
-            return LeasedShare(account, lambda: renew, ticks=time.monotonic)
+            return LeasedShare(account, lambda: renew, ticks=VIRTUAL.monotonic)
 
         with anyio.fail_after(10):
             async with leased_shares(
@@ -59,7 +59,7 @@ def test_a_pause_that_was_told_on_leaving_is_not_told_again_on_coming_back():
                 shares["cop"].pause(7.0)
                 assert await shares["cop"].rejoin()
 
-    anyio.run(main)
+    VIRTUAL.run(main)
     assert sum(pauses) == 7
 
 
@@ -85,7 +85,7 @@ class Account:
 
             return renew
 
-        return LeasedShare(account, new_holder, ticks=time.monotonic)
+        return LeasedShare(account, new_holder, ticks=VIRTUAL.monotonic)
 
 
 def test_who_comes_back_is_another_holder_and_has_left_before():
@@ -101,7 +101,7 @@ def test_who_comes_back_is_another_holder_and_has_left_before():
                 assert await shares["cop"].rejoin()
                 await anyio.sleep(0.1)
 
-    anyio.run(main)
+    VIRTUAL.run(main)
     begun, kept, left = True, True, False
     assert account.wishes == [(number, wants) for number in (1, 2) for wants in (begun, kept, left)]
     assert {part[:2] for part in limits} == {(30, 6)}
@@ -124,6 +124,6 @@ def test_who_comes_back_waits_for_nobody_and_leaves_nothing_behind_where_another
                 shares["cop"].leave()
                 assert await shares["cop"].rejoin()
 
-    anyio.run(main)
+    VIRTUAL.run(main)
     assert [number for number, wants in account.wishes if not wants] == [1, 2, 3, 4, 5]
     assert [number for number, _ in account.wishes] == sorted(number for number, _ in account.wishes)

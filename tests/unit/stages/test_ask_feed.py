@@ -3,6 +3,7 @@
 import anyio
 import anyio.lowlevel
 import pytest
+from virtual_time import VIRTUAL
 
 from pipeline.stages.ask.feed import QuestionFeed
 from pipeline.stores.values import ChunkLease, Question, QuestionChunk
@@ -63,7 +64,7 @@ def test_many_workers_take_each_question_once_and_claim_each_chunk_once(source):
             for _ in range(8):
                 workers.start_soon(work)
 
-    anyio.run(main)
+    VIRTUAL.run(main)
     assert numbers == [0, 1, 2, 20, 21]
     assert given.claims == [ApiName.COP] * 4
     assert feed.count == 5
@@ -75,7 +76,7 @@ def test_a_slow_question_keeps_nobody_from_the_next_chunk(source):
     async def main():
         return [(await feed.take()).question.check.check for _ in range(4)]
 
-    assert anyio.run(main) == [0, 1, 10, 11], "and none has come to its end yet"
+    assert VIRTUAL.run(main) == [0, 1, 10, 11], "and none has come to its end yet"
 
 
 def test_a_chunk_is_done_with_its_last_question_whichever_that_is(source):
@@ -89,7 +90,7 @@ def test_a_chunk_is_done_with_its_last_question_whichever_that_is(source):
             await feed.ended(taken[number].hold)
             done.append(len(given.done_holds))
 
-    anyio.run(main)
+    VIRTUAL.run(main)
     assert done == [0, 1, 2]
     assert given.done_holds == [ChunkLease(1, 1), ChunkLease(0, 1)]
 
@@ -103,7 +104,7 @@ def test_how_many_there_were_is_not_known_while_there_may_be_more(source):
         assert await feed.take() is None
         return before, feed.count
 
-    assert anyio.run(main) == (None, 1)
+    assert VIRTUAL.run(main) == (None, 1)
 
 
 @pytest.mark.parametrize("who_knows", ["ledger", "source"])
@@ -123,7 +124,7 @@ def test_of_a_chunk_that_another_process_has_nothing_more_is_taken_and_it_is_nev
             await feed.ended(taken.hold)
         return second.question.check.check, held
 
-    assert anyio.run(main) == (10, [False, True])
+    assert VIRTUAL.run(main) == (10, [False, True])
     assert given.done_holds == [ChunkLease(1, 1)]
 
 
@@ -139,5 +140,5 @@ def test_what_is_not_done_is_given_back_and_where_all_is_done_nothing_is(source)
         await feed.give_back()
         return none
 
-    assert anyio.run(main) == []
+    assert VIRTUAL.run(main) == []
     assert given.given_back == [ApiName.COP]

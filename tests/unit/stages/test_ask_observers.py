@@ -1,6 +1,5 @@
 """An observer sees each question on its way, at the moments that it is called for."""
 
-import time
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from itertools import count
@@ -10,6 +9,7 @@ import anyio
 import pytest
 from memory_stores import MemoryLedger, MemoryQuestions, MemoryQuota, MemorySharedRun
 from senders import FakeSender, always, problem
+from virtual_time import VIRTUAL
 
 from pipeline.apis import cop
 from pipeline.stages.ask import ApiChannel, AskingContext, AskingTally, ask
@@ -60,18 +60,18 @@ def asked(check_of):
         numbers = (str(UUID(int=number)) for number in count())
         world = AskingContext(
             lambda: NOON,
-            time.monotonic,
+            VIRTUAL.monotonic,
             lambda: 0.0,
             lambda: next(numbers),
             anyio.Event(),
             AskingTally(),
             notebook,
         )
-        places = ConcurrencyLimit(1, 5000, time.monotonic)
+        places = ConcurrencyLimit(1, 5000, VIRTUAL.monotonic)
         share = WholeShare(ServerAccount("s", ApiName.COP, 5000, 1, 1.0, 5.0))
-        limits = (share, Pace(5000), places, None, 1)
+        limits = (share, Pace(5000, clock=VIRTUAL.monotonic), places, None, 1)
         channel = ApiChannel(cop.API, sender, *limits, attempts_max=3, deadline_s=5)
-        anyio.run(ask, source, {ApiName.COP: channel}, source, world)
+        VIRTUAL.run(ask, source, {ApiName.COP: channel}, source, world)
         return notebook.pages
 
     return run

@@ -2,6 +2,7 @@
 
 import anyio
 import pytest
+from virtual_time import VIRTUAL
 
 from pipeline.stages.ask.concurrency import ALONE_MAX_S, WINDOW_MIN, ConcurrencyLimit
 
@@ -36,7 +37,7 @@ def taken(places, wish=100):
                 count += 1
         return count
 
-    return anyio.run(main)
+    return VIRTUAL.run(main)
 
 
 def test_behind_a_shut_door_there_is_one_place_and_another_for_who_waits_too_long(clock):
@@ -126,7 +127,7 @@ def test_places_are_taken_in_the_order_of_asking(places):
                 await anyio.sleep(0.001)
         return order
 
-    assert anyio.run(main) == [0, 1, 2, 3, 4]
+    assert VIRTUAL.run(main) == [0, 1, 2, 3, 4]
 
 
 def test_fewer_places_hold_at_once_and_more_are_there_at_once(places):
@@ -187,7 +188,7 @@ def test_once_all_is_over_nobody_waits_for_a_place_and_nobody_has_one():
             await wait()
         return places.in_flight
 
-    assert anyio.run(main) == 1
+    assert VIRTUAL.run(main) == 1
     assert said == [False] * 4
 
 
@@ -205,4 +206,4 @@ def test_who_waits_for_a_place_has_it_when_there_are_more():
         with anyio.fail_after(5):
             await main()
 
-    anyio.run(in_time)
+    VIRTUAL.run(in_time)
