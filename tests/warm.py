@@ -26,6 +26,7 @@ from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import version
+from inspect import signature
 from pathlib import Path
 from pkgutil import walk_packages
 from typing import NoReturn
@@ -234,17 +235,19 @@ def command():
     import pipeline
     from pydantic import BaseModel
 
+    from pipeline.frames import PAYMENTS
     from pipeline.headers.footer_labels import label_of
     from pipeline.headers.meaning import meaning
-    from pipeline.reports.page import template
 
     _import_all(pipeline)
     for name in USED_LATER:
         import_module(name)
     for document in _kinds_of(BaseModel):
         document.model_rebuild()
-    template()
-    meaning("payee name")  # these two read all words of all languages
+    for kept in _tables():
+        kept()
+    for field in PAYMENTS:  # most files have such headers
+        meaning(field)
     label_of("total")
     version("polars")  # looks for all packages that there are
 
@@ -276,6 +279,14 @@ def parser():
 def _import_all(package) -> None:
     for module in walk_packages(package.__path__, f"{package.__name__}."):
         import_module(module.name)
+
+
+def _tables():
+    """What the program makes once in a process, of nothing but its own words and tables."""
+    for name, module in list(sys.modules.items()):
+        for value in vars(module).values() if name.startswith("pipeline.") else ():
+            if hasattr(value, "cache_info") and not signature(value).parameters:
+                yield value
 
 
 def _kinds_of(model):
