@@ -3,8 +3,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
-# Tests at a time: they wait for real clocks and child processes, so more than there are cores upset each other.
-WORKERS ?= 2
+# Tests at a time, more than there are cores: half of what they do is wait, for real clocks and for child processes.
+WORKERS ?= 4
 HISTORIES ?= 2000
 AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/axe.min.js

@@ -128,7 +128,7 @@ def stand_in(place, tests, role, words) -> NoReturn:
     """Be that child: ends as it ends, and it is ended where we are killed."""
     door = door_of(Path(place).parent, role, tests=tests)
     streams = (0, 1, 2)
-    if words[0] == "pool":  # its pipes are known by their numbers
+    if words[:1] == ["pool"]:  # its pipes are known by their numbers
         ours = [int(path.name) for path in Path("/proc/self/fd").iterdir()]
         streams += tuple(number for number in ours if number > 2 and is_open(number))
     status = ask(door, words, folder=Path.cwd(), environment=dict(os.environ), streams=streams)

@@ -256,7 +256,7 @@ def command():
             import short_lease
 
             short_lease.shorten()
-        if sys.argv[1] == "pool":  # as a pool starts its processes
+        if sys.argv[1:2] == ["pool"]:  # as a pool starts its processes
             from multiprocessing import spawn
 
             said = sys.argv[2]
