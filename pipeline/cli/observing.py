@@ -58,12 +58,12 @@ def observed(targets: ObservingTargets) -> "Iterator[AskingObserver | None]":
 
             failed = partial(_warn, TRACES_FAILED)
             observers.append(stack.enter_context(traces(profile=profile, host=host, failed=failed)))
-        if len(observers) > 1:
-            from pipeline.executors.several_observers import SeveralObservers
+        if observers:
+            from pipeline.stages.ask import Observers
 
-            yield SeveralObservers(observers)
+            yield Observers(observers)
         else:
-            yield observers[0] if observers else None
+            yield None
 
 
 @contextmanager

@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import version
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 import prometheus_client
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from pipeline.frames import Answer
 from pipeline.stages.ask import ApiChannel, AskingTally
+from pipeline.stages.ask.observers import End, Follow, Intend, QuestionEvent, Receive, Record, Send, Wait
 from schemas.outcomes import ApiName, Outcome
 
 SLOT_BUCKETS_S = (0.001, 0.01, 0.1, 0.5, 1, 5, 30, 60, 300)
@@ -92,9 +92,9 @@ class LiveMetrics(Collector):
             for api in channels:  # what was in flight at a stop is given up
                 self._of_api(api).in_flight.set(0)
 
-    def follow(self, api: ApiName) -> "QuestionMetrics":
+    def follow(self, api: ApiName) -> Follow:
         """Count one question."""
-        return QuestionMetrics(self._of_api(api), self.clock)
+        return _QuestionMetrics(self._of_api(api), self.clock).event
 
     def text(self) -> bytes:
         """All of it in the text format."""
@@ -180,8 +180,8 @@ class _ApiMetrics(NamedTuple):
     records: Histogram
 
 
-class QuestionMetrics:
-    """Counts one question; a `QuestionObserver`."""
+class _QuestionMetrics:
+    """Counts one question."""
 
     __slots__ = ("_clock", "_of_api", "_since")
 
@@ -191,39 +191,32 @@ class QuestionMetrics:
         self._since: float | None = None
         """When its present step began; None where it has none."""
 
-    def wait(self) -> None:
-        """One that was postponed is waiting already."""
-        if self._since is None:
-            self._since = self._clock()
-
-    def intend(self, attempt: int, request_id: str) -> None:
-        """It has its slot."""
-        del request_id
-        if attempt > 1:
-            self._of_api.repeats.inc()
-        self._of_api.slots.observe(self._step_s())
-
-    def send(self) -> None:
-        """It leaves."""
-        self._of_api.intents.observe(self._step_s())
-        self._of_api.in_flight.inc()
-
-    def receive(self, reply: str) -> None:
-        """It is back, or never left."""
-        if reply != HELD:
-            self._of_api.requests.inc()
-        self._of_api.in_flight.dec()
-        self._of_api.replies(reply).observe(self._step_s())
-
-    def record(self) -> None:
-        """Its reply is durable."""
-        self._of_api.records.observe(self._step_s())
-        self._since = None
-
-    def end(self, answer: Answer, outcome: Outcome) -> None:
-        """It has an outcome."""
-        del answer
-        self._of_api.answers(outcome).inc()
+    def event(self, event: QuestionEvent) -> None:
+        """Count what happens to it."""
+        of_api = self._of_api
+        match event:
+            case Wait():
+                if self._since is None:  # one that was postponed is waiting already
+                    self._since = self._clock()
+            case Intend(attempt):
+                if attempt > 1:
+                    of_api.repeats.inc()
+                of_api.slots.observe(self._step_s())
+            case Send():
+                of_api.intents.observe(self._step_s())
+                of_api.in_flight.inc()
+            case Receive(reply):
+                if reply != HELD:
+                    of_api.requests.inc()
+                of_api.in_flight.dec()
+                of_api.replies(reply).observe(self._step_s())
+            case Record():
+                of_api.records.observe(self._step_s())
+                self._since = None
+            case End(_, outcome):
+                of_api.answers(outcome).inc()
+            case _:
+                assert_never(event)
 
     def _step_s(self) -> float:
         """How long the step took that ends now."""

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
+from typing import assert_never
 
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import OTELResourceDetector, Resource
@@ -19,9 +20,10 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
 
 from pipeline.errors import ConfigurationError
-from pipeline.frames import Answer, AnswerState
+from pipeline.frames import AnswerState
 from pipeline.stages.ask import ApiChannel, AskingTally
-from schemas.outcomes import ApiName, Outcome
+from pipeline.stages.ask.observers import End, Follow, Intend, QuestionEvent, Receive, Record, Send, Wait
+from schemas.outcomes import ApiName
 
 FLUSH_MAX_S = 5.0
 """How long the end of a command waits for a collector to take the last spans."""
@@ -40,7 +42,7 @@ class Traces:
     def __init__(self, tracer: Tracer, profile: str) -> None:
         self._tracer = tracer
         self._profile = profile
-        self._open: set[QuestionTrace] = set()
+        self._open: set[_QuestionTrace] = set()
 
     @contextmanager
     def asking(self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally) -> Iterator[None]:
@@ -52,52 +54,50 @@ class Traces:
             while self._open:
                 self._open.pop().leave()
 
-    def follow(self, api: ApiName) -> "QuestionTrace":
+    def follow(self, api: ApiName) -> Follow:
         """Begin the span of a question."""
         attributes = {"precheck.api": api.value, "precheck.profile": self._profile}
         span = self._tracer.start_span("check", attributes=attributes)
-        trace = QuestionTrace(self._tracer, span, self._open.discard)
+        trace = _QuestionTrace(self._tracer, span, self._open.discard)
         self._open.add(trace)
-        return trace
+        return trace.event
 
 
-class QuestionTrace:
-    """The span of one question, and of its present step; a `QuestionObserver`."""
+class _QuestionTrace:
+    """The span of one question, and of its present step."""
 
     __slots__ = ("_context", "_ended", "_span", "_step", "_tracer")
 
-    def __init__(self, tracer: Tracer, span: Span, ended: "Callable[[QuestionTrace], None]") -> None:
+    def __init__(self, tracer: Tracer, span: Span, ended: "Callable[[_QuestionTrace], None]") -> None:
         self._tracer = tracer
         self._span = span
         self._ended = ended
         self._context = set_span_in_context(span)
         self._step: Span | None = None
 
-    def wait(self) -> None:
-        """One that was postponed is waiting already."""
-        if self._step is None:
-            self._begin("wait")
+    def event(self, event: QuestionEvent) -> None:
+        """Begin and end its steps; a wait before the next attempt is a gap."""
+        match event:
+            case Wait():
+                if self._step is None:  # one that was postponed is waiting already
+                    self._begin("wait")
+            case Intend(attempt, request_id):
+                self._begin("intent", {"precheck.attempt": attempt, "precheck.request_id": request_id})
+            case Send():
+                self._begin("request", kind=SpanKind.CLIENT)
+            case Receive(reply):
+                if self._step is not None:
+                    _name_reply(self._step, reply)
+                self._begin("record")
+            case Record():
+                self._end_step()
+            case End():
+                self._complete(event)
+            case _:
+                assert_never(event)
 
-    def intend(self, attempt: int, request_id: str) -> None:
-        """It has its slot: the intent is committed."""
-        self._begin("intent", {"precheck.attempt": attempt, "precheck.request_id": request_id})
-
-    def send(self) -> None:
-        """The request."""
-        self._begin("request", kind=SpanKind.CLIENT)
-
-    def receive(self, reply: str) -> None:
-        """What came back is committed."""
-        if self._step is not None:
-            _name_reply(self._step, reply)
-        self._begin("record")
-
-    def record(self) -> None:
-        """It is durable; a wait before the next attempt is a gap."""
-        self._end_step()
-
-    def end(self, answer: Answer, outcome: Outcome) -> None:
-        """The span is complete."""
+    def _complete(self, end: End) -> None:
+        answer, outcome = end
         self._span.set_attributes(
             {
                 "precheck.state": answer.state.value,

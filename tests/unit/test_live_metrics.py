@@ -15,6 +15,7 @@ from pipeline.cli.options import ListenAddress
 from pipeline.executors.live_metrics import LiveMetrics
 from pipeline.frames import Answer, AnswerState
 from pipeline.stages.ask import AskingTally
+from pipeline.stages.ask.observers import End, Intend, Receive, Record, Send, Wait
 from schemas.outcomes import ApiName, Outcome
 
 LABELS = {"host": "pay1", "profile": "production"}
@@ -53,19 +54,19 @@ def test_a_question_is_counted_by_its_waits_its_replies_and_its_outcome():
     metrics = LiveMetrics(LABELS, clock=clock)
     question = metrics.follow(ApiName.COP)
     for attempt, reply in ((1, "deadline"), (2, "200")):
-        question.wait()
+        question(Wait())
         clock.wait(2)
-        question.wait()  # postponed: it goes on waiting
+        question(Wait())  # postponed: it goes on waiting
         clock.wait(1)
-        question.intend(attempt, "id")
+        question(Intend(attempt, "id"))
         clock.wait(0.25)
-        question.send()
+        question(Send())
         clock.wait(0.5)
-        question.receive(reply)
+        question(Receive(reply))
         clock.wait(0.125)
-        question.record()
+        question(Record())
         clock.wait(60)  # before it is sent again: no wait for a slot
-    question.end(ANSWER, Outcome.NO_MATCH)
+    question(End(ANSWER, Outcome.NO_MATCH))
 
     found = samples(metrics.text(), api="cop", **LABELS)
 
@@ -83,11 +84,11 @@ def test_a_question_is_counted_by_its_waits_its_replies_and_its_outcome():
 def test_what_never_left_is_no_request():
     metrics = LiveMetrics(LABELS)
     question = metrics.follow(ApiName.COP)
-    question.wait()
-    question.intend(1, "id")
-    question.send()
+    question(Wait())
+    question(Intend(1, "id"))
+    question(Send())
     assert samples(metrics.text(), api="cop", **LABELS)["precheck_live_in_flight",] == 1
-    question.receive("held")
+    question(Receive("held"))
     found = samples(metrics.text(), api="cop", **LABELS)
     assert (found["precheck_live_requests_total",], found["precheck_live_in_flight",]) == (0, 0)
 
@@ -101,9 +102,9 @@ def test_limits_are_those_of_the_runs_that_are_asked_now_and_pauses_are_never_fo
     with metrics.asking({ApiName.COP: channel(20.0, 32.0)}, tally):
         tally.pauses[ApiName.COP] = 2
         question = metrics.follow(ApiName.COP)
-        question.wait()
-        question.intend(1, "id")
-        question.send()
+        question(Wait())
+        question(Intend(1, "id"))
+        question(Send())
         assert (found()["precheck_live_rate_per_second",], found()["precheck_live_places",]) == (20, 32)
         assert found()["precheck_live_pauses_total",] == 2
     assert (found()["precheck_live_rate_per_second",], found()["precheck_live_places",]) == (0, 0)
@@ -115,11 +116,11 @@ def test_limits_are_those_of_the_runs_that_are_asked_now_and_pauses_are_never_fo
 
 def ask_once(metrics):
     question = metrics.follow(ApiName.COP)
-    question.wait()
-    question.intend(1, "id")
-    question.send()
-    question.receive("200")
-    question.record()
+    question(Wait())
+    question(Intend(1, "id"))
+    question(Send())
+    question(Receive("200"))
+    question(Record())
 
 
 def requests_in(text):

@@ -15,7 +15,7 @@ import polars as pl
 
 from pipeline.errors import first_of
 from pipeline.stages.ask.feed import QuestionFeed
-from pipeline.stages.ask.observers import UNOBSERVED, AskingObserver, QuestionObserver
+from pipeline.stages.ask.observers import UNOBSERVED, AskingObserver, Observers
 from pipeline.stages.ask.remaining import (
     RUNS_MAX,
     RemainingQuestions,
@@ -46,7 +46,7 @@ __all__ = [
     "AskingContext",
     "AskingObserver",
     "AskingTally",
-    "QuestionObserver",
+    "Observers",
     "RemainingQuestions",
     "RequestSender",
     "answers_so_far",

@@ -4,9 +4,9 @@ They are called as it happens, in the loop that asks: they must neither wait nor
 none, and the calls cost nothing that could be measured (docs/adr/0020).
 """
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pipeline.frames import Answer
 from schemas.outcomes import ApiName, Outcome
@@ -15,29 +15,43 @@ if TYPE_CHECKING:
     from pipeline.stages.ask.values import ApiChannel, AskingTally
 
 
-class QuestionObserver(Protocol):
-    """Follows one question: wait, then intend, send, receive and record for each request, then end."""
+class Wait(NamedTuple):
+    """The question waits for a slot, for a place in flight, and for whatever else holds it back."""
 
-    def wait(self) -> None:
-        """It waits for a slot, for a place in flight, and for whatever else holds it back."""
 
-    def intend(self, attempt: int, request_id: str) -> None:
-        """It may leave; the intent is made durable."""
+class Intend(NamedTuple):
+    """It may leave; the intent is made durable."""
 
-    def send(self) -> None:
-        """The intent is durable; the request leaves."""
+    attempt: int
+    request_id: str
 
-    def receive(self, reply: str) -> None:
-        """A reply is here, by its HTTP status such as `200`, or none by its kind such as `deadline`.
 
-        What it said is made durable.
-        """
+class Send(NamedTuple):
+    """The intent is durable; the request leaves."""
 
-    def record(self) -> None:
-        """It is durable."""
 
-    def end(self, answer: Answer, outcome: Outcome) -> None:
-        """It has its answer, which may be that there is none in this run."""
+class Receive(NamedTuple):
+    """A reply is here, or it is known that none will come. What it said is made durable."""
+
+    reply: str
+    """Its HTTP status such as `200`, or why there is none, such as `deadline`."""
+
+
+class Record(NamedTuple):
+    """It is durable."""
+
+
+class End(NamedTuple):
+    """The question has its answer, which may be that there is none in this run."""
+
+    answer: Answer
+    outcome: Outcome
+
+
+QuestionEvent = Wait | Intend | Send | Receive | Record | End
+"""What happens to a question: `Wait`, then `Intend` to `Record` for each request, then `End`."""
+Follow = Callable[[QuestionEvent], None]
+"""Follows one question."""
 
 
 class AskingObserver(Protocol):
@@ -48,41 +62,32 @@ class AskingObserver(Protocol):
     ) -> AbstractContextManager[None]:
         """Observe the limits of one asking, and the tally of its run, until the block ends."""
 
-    def follow(self, api: ApiName) -> QuestionObserver:
+    def follow(self, api: ApiName) -> Follow:
         """Follow a question to this API, which is taken up now."""
 
 
-class Unobserved:
-    """The observer where there is none."""
+class Observers(NamedTuple):
+    """An `AskingObserver` that passes everything on to each of some, or to none."""
 
-    def asking(
-        self, channels: "Mapping[ApiName, ApiChannel]", tally: "AskingTally"
-    ) -> AbstractContextManager[None]:
-        """Do nothing; so do the others."""
-        del channels, tally
-        return nullcontext()
+    each: Sequence[AskingObserver] = ()
 
-    def follow(self, api: ApiName) -> "Unobserved":  # noqa: D102
-        del api
-        return self
+    @contextmanager
+    def asking(self, channels: "Mapping[ApiName, ApiChannel]", tally: "AskingTally") -> Iterator[None]:
+        """Begin and end with all of them."""
+        with ExitStack() as stack:
+            for observer in self.each:
+                stack.enter_context(observer.asking(channels, tally))
+            yield
 
-    def wait(self) -> None:  # noqa: D102
-        pass
+    def follow(self, api: ApiName) -> Follow:
+        """Have all of them follow it."""
+        follows = [observer.follow(api) for observer in self.each]
 
-    def intend(self, attempt: int, request_id: str) -> None:  # noqa: D102
-        pass
+        def event(event: QuestionEvent) -> None:
+            for follow in follows:
+                follow(event)
 
-    def send(self) -> None:  # noqa: D102
-        pass
-
-    def receive(self, reply: str) -> None:  # noqa: D102
-        pass
-
-    def record(self) -> None:  # noqa: D102
-        pass
-
-    def end(self, answer: Answer, outcome: Outcome) -> None:  # noqa: D102
-        pass
+        return event
 
 
-UNOBSERVED = Unobserved()
+UNOBSERVED = Observers()

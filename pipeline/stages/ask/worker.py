@@ -18,7 +18,7 @@ from pipeline.stages.ask.clock_skew import ClockComparison, server_time, wrong_d
 from pipeline.stages.ask.feed import QuestionFeed
 from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, kind_of, was_held
 from pipeline.stages.ask.judge import EndRun, FinalReply, ReplyJudge, UselessReply
-from pipeline.stages.ask.observers import QuestionObserver
+from pipeline.stages.ask.observers import End, Follow, Intend, Receive, Record, Send, Wait
 from pipeline.stages.ask.values import AnswerBuffer, AnswerSink, ApiChannel, AskingContext
 from pipeline.stores.protocols import CapCount, CapSpentError, LeaseLostError, Ledger
 from pipeline.stores.values import ChunkLease, Question
@@ -64,7 +64,8 @@ class QuestionInProgress:
     hold: ChunkLease
     sent_count: int
     """Requests for it, those of earlier runs included."""
-    observer: QuestionObserver
+    event: Follow
+    """Called with what happens to it."""
     tries: int = 0
     """Requests for it in this run that count as its attempts."""
     streak: int | None = None
@@ -126,8 +127,8 @@ class ApiAsker:
             with self._ended_by_error():
                 while self._takes_more and (taken := await self._feed.take()) is not None:
                     self._gate.budget.earn()
-                    observer = self._world.observer.follow(self._channel.api.name)
-                    task = QuestionInProgress(*taken, taken.question.attempts, observer)
+                    event = self._world.observer.follow(self._channel.api.name)
+                    task = QuestionInProgress(*taken, taken.question.attempts, event)
                     await self._go_on(task, self._exchange)
                 while self._postponed and not self._world.stop.is_set():
                     await self._go_on(self._postponed.pop(0), self._take_up_again)
@@ -201,7 +202,7 @@ class ApiAsker:
             return
         self._run.answers.add(answer)
         meaning = meaning_of(self._channel.api.meanings, basis_of(task.check), answer.state, answer.code)
-        task.observer.end(answer, meaning.outcome)
+        task.event(End(answer, meaning.outcome))
         self._world.tally.outcomes[meaning.outcome] += 1
         self._world.tally.answered[self._channel.api.name] += answer.request_id is not None
         self._world.tally.done_count += 1
@@ -249,7 +250,7 @@ class ApiAsker:
             await self._channel.sender.token()  # waits for the identity provider here, not in a slot
             if not await self._feed.renewed(task.hold):
                 raise LeaseLostError
-            task.observer.wait()
+            task.event(Wait())
             match await self._gate.enter(task.check):
                 case GateDecision.LATER:
                     self._postponed.append(task)
@@ -286,12 +287,12 @@ class ApiAsker:
         answer, lost = None, None
         with self._in_flight(check):
             await self._intend(task, request_id)
-            task.observer.send()
+            task.event(Send())
             token = await self._channel.sender.token()
             renewable = token is not None and not task.token_renewed
             attempt = retry.RetryState(task.tries, renewable, self._channel.attempts_max)
             reply = await self._send(task, request_id, token)
-            task.observer.receive(kind_of(reply))
+            task.event(Receive(kind_of(reply)))
             if was_held(reply):
                 task.tries -= 1
                 self._world.tally.requests[self._channel.api.name] -= 1
@@ -302,7 +303,7 @@ class ApiAsker:
                 answer = await self._record(task, verdict, request_id)
             except LeaseLostError as error:
                 lost = error
-            task.observer.record()
+            task.event(Record())
         task.streak, ticket = await self._gate.note(check, reply)
         if isinstance(verdict, FinalReply):
             self._let_in(verdict)
@@ -330,7 +331,7 @@ class ApiAsker:
         if not self._feed.has(task.hold):
             raise LeaseLostError
         number = task.sent_count + 1
-        task.observer.intend(number, request_id)
+        task.event(Intend(number, request_id))
         await self._run.ledger.intend(
             task.question.key, attempt=number, request_id=request_id, time=self._time()
         )

@@ -34,16 +34,9 @@ class Notebook:
         return nullcontext()
 
     def follow(self, api):
-        self.pages.append([api.value])
-        return Page(self.pages[-1])
-
-
-class Page:
-    def __init__(self, lines):
-        self._lines = lines
-
-    def __getattr__(self, event):
-        return lambda *facts: self._lines.append((event, *map(str, facts)))
+        page = [api.value]
+        self.pages.append(page)
+        return lambda event: page.append((type(event).__name__.lower(), *map(str, event)))
 
 
 @pytest.fixture
