@@ -183,7 +183,7 @@ class PostgresRun:
         held = self._held.get(lease)
         check = None if held is None else held.questions.get(question)
         api = self._apis[lease.chunk]
-        await self._commits.intend(self._lines.intent(lease, question, attempt, request_id, time, api))
+        await self._commits.record(self._lines.intent(lease, question, attempt, request_id, time, api))
         self._in_flight[question, attempt] = _SentRequest(lease, check, request_id, time)
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
@@ -194,7 +194,7 @@ class PostgresRun:
         """
         lease = self._lease_of_attempt(question, attempt)
         round_ = self._rounds[lease.chunk]
-        await self._commits.fail(self._lines.failure(lease, question, attempt, round_, code, time, detail))
+        await self._commits.record(self._lines.failure(lease, question, attempt, round_, code, time, detail))
         await self._pass_on(question, attempt, failed_with=code, failed_at=time, detail=detail)
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
@@ -205,7 +205,7 @@ class PostgresRun:
         """
         assert answer.state in _FINAL, f"{answer.state} is not a final answer"
         lease = self._lease_of_attempt(question, answer.attempts)
-        await self._commits.settle(self._lines.answer(lease, question, answer, detail))
+        await self._commits.record(self._lines.answer(lease, question, answer, detail))
         final = FinalAnswer(question, *answer[1:])
         await self._pass_on(question, answer.attempts, answer=final, detail=detail)
 

@@ -31,7 +31,7 @@ from pipeline.stores.encryption import NameEncryption
 from pipeline.stores.keyed_hash import keyed_hash, payee_key
 from pipeline.stores.sqlite import ledger_queries
 from pipeline.stores.sqlite.copied_requests import RequestCopier
-from pipeline.stores.sqlite.group_commit import GroupCommit, Insert
+from pipeline.stores.sqlite.group_commit import FileCommit, Insert
 from pipeline.stores.sqlite.ledger_file import opened
 from pipeline.stores.sqlite.question_index import QuestionIndex
 from pipeline.stores.sqlite.seals import damaged, insertion
@@ -89,7 +89,7 @@ class SqliteLedger:
         self.payee_key = payee_key(run_key)
         self._names = NameEncryption.under(secret, run_key, path)
         self._names.require(name_proof)
-        self._commits = GroupCommit(path, connection)
+        self._commits = FileCommit(path, connection)
         self._unsettled = _unsettled(path, connection)
         self._index = QuestionIndex(connection)
         self._copier = RequestCopier(connection, self._names)

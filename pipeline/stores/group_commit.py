@@ -1,0 +1,124 @@
+"""Group commit: many tasks write, few transactions are made, and each task knows when its line is safe.
+
+There is no writer to start, to feed or to drain. The first line of a batch commits the batch, for all that
+joined it, as soon as the batches before it are done.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, ClassVar, Generic, TypeVar
+
+import anyio
+
+from pipeline.errors import PrecheckError
+
+BATCH_MAX = 512
+"""Lines in one transaction: enough that fsync costs nothing per line, few enough to stay quick."""
+LINGER_BELOW = 16
+LINGER_S = 0.001
+"""A smaller batch waits this long for more lines: a commit costs as much as thirty of them."""
+
+Line = TypeVar("Line")
+
+
+class Batch(Generic[Line]):
+    """Lines that become durable together."""
+
+    def __init__(self) -> None:
+        self.lines: list[Line] = []
+        self.ended = anyio.Event()
+        self.is_written = False
+        self.failure: BaseException | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is written, or cannot be."""
+        return self.is_written or self.failure is not None
+
+
+B = TypeVar("B", bound=Batch[Any])
+
+
+class GroupCommit(ABC, Generic[Line, B]):
+    """The transactions of one connection, made on behalf of the tasks of one event loop.
+
+    Attributes:
+        refusal: why nothing more is accepted, once a write has failed; None while all is well.
+    """
+
+    is_shielded: ClassVar[bool]
+    """Whether a commit that has begun, or waits for its turn, outlasts the cancellation of its task."""
+
+    def __init__(self) -> None:
+        self.refusal: PrecheckError | None = None
+        self._joining: B | None = None
+
+    @abstractmethod
+    def _new_batch(self) -> B: ...
+
+    @abstractmethod
+    async def _commit(self, batch: B) -> None:
+        """Make a batch durable; it may set the failure of the batch.
+
+        Raises:
+            PrecheckError: it is not, and nothing more is to be accepted.
+        """
+
+    @property
+    def accepting(self) -> bool:
+        """Whether lines may be written now."""
+        return self._joining is not None
+
+    @asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """Accept lines until the block ends; when it has ended, no write is under way."""
+        assert not self.accepting, "one block of writing at a time"
+        self._commit_lock = anyio.Lock()
+        self._joining = self._new_batch()
+        try:
+            yield
+        finally:
+            if self.is_shielded:
+                with anyio.CancelScope(shield=True):
+                    async with self._commit_lock:
+                        pass
+            self._joining = None
+
+    async def _written(self, *lines: Line) -> B:
+        """Have these lines written together; the batch that they joined, which is over.
+
+        Raises:
+            PrecheckError: an earlier write failed.
+        """
+        assert self._joining is not None, "written to outside of writing()"
+        if self.refusal is not None:
+            raise self.refusal
+        batch = self._joining
+        is_first = not batch.lines
+        batch.lines += lines
+        if len(batch.lines) >= BATCH_MAX:
+            self._joining = self._new_batch()
+        if not is_first:
+            await batch.ended.wait()
+        if not batch.is_over:  # the first, or the next one where that was cancelled
+            await self._commit_in_turn(batch)
+        return batch
+
+    async def _commit_in_turn(self, batch: B) -> None:
+        """Commit a batch after the earlier ones, for all that joined it."""
+        try:
+            with anyio.CancelScope(shield=self.is_shielded):
+                async with self._commit_lock:
+                    if batch.is_over:
+                        return
+                    if len(batch.lines) < LINGER_BELOW:
+                        await anyio.sleep(LINGER_S)
+                    if self._joining is batch:
+                        self._joining = self._new_batch()
+                    await self._commit(batch)
+                    batch.is_written = batch.failure is None
+        except PrecheckError as error:
+            batch.failure = self.refusal = error
+        finally:
+            batch.ended.set()
