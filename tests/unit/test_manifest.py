@@ -178,8 +178,9 @@ def test_approvals_are_taken_in_and_only_ever_grow(folder):
         ("J. Treasurer", "hold", [3, 5]),
     ]
     assert "approvals.json" not in names(after)
-    for fewer in ([], [{**APPROVAL, "by": "Somebody Else"}]):
-        approvals.write_text(json.dumps(fewer))
+    other = {**APPROVAL, "by": "Somebody Else"}
+    for changed in ([], [other], [other, {**APPROVAL, "what": "hold"}]):
+        approvals.write_text(json.dumps(changed))
         with pytest.raises(InputError, match="has gone or was changed"):
             refresh_manifest(folder, now=NOW)
     assert read_manifest(folder) == after

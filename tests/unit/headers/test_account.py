@@ -254,6 +254,10 @@ def test_two_columns_of_one_account_are_one():
             {"iban": OURS, "sort_code": "202016", "account_number": "55555555"},
             {"iban": OURS, "sort_code": "202016", "account_number": "55555555"},
         ),
+        (
+            {"iban": OURS, "sort_code": "202015", "account_number": "55555556"},
+            {"iban": OURS, "sort_code": "202015", "account_number": "55555556"},
+        ),
         ({"iban": OURS, "sort_code": "202016"}, {"iban": OURS, "sort_code": "202016"}),
     ],
 )

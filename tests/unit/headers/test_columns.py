@@ -8,6 +8,7 @@ from refusals import refused
 
 from pipeline.cli.advice import OPTIONS
 from pipeline.errors import InputError
+from pipeline.headers.cells import SAMPLE_ROWS, ColumnCells
 from pipeline.headers.columns import ColumnsError, is_sufficient, read_columns, recognised, refuse_repeats
 from schemas.payments import FIELDS
 
@@ -324,3 +325,10 @@ def test_a_line_without_a_known_header_is_in_the_table_and_not_in_the_sentence()
         columns_of("Ada Quillon", "12345678")
     assert [reading.header for reading in raised.value.readings] == ["Ada Quillon", "12345678"]
     assert not {"Quillon", "12345678"} & set(re.findall(r"\w+", str(raised.value)))
+
+
+def test_columns_differ_where_one_row_does_however_far_down_it_stands():
+    alike = {"Payee": ["Ada"] * 2 * SAMPLE_ROWS, "Recipient": ["ADA"] * 2 * SAMPLE_ROWS}
+    another = {"Payee": [*alike["Payee"], "Ada"], "Recipient": [*alike["Recipient"], "Bo"]}
+    assert not ColumnCells(pl.DataFrame(alike)).differ(["Payee"], ["Recipient"])
+    assert ColumnCells(pl.DataFrame(another)).differ(["Payee"], ["Recipient"])

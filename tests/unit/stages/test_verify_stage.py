@@ -7,10 +7,12 @@ import pytest
 
 from pipeline.frames import OUTCOMES, AnswerState
 from pipeline.rules.totals import control_totals, outcome_totals, outcomes_with_money
-from pipeline.runs.evidence import LedgerContents, ledger_agrees, rows_agree
+from pipeline.runs.evidence import LedgerAnswers, LedgerContents, answers_agree, ledger_agrees, rows_agree
+from pipeline.stages.plan import plan
+from pipeline.stages.validate import Routes, validate
 from pipeline.stores.sqlite.ledger import FinalAnswer, FinishRecord, LedgerCounts, RunIdentity
 from schemas.manifest import FileEvidence, LedgerEvidence, Manifest, ProfileUsed
-from schemas.outcomes import Environment
+from schemas.outcomes import ApiName, Environment
 from schemas.summary import InputFile
 
 TIME = "2030-01-01T00:00:00.000Z"
@@ -147,3 +149,25 @@ def test_a_match_without_an_id_is_never_taken_for_an_answer(manifest, outcomes):
     absent = pl.lit(None, dtype=pl.String)
     findings = ledger_agrees(manifest, kept(), outcomes.with_columns(check_id=absent, check_time=absent))
     assert differing(findings) == {"answers"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "differs"),
+    [
+        ({}, set()),
+        ({"matched_name": None}, {"answers"}),
+        ({"matched_name": "Eve Quillon"}, {"answers"}),
+        ({"action": "pay"}, {"answers"}),
+        ({"outcome": "match"}, {"answers"}),
+    ],
+)
+def test_what_was_taken_out_of_a_row_or_changed_in_it_is_found(
+    manifest, payments_of, outcomes_of, changes, differs
+):
+    payment = {"name": "Ada Quilon", "sort_code": "112233", "account_number": "00000001"}
+    planned = plan(validate(payments_of(payment), Routes([ApiName.COP])).accepted)
+    answer = FinalAnswer(b"q", AnswerState.ANSWERED, "MBAM", "Ada Quillon", "id-1", TIME, 1)
+    row = {"outcome": "close_match", "code": "MBAM", "action": "fix_name", "matched_name": "Ada Quillon"}
+    outcomes = outcomes_of({**row, "id": "id-1", "time": TIME, **changes})
+    known = LedgerAnswers(lambda _check: b"q", [answer], has_names=True, purged_before="")
+    assert differing(answers_agree(manifest, planned, outcomes, known)) == differs
