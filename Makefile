@@ -18,7 +18,7 @@ PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
   --no-emit-index-url --custom-compile-command 'make constraints' $(ARGS)
 # What hosts need that share a ledger.
 MANY := --extra postgres --extra dask --extra metrics --extra otel
-.PHONY: help catalogues demo demo-many tools test nightly search lowest check lint types imports docs faults simulate simulate-mistakes faults-long mutants bench sandbox constraints wheel clean
+.PHONY: help catalogues demo demo-many tools test nightly search lowest check lint types imports docs faults simulate simulate-mistakes faults-long mutants mutants-planted bench sandbox constraints wheel clean
 
 help:  ## print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -130,8 +130,11 @@ simulate-mistakes: .venv/installed  ## make known mistakes in the program, and s
 faults-long: .venv/installed  ## the nightly form of the fault table; KILLS=100 is a tenth of its kills of sharing processes
 	$(BIN)/python -m pytest tests/faults -m faults -q -n $(WORKERS) --dist loadfile --long
 
-mutants: .venv/installed  ## change the code in small ways, and see that a test fails for each
+mutants: mutants-planted  ## change the code in small ways, and see that a test fails for each
 	$(BIN)/python tests/mutants/run.py
+
+mutants-planted: .venv/installed  ## only the planted faults, which take about two minutes
+	$(BIN)/python tests/mutants/run.py --planted
 
 bench: .venv/installed  ## measure what docs/performance.md promises, beside what others would write
 	$(BIN)/python tests/bench/run.py $(ARGS)

@@ -3,6 +3,7 @@
     python tests/mutants/run.py                  every module of [tool.mutants] in pyproject.toml
     python tests/mutants/run.py pipeline/stores/sqlite/quota.py
     python tests/mutants/run.py --write ...      and write the figures into docs/mutants.md
+    python tests/mutants/run.py --planted        the planted faults of planted.toml instead
 
 Each mutant is tried in a copy of the tree, with the tests that belong to its module. One that no
 test notices must be told of in tests/mutants/survivors.toml, with the reason why it may live; the
@@ -23,13 +24,15 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
 from typing import Literal, NamedTuple, Self, get_args
 
+import pytest
 from changes import Change, changes
+from planted import PLANTED
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "mutants.md"
@@ -38,6 +41,8 @@ PARTS = ("pipeline", "schemas", "tests", "docs", "sample_data", "pyproject.toml"
 TIMEOUT_MIN_S = 10.0
 TIMEOUT_FACTOR = 5.0
 """A mutant is stopped when its tests take this many times as long as without it."""
+PLANTED_MAX_S = 60.0
+"""How long one test may take to find a planted fault."""
 TOLD_MAX = 120
 """How much of a change the page quotes."""
 
@@ -64,7 +69,7 @@ class Bench:
         for part in PARTS:
             source = ROOT / part
             if source.is_dir():
-                shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(source, folder / part)
             else:
                 shutil.copy(source, folder / part)
         self._folder = folder
@@ -73,7 +78,8 @@ class Bench:
         self._forks = subprocess.Popen(
             [sys.executable, str(Path(__file__).with_name("forks.py"))],
             cwd=folder,
-            # Two mutants can have one length and one second, which is all that a .pyc is known by.
+            # Two mutants can have one length and one second, which is all that a .pyc is known by: none is
+            # written, and those of the tree fit no file that was changed.
             env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": str(temporary)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -98,23 +104,35 @@ class Bench:
             SystemExit: they fail; or they pass without the module, so that they prove nothing.
         """
         started = monotonic()
-        if (code := self._exit_code(tests, timeout_s=600)) != 0:
-            raise SystemExit(f"{module}: its tests end with status {code} without a mutant; make them pass")
+        self.require_passing(tests)
         seconds = monotonic() - started
         if self.verdict(module, b"raise ImportError\n", tests, timeout_s=600) == "survived":
             raise SystemExit(f"{module}: its tests pass without it; look at [tool.mutants] in pyproject.toml")
         return seconds
 
+    def require_passing(self, tests: Sequence[str]) -> None:
+        """Run tests on the tree as it is.
+
+        Raises:
+            SystemExit: they fail.
+        """
+        if (code := self._exit_code(tests, timeout_s=600)) != 0:
+            raise SystemExit(f"{', '.join(tests)}: end with status {code} without a change; make them pass")
+
     def verdict(self, module: str, source: bytes, tests: Sequence[str], *, timeout_s: float) -> Verdict:
         """What the tests say to a module with this text."""
+        code = self.exit_code_with(module, source, tests, timeout_s=timeout_s)
+        return "endless" if code == -signal.SIGALRM else "killed" if code else "survived"
+
+    def exit_code_with(self, module: str, source: bytes, tests: Sequence[str], *, timeout_s: float) -> int:
+        """How pytest ends with a module of this text."""
         path = self._folder / module
         original = path.read_bytes()
         path.write_bytes(source)
         try:
-            code = self._exit_code(tests, timeout_s=timeout_s)
+            return self._exit_code(tests, timeout_s=timeout_s)
         finally:
             path.write_bytes(original)
-        return "endless" if code == -signal.SIGALRM else "killed" if code else "survived"
 
     def _exit_code(self, tests: Sequence[str], *, timeout_s: float) -> int:
         known = "ignore:Module already imported"  # on purpose, in forks.py
@@ -125,35 +143,73 @@ class Bench:
         return int(self._forks.stdout.readline())
 
 
+class Benches(ExitStack):
+    """Benches that threads take turns with."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        temporary = self.enter_context(tempfile.TemporaryDirectory())
+        self._free: queue.Queue[Bench] = queue.Queue()
+        for number in range(count):
+            self._free.put(self.enter_context(Bench(Path(temporary, str(number)))))
+        self.pool = self.enter_context(ThreadPoolExecutor(count))
+
+    @contextmanager
+    def one(self) -> Iterator[Bench]:
+        """A bench for this thread alone, while the block lasts."""
+        bench = self._free.get()
+        try:
+            yield bench
+        finally:
+            self._free.put(bench)
+
+
 def tried(modules: dict[str, list[str]], workers_count: int) -> Iterator[Trial]:
     """Every mutant of these modules, with its verdict, as they come."""
-    with (
-        tempfile.TemporaryDirectory() as temporary,
-        ExitStack() as opened,
-        ThreadPoolExecutor(workers_count) as pool,
-    ):
-        benches: queue.Queue[Bench] = queue.Queue()
-        for number in range(workers_count):
-            benches.put(opened.enter_context(Bench(Path(temporary, str(number)))))
-
+    with Benches(workers_count) as benches:
         for module, tests in modules.items():
-            bench = benches.get()
-            timeout_s = TIMEOUT_MIN_S + TIMEOUT_FACTOR * bench.seconds_of(module, tests)
-            found = changes(bench.text_of(module))
-            benches.put(bench)
+            with benches.one() as bench:
+                timeout_s = TIMEOUT_MIN_S + TIMEOUT_FACTOR * bench.seconds_of(module, tests)
+                found = changes(bench.text_of(module))
 
             def trial(
                 change: Change, module: str = module, tests: list[str] = tests, timeout_s: float = timeout_s
             ) -> Trial:
-                bench = benches.get()
-                try:
+                with benches.one() as bench:
                     return Trial(
                         module, change, bench.verdict(module, change.source, tests, timeout_s=timeout_s)
                     )
-                finally:
-                    benches.put(bench)
 
-            yield from pool.map(trial, found)
+            yield from benches.pool.map(trial, found)
+
+
+def planted_missed(workers_count: int) -> Iterator[tuple[str, list[str]]]:
+    """Every planted fault, with those of its tests that do not find it, as they come."""
+    with Benches(workers_count) as benches:
+        with benches.one() as bench:
+            bench.require_passing(sorted({test for fault in PLANTED.values() for test in fault.found_by}))
+
+        def missed(name: str) -> tuple[str, list[str]]:
+            fault = PLANTED[name]
+            with benches.one() as bench:
+                source = fault.made(bench.text_of(fault.file))
+                codes = {
+                    test: bench.exit_code_with(fault.file, source, [test], timeout_s=PLANTED_MAX_S)
+                    for test in fault.found_by
+                }
+            return name, [test for test, code in codes.items() if code != pytest.ExitCode.TESTS_FAILED]
+
+        yield from benches.pool.map(missed, PLANTED)
+
+
+def try_planted(workers_count: int) -> int:
+    """Try the planted faults and print what became of each; the exit status says whether all were found."""
+    missed_count = 0
+    for name, missed in planted_missed(workers_count):
+        missed_count += bool(missed)
+        print(f"MISSED {name}: {', '.join(missed)}" if missed else f"found  {name}", flush=True)
+    print(f"{len(PLANTED) - missed_count} of {len(PLANTED)} planted faults found")
+    return int(missed_count > 0)
 
 
 def explained() -> dict[tuple[str, str, str, str, int], str]:
@@ -215,8 +271,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="mutation testing of the modules of [tool.mutants]")
     parser.add_argument("module", nargs="*", choices=[[], *configured], help="these only")
     parser.add_argument("--write", action="store_true", help="write the figures into docs/mutants.md")
+    parser.add_argument(
+        "--planted", action="store_true", help="try the planted faults of planted.toml instead"
+    )
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="COUNT")
     chosen = parser.parse_args()
+    if chosen.planted:
+        return try_planted(chosen.workers)
 
     trials = []
     for trial in tried({name: configured[name] for name in chosen.module or configured}, chosen.workers):
