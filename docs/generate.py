@@ -29,8 +29,7 @@ from pipeline.apis.registry import APIS
 from pipeline.cli.main import main as command
 from pipeline.config import Profile
 from pipeline.formats import ANY_FORMAT
-from pipeline.formats.layouts.model import BankLayout, PaymentLine, SummaryLine
-from pipeline.formats.layouts.shapes import Shape
+from pipeline.formats.layouts.model import BankLayout, PaymentLine, Shape, SummaryLine
 from pipeline.jobs.formats import known_formats
 from pipeline.reports.explanations import STEPS, CodesSection, Explanation, explanations
 from pipeline.sandbox.certificates import BAD_CLIENTS

@@ -17,7 +17,7 @@ def formats(*, config: Path | None, as_json: bool) -> None:
     """
     from pipeline.config.profiles import format_choice_of
     from pipeline.jobs.formats import known_formats
-    from pipeline.reports.formats import print_formats
+    from pipeline.reports.codes import print_formats
     from pipeline.reports.terminal import console
 
     known = known_formats(format_choice_of(None, config))

@@ -20,7 +20,7 @@ from pipeline.reports.choices import CORRECTABLE, policy_of
 from pipeline.reports.documents import Rows
 from pipeline.reports.groups import Pending, Row, in_line, numbered, pending
 from pipeline.reports.wording import advice
-from pipeline.review.preview import Preview, judged, preview
+from pipeline.review.placements import Preview, judged, preview
 from pipeline.rules.policy import ANSWERED, verdicts
 from pipeline.runs.ended import ended_run
 from schemas.desk import RowsDecided

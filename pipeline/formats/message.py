@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from pipeline.frames import WARNINGS, Schema
-from pipeline.rules.row_defects import CODE_UNKNOWN
+from pipeline.rules.unasked import CODE_UNKNOWN
 from schemas.outcomes import WarningCode
 from schemas.payments import FIELDS
 from schemas.summary import ROWS_NAMED_MAX, SetAside, StatedControl
@@ -87,7 +87,7 @@ class Message(NamedTuple):
     payments: pl.DataFrame
     """`PAYMENT_FIELDS`: one row per payment, in file order; null where absent."""
     defects: pl.Series
-    """Why a payment cannot be checked, as a key of `row_defects.SENTENCES`; null where nothing is in the way.
+    """Why a payment cannot be checked, as a key of `unasked.SENTENCES`; null where nothing is in the way.
     Same height."""
     places: pl.DataFrame
     """`PLACES`: where each payment stands, and what else the format needs for its changes."""

@@ -15,8 +15,8 @@ from pipeline.headers.account_patterns import holds_account
 from pipeline.headers.footer_labels import Label, LabelKind, label_of
 from pipeline.rules.amounts import read_amounts
 from pipeline.rules.currencies import read_currencies
-from pipeline.rules.row_defects import ROW_BLANK
 from pipeline.rules.totals import MONEY_FIELDS, plain, with_money
+from pipeline.rules.unasked import ROW_BLANK
 from schemas.places import Places
 from schemas.summary import NotPayment
 

@@ -17,7 +17,7 @@ from pipeline.files.atomic import write_atomically
 from pipeline.formats.csv.writing import write_lines
 from pipeline.formats.table import Dialect
 from pipeline.frames import KEPT_PAYEES, Accepted
-from pipeline.headers.payee_ids import payee_id_header
+from pipeline.headers.parties import payee_id_header
 from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.rules.known_payees import CARRIED, DecidedRows, kept_once, keys_once, knowledge, payee_statuses
 from pipeline.rules.payees import KEYED, keyed, payees_of

@@ -32,7 +32,7 @@ from pipeline.review.payment_files import (
     write_payments,
 )
 from pipeline.review.placements import UNDECIDED, split
-from pipeline.review.writer import PaymentsWriter
+from pipeline.review.writers import PaymentsWriter
 from pipeline.rules.identifiers import masked
 from pipeline.rules.places import place_texts
 from pipeline.rules.policy import DEFAULT_POLICY

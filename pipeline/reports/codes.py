@@ -1,4 +1,4 @@
-"""Codes and their meanings, on a terminal: readable at 60 columns, without colour, and in a pipe."""
+"""The codes and the file formats, on a terminal: readable at 60 columns, without colour, and in a pipe."""
 
 from collections.abc import Iterable
 
@@ -8,6 +8,8 @@ from rich.text import Text
 
 from pipeline.reports.explanations import Case, CodesSection, Explanation
 from pipeline.reports.terminal import table_of
+from pipeline.reports.wording import visible
+from schemas.formats import KnownFormat, KnownFormats
 
 
 def print_explanation(explanation: Explanation, console: Console) -> None:
@@ -41,3 +43,19 @@ def _lines(case: Case) -> Iterable[tuple[str, str]]:
     yield "says", case.says
     yield "does not say", case.not_said
     yield "to do", case.to_do
+
+
+def print_formats(known: KnownFormats, console: Console) -> None:
+    """Show each format, one a row."""
+    table = table_of("format", "written as", "known by")
+    for each in known.formats:
+        name = Text(visible(each.name), style="bold")
+        table.add_row(name, Text(visible(each.written_as or "-")), Text(visible(_sentence(each))))
+    console.print(table)
+    console.print(Text("fix and split write payments again as the second column says."))
+    console.print(Text(f"Each may come compressed: {' or '.join(known.compressions)}, with one file in it."))
+
+
+def _sentence(each: KnownFormat) -> str:
+    title = "" if each.title == each.name else f"{each.title}: "
+    return f"{title}{each.known_by}{f'; never changed, as {each.why_not}' if each.why_not else ''}"

@@ -8,7 +8,6 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.reports.changes import WORDS, compared_with, sides
-from pipeline.reports.file_facts import differing_told
 from pipeline.reports.files import FileEnd, merged
 from pipeline.reports.message_fields import COLUMNS_WIDTH_MIN, print_fields, values_in_short
 from pipeline.reports.terminal import outcome_table, rule_table, table_of
@@ -16,6 +15,7 @@ from pipeline.reports.wording import (
     SIMULATED,
     counted,
     currencies_told,
+    differing_told,
     not_payments_told,
     notes_told,
     price_text,

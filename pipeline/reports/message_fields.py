@@ -6,9 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.file_facts import controls_in_words, facts_in_words
 from pipeline.reports.terminal import table_of
-from pipeline.reports.wording import counted, notes_told, visible
+from pipeline.reports.wording import controls_in_words, counted, facts_in_words, notes_told, visible
 from schemas.columns import Column, ColumnsRead
 from schemas.summary import StatedControl
 

@@ -6,11 +6,12 @@ hash and nothing else (RELIABILITY, table E). Every text goes through the templa
 """
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from typing import NamedTuple
 
 import polars as pl
 from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
@@ -18,17 +19,32 @@ from markupsafe import Markup
 
 from pipeline.reports.changes import LISTED_MAX, WORDS, compared_with, lines
 from pipeline.reports.compiled import CompiledTemplates
-from pipeline.reports.file_facts import CONTROLS_SHOWN_MAX, controls_in_words, facts_in_words
-from pipeline.reports.groups import PARTS_ROWS_MAX, amount_text, currency_text, pending, shown
+from pipeline.reports.groups import (
+    PARTS_ROWS_MAX,
+    REASON_CHARS_MAX,
+    Row,
+    amount_text,
+    currency_text,
+    numbered,
+    pending,
+    shown,
+)
 from pipeline.reports.overview import overview
 from pipeline.reports.payment_lines import breakable, payment_lines
-from pipeline.reports.repeats import pairs, repeated_count
-from pipeline.reports.warning_lines import warning_lines
-from pipeline.reports.wording import SIMULATED, counted
+from pipeline.reports.wording import (
+    CONTROLS_SHOWN_MAX,
+    SIMULATED,
+    controls_in_words,
+    counted,
+    facts_in_words,
+    which_rows,
+)
+from pipeline.rules.warnings import earlier_row
 from schemas.changes import Change
 from schemas.outcomes import Environment as Server
 from schemas.outcomes import Outcome, WarningCode
-from schemas.summary import BatchTotal, PartTotal, Summary
+from schemas.places import Places
+from schemas.summary import BatchTotal, PartTotal, Summary, WarningRow
 
 ROWS_MAX = 20_000
 """Payments listed on the page, at most."""
@@ -162,3 +178,59 @@ def _policy(style: str, script: str) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+LINES_MAX = 20
+
+
+class WarningLine(NamedTuple):
+    """What was odd about some rows."""
+
+    message: str
+    rows: str
+    """Which: "row 2 (line 3)", or the first of them, "rows 2, 5 (lines 3, 6)"."""
+
+
+def warning_lines(warnings: Iterable[WarningRow], places: Places | None) -> list[WarningLine]:
+    """Each thing that was odd, once, with its rows and their places; not more than a person reads."""
+    rows: dict[str, list[int]] = {}
+    for warning in warnings:
+        rows.setdefault(warning.message, []).append(warning.row)
+    return [
+        WarningLine(shown(message, REASON_CHARS_MAX), which_rows(numbers, places=places))
+        for message, numbers in list(rows.items())[:LINES_MAX]
+    ]
+
+
+PAIRS_MAX = 50
+
+
+class Pair(NamedTuple):
+    """Two payments that are equal."""
+
+    earlier: Row
+    again: Row
+
+
+def pairs(summary: Summary, rows: pl.DataFrame) -> list[Pair]:
+    """The repeated payments, in row order, each with the first equal one; at most `PAIRS_MAX`.
+
+    Args:
+        summary: of the run.
+        rows: as `groups.pending` takes them.
+    """
+    found = [
+        (earlier, warning.row)
+        for warning in summary.warnings
+        if warning.code == WarningCode.PAYMENT_REPEATED
+        and (earlier := earlier_row(warning.message)) is not None
+    ][:PAIRS_MAX]
+    shown = numbered(rows, [number for pair in found for number in pair], summary.input.places)
+    return [Pair(*pair) for pair in zip(shown[::2], shown[1::2], strict=True)]
+
+
+def repeated_count(summary: Summary) -> int:
+    """Payments that repeat an earlier one and may be paid twice."""
+    return sum(
+        count.row_count for count in summary.warning_codes if count.code is WarningCode.PAYMENT_REPEATED
+    )

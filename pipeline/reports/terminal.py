@@ -10,12 +10,12 @@ from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.file_facts import differing_told
 from pipeline.reports.wording import (
     SIMULATED,
     advice,
     counted,
     currencies_told,
+    differing_told,
     money_lines,
     not_payments_told,
     notes_told,

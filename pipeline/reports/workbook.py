@@ -27,11 +27,16 @@ from pipeline.files.atomic import write_atomically
 from pipeline.formats.excel.decisions import DECISION, ROW, RUN_ID
 from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_text, rows_xml
 from pipeline.reports.changes import beside_rows
-from pipeline.reports.choices import Policy, offered, policy_of, told
-from pipeline.reports.decision_lists import write_lists
-from pipeline.reports.file_facts import CONTROLS_SHOWN_MAX, controls_in_words, facts_in_words
+from pipeline.reports.choices import Policy, offered, policy_of, told, write_lists
 from pipeline.reports.sheets import ALL, CHANGED, REVIEWS, ReportSheet, fitted, shown
-from pipeline.reports.wording import SIMULATED, counted, visible
+from pipeline.reports.wording import (
+    CONTROLS_SHOWN_MAX,
+    SIMULATED,
+    controls_in_words,
+    counted,
+    facts_in_words,
+    visible,
+)
 from pipeline.rules.places import place_texts
 from pipeline.rules.totals import control_totals, plain
 from schemas.changes import Change

@@ -1,25 +1,24 @@
-"""The files that a review writes: payments in the form of the input, and lists for people."""
+"""The files that a review writes: payments in the form and the packing of the input, lists for people."""
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from fnmatch import fnmatch
 from hashlib import file_digest
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO
 
 import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.files.atomic import write_atomically
+from pipeline.files.compressed import Compression, pack
 from pipeline.formats import MessageEntry, entry_before
 from pipeline.frames import Payments
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.cells import visible_texts
-from pipeline.review.message_writer import MessageWriter
-from pipeline.review.packing import packed_like, packed_suffix
-from pipeline.review.table_writer import TableWriter
-from pipeline.review.writer import PaymentsWriter
+from pipeline.review.writers import MessageWriter, PaymentsWriter, TableWriter
 from pipeline.rules.totals import added, totals, with_money
 from pipeline.runs.finished import FinishedRun
 from pipeline.runs.input_file import read_again
@@ -127,3 +126,32 @@ def take_into_evidence(folder: Path, *patterns: str, now: datetime, split: Split
         if file.name not in there and any(fnmatch(file.name, pattern) for pattern in patterns)
     ]
     refresh_manifest(folder, now=now, written=there, removed=gone, split=split)
+
+
+_SUFFIXES = {None: "", "gzip": ".gz", "zip": ".zip"}
+
+
+def packed_suffix(source: InputFile) -> str:
+    """What the name of a file ends in, after its own suffix, that is packed as the input was."""
+    return _SUFFIXES[source.compression]
+
+
+@contextmanager
+def packed_like(source: InputFile, file: IO[bytes], *, name: str) -> Iterator[IO[bytes]]:
+    """A place for the bytes of a payment file, which are in the file once the block ends.
+
+    Args:
+        source: the input.
+        file: open for writing and reading, and empty.
+        name: that the file gets, `packed_suffix` at its end.
+
+    Raises:
+        OSError: the file cannot take it.
+        AssertionError: the file holds something else.
+    """
+    if source.compression is None:
+        yield file
+        return
+    unpacked = io.BytesIO()
+    yield unpacked
+    pack(unpacked.getvalue(), Compression(source.compression), file, member=PurePath(name).stem)

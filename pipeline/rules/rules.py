@@ -16,8 +16,7 @@ from pipeline.rules.currencies import CURRENCY, DECIMALS, OTHER, USUAL_CURRENCIE
 from pipeline.rules.identifiers import SCIENTIFIC
 from pipeline.rules.modulus import ModulusState
 from pipeline.rules.payee_names import ANY_INVISIBLE, INVISIBLE, LOST_FORMULA, NO_NAME
-from pipeline.rules.row_defects import SENTENCES
-from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH, UNASKED
+from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH, SENTENCES, UNASKED
 from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX, AccountType
 from schemas.vop import SchemeCode
 

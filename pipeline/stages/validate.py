@@ -32,9 +32,8 @@ from pipeline.rules import responder_bics as agents
 from pipeline.rules.cleaning import cleaned, normalized
 from pipeline.rules.modulus import MODULUS, Modulus, old_failures, states
 from pipeline.rules.payee_names import NOT_LATIN
-from pipeline.rules.row_defects import OF_THE_ACCOUNT, ROW_BLANK
 from pipeline.rules.rules import DEFECTS, HAS_IDENTIFICATION, PLAIN, RULES, RULES_BY_SUSPECTS, Rule
-from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH
+from pipeline.rules.unasked import OF_THE_ACCOUNT, OUT_OF_ALPHABET, OUT_OF_REACH, ROW_BLANK
 from pipeline.rules.value_warnings import value_warnings
 from pipeline.rules.warnings import warnings_about
 from schemas.cop import AccountType

@@ -28,7 +28,7 @@ from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.reports.reviews import print_split
 from pipeline.review.decisions import RunDecisions
-from pipeline.review.preview import judged, preview
+from pipeline.review.placements import judged, preview
 from pipeline.runs.ended import ended_run
 from pipeline.runs.manifest import read_manifest
 from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger

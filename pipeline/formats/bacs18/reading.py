@@ -27,7 +27,7 @@ from pipeline.formats.message import (
     truncated_names,
     with_absent_fields,
 )
-from pipeline.rules.row_defects import AMOUNT_MALFORMED, CODE_UNKNOWN, DAY_MALFORMED
+from pipeline.rules.unasked import AMOUNT_MALFORMED, CODE_UNKNOWN, DAY_MALFORMED
 
 _CURRENCY = "GBP"
 

@@ -32,7 +32,7 @@ from pipeline.formats.table import (
 )
 from pipeline.headers.heading import COLUMNS_MAX
 from pipeline.rules.places import lines_of
-from pipeline.rules.row_defects import ROW_TOO_LONG, ROW_TOO_SHORT
+from pipeline.rules.unasked import ROW_TOO_LONG, ROW_TOO_SHORT
 from schemas.places import Places
 
 NAME = "csv"

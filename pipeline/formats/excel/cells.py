@@ -13,8 +13,8 @@ from typing import IO, NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.files.unfolding import RECORD_BYTES_MAX, Unfolded, refuse_long_row
+from pipeline.formats.excel.archive import parse
 from pipeline.formats.excel.texts import RowBytes
-from pipeline.formats.excel.xml import parse
 
 ROWS_MAX = 1_048_576
 COLUMNS_MAX = 16_384

@@ -20,7 +20,7 @@ from pipeline.formats.excel.cells import Cell, Cells
 from pipeline.formats.excel.sheets import all_counted, chosen
 from pipeline.formats.table import no_defects
 from pipeline.headers.heading import COLUMNS_MAX
-from pipeline.rules.row_defects import ROW_MERGED
+from pipeline.rules.unasked import ROW_MERGED
 
 DEFECT, SHEET_ROW = "defect", "sheet_row"
 """The columns with the defects of whole rows and with their numbers in the sheet; the others are named by

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from pipeline.errors import Advice, InputError
 from pipeline.files.unfolding import Unfolded
+from pipeline.formats.excel.archive import parse
 from pipeline.formats.excel.cells import Cells, count_cells
 from pipeline.formats.excel.texts import shared_lengths
-from pipeline.formats.excel.xml import parse
 
 _WORKBOOK = "xl/workbook.xml"
 _RELATIONS = "xl/_rels/workbook.xml.rels"

@@ -9,7 +9,7 @@ from array import array
 from collections.abc import Mapping, Sequence
 
 from pipeline.files.unfolding import RECORD_BYTES_MAX, Unfolded, refuse_long_row
-from pipeline.formats.excel.xml import parse
+from pipeline.formats.excel.archive import parse
 
 _PART = "xl/sharedstrings.xml"
 """Where the library that reads the values looks for them, in letters of any case."""

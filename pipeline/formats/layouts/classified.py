@@ -10,7 +10,7 @@ from pipeline.errors import InputError
 from pipeline.formats.layouts.cells import spans_between, spans_by_widths, unquoted
 from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine
 from pipeline.formats.text_lines import IS_BLANK
-from pipeline.rules.row_defects import LINE_TOO_LONG, LINE_TOO_SHORT
+from pipeline.rules.unasked import LINE_TOO_LONG, LINE_TOO_SHORT
 
 PAYMENT = "payment"
 """The beginning of the kinds of payments; their number follows."""

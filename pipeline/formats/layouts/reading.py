@@ -1,10 +1,12 @@
-"""From the lines of a bank's layout to payments."""
+"""From the bytes of a file in a bank's layout to its text, and from the lines of that to payments."""
 
+import codecs
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.errors import InputError
+from pipeline.errors import Advice, InputError, UsageError
 from pipeline.formats.layouts.classified import (
     BATCH,
     UNKNOWN,
@@ -13,7 +15,6 @@ from pipeline.formats.layouts.classified import (
     defect,
     kinds_of,
 )
-from pipeline.formats.layouts.decoding import decoded, encoding_of
 from pipeline.formats.layouts.model import UK_ACCOUNT, BankLayout, OtherLine, PaymentLine
 from pipeline.formats.layouts.totals import controls, hundredths, totals_of, with_batch
 from pipeline.formats.message import (
@@ -24,9 +25,9 @@ from pipeline.formats.message import (
     truncated_names,
     with_absent_fields,
 )
-from pipeline.formats.text_lines import text_lines
+from pipeline.formats.text_lines import is_utf_16, text_lines
 from pipeline.frames import WARNINGS
-from pipeline.rules.row_defects import AMOUNT_MALFORMED, CODE_UNKNOWN
+from pipeline.rules.unasked import AMOUNT_MALFORMED, CODE_UNKNOWN
 from schemas.payments import FIELDS
 
 _UK_ACCOUNT = r"^([0-9]{6})[- ]?([0-9]{8})$"
@@ -171,3 +172,68 @@ def _set_aside(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
             found.append(lines.filter(kind=word).select("line", code=code, kind=pl.lit(kind.what)))
     empty = pl.DataFrame(schema=SET_ASIDE)
     return pl.concat([empty, *found]).sort("line")
+
+
+ENCODINGS = ("utf-8", "cp1252", "latin-1")
+"""What banks take. A byte order mark is kept where it is, and is no character."""
+
+_UTF_8 = "utf-8"
+_CODECS = {"utf-8": _UTF_8, "utf-8-sig": _UTF_8, "cp1252": "cp1252", "iso8859-1": "latin-1"}
+
+
+class DecodedText(NamedTuple):
+    """A text, and where it stands in its file."""
+
+    text: str
+    start: int
+    """The byte of its first character."""
+    encoding: str
+    """One of `ENCODINGS`."""
+
+    @property
+    def one_byte_each(self) -> bool:
+        """Whether every character takes a byte."""
+        return self.encoding != _UTF_8
+
+
+def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
+    """The text of a file; never lossy.
+
+    Args:
+        data: The bytes of the file.
+        encoding: A name of one of `ENCODINGS`; None means UTF-8.
+        where: The file, for messages.
+
+    Raises:
+        UsageError: no bank takes this encoding.
+        InputError: the bytes are not text in it.
+    """
+    used = encoding_of(encoding)
+    if is_utf_16(data):
+        raise InputError(f"{where}: the text is UTF-16, which no bank takes; export it as UTF-8")
+    start = len(codecs.BOM_UTF8) if used == _UTF_8 and data.startswith(codecs.BOM_UTF8) else 0
+    try:
+        return DecodedText(str(memoryview(data)[start:], used), start, used)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, start + error.start) + 1
+        raise InputError(
+            f"{where} line {line}: a byte that is not {used}",
+            advice=Advice.CHOOSE_ENCODING,
+            choices=ENCODINGS,
+        ) from None
+
+
+def encoding_of(name: str | None) -> str:
+    """One of `ENCODINGS`, by one of its names; UTF-8 for None.
+
+    Raises:
+        UsageError: it is none of them.
+    """
+    try:
+        return _CODECS[codecs.lookup(name or _UTF_8).name]
+    except (LookupError, ValueError):
+        raise UsageError(
+            f"{name}: not supported for a bank's layout",
+            option="--encoding",
+            advice=f"choose one of {', '.join(ENCODINGS)}",
+        ) from None

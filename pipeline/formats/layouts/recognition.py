@@ -14,8 +14,7 @@ from pipeline.formats.layouts.classified import (
     defect,
     kinds_of,
 )
-from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine, SummaryLine
-from pipeline.formats.layouts.shapes import Shape, has_shape
+from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine, Shape, SummaryLine, has_shape
 from pipeline.formats.text_lines import END_OF_FILE, start_of, text_lines
 
 _LINES_LOOKED_AT = 200

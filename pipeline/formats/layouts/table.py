@@ -6,8 +6,7 @@ more is recognised than what it says.
 
 from collections.abc import Mapping
 
-from pipeline.formats.layouts.model import BankLayout, OtherLine, PaymentLine, SummaryLine
-from pipeline.formats.layouts.shapes import Shape
+from pipeline.formats.layouts.model import BankLayout, OtherLine, PaymentLine, Shape, SummaryLine
 
 _STERLING = "GBP"
 _DEBITS = ("01", "17", "18", "19")

@@ -7,7 +7,6 @@ from typing import Any
 import polars as pl
 
 from pipeline.errors import OutputError
-from pipeline.formats.charsets import in_bacs_characters
 from pipeline.formats.edits import Edit
 from pipeline.formats.layouts.cells import Span, quoted_like, spans_between, spans_by_widths
 from pipeline.formats.layouts.classified import BATCH, kinds_of
@@ -15,7 +14,7 @@ from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine
 from pipeline.formats.layouts.reading import classified_lines, payments_of
 from pipeline.formats.layouts.totals import rewritten, totals_of, with_batch
 from pipeline.formats.message import Message, split_obstacle
-from pipeline.formats.text_lines import removals
+from pipeline.formats.text_lines import in_bacs_characters, removals
 
 _READ_BEFORE = "a file that was read before"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")

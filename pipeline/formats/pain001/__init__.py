@@ -19,7 +19,7 @@ from pipeline.formats.pain001.levels import CHEQUES
 from pipeline.formats.pain001.versions import sniff
 from pipeline.formats.table import ReadingOptions
 from pipeline.frames import slim
-from pipeline.rules.row_defects import CHEQUE
+from pipeline.rules.unasked import CHEQUE
 from schemas.payments import FIELDS
 
 NAME = "pain001"

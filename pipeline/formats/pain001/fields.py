@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from pipeline.formats.pain001.elements import TEXTS
-from pipeline.rules.row_defects import ACCOUNT_ELSEWHERE, ELEMENT_TWICE, PROXY, SORT_CODES_DIFFER
+from pipeline.rules.unasked import ACCOUNT_ELSEWHERE, ELEMENT_TWICE, PROXY, SORT_CODES_DIFFER
 from schemas.payments import FIELDS
 
 ORIGINS: Mapping[str, str] = {

@@ -14,11 +14,17 @@ import polars as pl
 from pipeline.errors import InputError
 from pipeline.formats.edits import Bytes
 from pipeline.formats.pain001.elements import INDEX, TEXTS
-from pipeline.formats.pain001.faults import OTHER_ENCODING, TOO_LONG, sentence_of
 from pipeline.formats.pain001.fields import IDS, fields
 from pipeline.formats.pain001.levels import FACTS, LEVELS, is_seal
 from pipeline.formats.pain001.versions import encoding_of
-from pipeline.formats.pain001.walking import TOKEN_BYTES_MAX, Found, walk
+from pipeline.formats.pain001.walking import (
+    OTHER_ENCODING,
+    TOKEN_BYTES_MAX,
+    TOO_LONG,
+    Found,
+    sentence_of,
+    walk,
+)
 from schemas.payments import FIELDS
 
 PLACES = {

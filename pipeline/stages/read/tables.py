@@ -13,8 +13,8 @@ from pipeline.headers.account_patterns import by_cell
 from pipeline.headers.columns import Columns, ColumnsError, read_columns
 from pipeline.headers.footers import Footers, footers_of, likely_payment_count
 from pipeline.rules.account_types import by_legend
-from pipeline.rules.bic_columns import bic_column_is_none
-from pipeline.rules.row_defects import ROW_BLANK
+from pipeline.rules.identifiers import bic_column_is_none
+from pipeline.rules.unasked import ROW_BLANK
 from pipeline.stages.read.opening import identity_of
 from pipeline.stages.read.source import PaymentSource, ReadingArguments
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS

@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from pipeline.rules.bic_columns import bic_column_is_none
+from pipeline.rules.identifiers import bic_column_is_none
 
 
 def is_none(*cells):

@@ -7,8 +7,8 @@ import pytest
 
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import Method, ModulusTables, Range, WeightedSum
-from pipeline.rules.row_defects import SENTENCES
 from pipeline.rules.rules import DEFECTS, RULES
+from pipeline.rules.unasked import SENTENCES
 from pipeline.stages.validate import Routes, validate
 from schemas.outcomes import ApiName
 

@@ -12,7 +12,7 @@ from pipeline.errors import InputError, UsageError
 from pipeline.formats import csv as delimited
 from pipeline.formats.csv.writing import as_text
 from pipeline.formats.table import Dialect, ReadingOptions
-from pipeline.rules.row_defects import ROW_TOO_LONG, ROW_TOO_SHORT
+from pipeline.rules.unasked import ROW_TOO_LONG, ROW_TOO_SHORT
 
 HEADER = "name,iban,amount"
 

@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.headers.payee_ids import payee_id_header
+from pipeline.headers.parties import payee_id_header
 
 
 @pytest.mark.parametrize(

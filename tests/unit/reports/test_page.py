@@ -11,8 +11,7 @@ from importlib.resources import files
 import pytest
 
 from pipeline.reports import page as pages
-from pipeline.reports.page import page
-from pipeline.reports.repeats import PAIRS_MAX
+from pipeline.reports.page import PAIRS_MAX, page
 from schemas.changes import Change, Comparison, EarlierRun
 from schemas.outcomes import Environment, Outcome
 from schemas.summary import InputFile, Money, OutcomeTotal, WarningCount, WarningRow

@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.reports.file_facts import CONTROLS_SHOWN_MAX
 from pipeline.reports.terminal import ROWS_SHOWN_MAX, print_summary, render
-from pipeline.reports.wording import WARNINGS, visible, warning_text, which_rows
+from pipeline.reports.wording import CONTROLS_SHOWN_MAX, WARNINGS, visible, warning_text, which_rows
 from schemas.outcomes import Environment, WarningCode
 from schemas.places import Places
 from schemas.summary import CurrencySources, StatedControl, WarningCount

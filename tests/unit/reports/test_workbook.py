@@ -10,7 +10,7 @@ from openpyxl.utils import get_column_letter
 
 from pipeline.reports import workbook
 from pipeline.reports.cells import TEXT_CHARS_MAX
-from pipeline.reports.decision_lists import RANGES_MAX
+from pipeline.reports.choices import RANGES_MAX
 from pipeline.reports.workbook import Payments, write_workbook
 from pipeline.stages.read import read
 from schemas.outcomes import Environment
