@@ -90,7 +90,7 @@ nightly: .venv/installed  ## run all there is, some hours: every test, other exa
 	$(MAKE) simulate HISTORIES=100000
 
 search: .venv/installed  ## try the property tests with examples that were never tried before
-	PRECHECK_EXAMPLES=other $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not faults' $$(grep -rlE '^@(given|examples)' --include='test_*.py' tests/property tests/unit) $(ARGS)
+	PRECHECK_EXAMPLES=other $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not faults' $$(grep -rlE '^@(given|examples)|RuleBasedStateMachine' --include='test_*.py' tests/property tests/unit) $(ARGS)
 
 lowest: $(LOWEST)/installed  ## run the tests of the day with the oldest libraries that pyproject.toml says will do
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --dist worksteal

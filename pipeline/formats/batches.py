@@ -19,17 +19,18 @@ class Batches(NamedTuple):
     """The batches of a file."""
 
     listed: list[BatchTotal]
-    """The first `BATCHES_MAX`, in the order of the file."""
+    """The first of them, in the order of the file."""
     batch_count: int
     """All of them."""
 
 
-def batch_totals(message: Message | None, rows: pl.DataFrame) -> Batches:
+def batch_totals(message: Message | None, rows: pl.DataFrame, *, listed_max: int = BATCHES_MAX) -> Batches:
     """What the payments of each batch come to.
 
     Args:
         message: the file, read; None of a table, which has no batches.
         rows: of its payments, in order: `check_outcome`, and `amount` and `currency` as `totals.money_of`.
+        listed_max: how many batches are listed.
     """
     if message is None or (message.levels.is_empty() and not message.places["batch"].count()):
         return Batches([], 0)
@@ -37,7 +38,7 @@ def batch_totals(message: Message | None, rows: pl.DataFrame) -> Batches:
     by = "level" if is_pain001 else "batch"
     booked = rows.select("check_outcome", "amount", "currency").hstack([message.places[by].alias("key")])
     firsts = message.places.unique(by, keep="first", maintain_order=True)
-    listed = firsts.head(BATCHES_MAX)
+    listed = firsts.head(listed_max)
     names = masked_batches(listed["batch"], are_ids=is_pain001)
     booked = booked.filter(pl.col("key").is_in(listed[by].implode(), nulls_equal=True))
     is_open = ~pl.col("check_outcome").is_in([Outcome.MATCH, *_UNDECIDED])

@@ -155,3 +155,55 @@ def test_no_two_public_classes_have_one_name():
                     homes[node.name].append(path.relative_to(ROOT).as_posix())
     # What a store is, and what keeps it, have two names; so have the two sides of the wire.
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
+WAIT_IN_REAL_TIME = {
+    "contract/stores/test_divided_accounts.py",
+    "contract/stores/test_lost_connections.py",
+    "contract/stores/test_shared_runs.py",
+    "demo_many.py",
+    "desk.py",
+    "end_to_end/at_the_desk/test_behind_nginx.py",
+    "end_to_end/test_workers.py",
+    "firefox.py",
+    "postgres.py",
+    "sharers.py",
+    "unit/test_channels.py",
+    "unit/test_division_file.py",
+    "unit/transport/test_pace_in_real_time.py",
+}
+"""Files with real processes, threads, files and databases, which no virtual clock moves."""
+OTHER_ROOMS = ("bench/", "faults/", "simulation/")
+WAIT = re.compile(r"(time|asyncio|anyio)\.sleep|threading\.Event\(\)\.wait")
+PATCH = re.compile(r"monkeypatch\.(set|del)(attr|item)|(mock\.)?patch(\..*)?")
+
+
+@pytest.fixture(scope="module")
+def calls():
+    """Each call in the tests: its file, its function as it is written, and its first argument."""
+    return [
+        (
+            path.relative_to(ROOT / "tests").as_posix(),
+            ast.unparse(node.func),
+            *map(ast.unparse, node.args[:1]),
+        )
+        for path in sorted((ROOT / "tests").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute | ast.Name)
+    ]
+
+
+def test_no_test_patches_the_program(calls):
+    assert [call for call in calls if PATCH.fullmatch(call[1])] == []
+
+
+def test_these_files_alone_wait_in_real_time(calls):
+    found = [
+        name for name, function, *wait_s in calls if WAIT.fullmatch(function) and wait_s not in ([], ["0"])
+    ]
+    in_virtual_time = {"contract/stores/test_shares.py", "senders.py"}  # by the loops that others give them
+    for path in (ROOT / "tests").rglob("test_*.py"):
+        if "virtual_time" in path.read_text("utf-8"):
+            in_virtual_time.add(path.relative_to(ROOT / "tests").as_posix())
+    waiting = {name for name in found if not name.startswith(OTHER_ROOMS)}
+    assert waiting - in_virtual_time == WAIT_IN_REAL_TIME

@@ -1,7 +1,7 @@
 """What a machine that reads the log is told while a run goes on."""
 
 import re
-import sys
+from contextlib import redirect_stderr
 from io import StringIO
 
 import pytest
@@ -70,15 +70,15 @@ class Terminal(StringIO):
 
 
 @pytest.mark.parametrize("is_quiet", [False, True])
-def test_on_a_terminal_an_event_is_a_sentence_above_the_bar_which_stays_whole(monkeypatch, is_quiet):
+def test_on_a_terminal_an_event_is_a_sentence_above_the_bar_which_stays_whole(is_quiet):
     terminal = Terminal()
-    monkeypatch.setattr(sys, "stderr", terminal)
-    log_to_stderr("text", quiet=is_quiet)
     console = Console(file=terminal, force_terminal=True, width=80)
-    with progress(console, "payments.csv") as watch:
-        watch.update(RunProgress(10, 40))
-        structlog.get_logger().warning("the ledger's database does not answer", server="db:5432")
-        watch.update(RunProgress(20, 40))
+    with redirect_stderr(terminal):
+        log_to_stderr("text", quiet=is_quiet)
+        with progress(console, "payments.csv") as watch:
+            watch.update(RunProgress(10, 40))
+            structlog.get_logger().warning("the ledger's database does not answer", server="db:5432")
+            watch.update(RunProgress(20, 40))
     structlog.reset_defaults()
 
     said = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", terminal.getvalue())
@@ -89,13 +89,11 @@ def test_on_a_terminal_an_event_is_a_sentence_above_the_bar_which_stays_whole(mo
     )
 
 
-def test_in_a_log_an_event_is_a_line_with_its_time(monkeypatch):
-    file = StringIO()
-    monkeypatch.setattr(sys, "stderr", file)
+def test_in_a_log_an_event_is_a_line_with_its_time(capsys):
     log_to_stderr("text", quiet=False)
     structlog.get_logger().warning("the ledger's database does not answer", server="db:5432")
     structlog.reset_defaults()
     assert re.fullmatch(
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ the ledger's database does not answer \(server: db:5432\)\n",
-        file.getvalue(),
+        capsys.readouterr().err,
     )

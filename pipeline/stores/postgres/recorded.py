@@ -31,11 +31,13 @@ FROM precheck.reuse WHERE run = %b ORDER BY question
 """
 
 
-def recorded(database: Database, keys: StoreKeys, run: StoredRun) -> Iterator[RecordedRequest]:
+def recorded(
+    database: Database, keys: StoreKeys, run: StoredRun, *, at_once: int = _AT_ONCE
+) -> Iterator[RecordedRequest]:
     """The requests of a run in the order in which they were recorded, then the answers of earlier runs."""
     lines = RunLines(keys, run, database.address.place)
     with database.another() as own:
-        requests = _Requests(run.number)
+        requests = _Requests(run.number, at_once)
         while some := own.run(requests.more):
             for row in some:
                 yield _request(lines, row)
@@ -54,6 +56,7 @@ class _Requests:
     """The rows of a run, some at a time, sorted once by the server; goes on after a lost connection."""
 
     run: int
+    at_once: int
     latest: int = 0
     """The last one that was taken."""
     _reading: psycopg.Connection | None = None
@@ -63,7 +66,7 @@ class _Requests:
         if self._reading is not db:
             db.execute(_REQUESTS, (self.run, self.latest), prepare=False)
             self._reading = db
-        fetch = f"FETCH {_AT_ONCE} FROM requests".encode()
+        fetch = f"FETCH {self.at_once} FROM requests".encode()
         return db.cursor(binary=True).execute(fetch, prepare=False).fetchall()
 
 

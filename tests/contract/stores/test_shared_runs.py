@@ -12,6 +12,7 @@ import pytest
 from shared_ledgers import IDENTITY, NOW, answer_to, ask, ask_all, checks_of
 
 from pipeline.errors import ConfigurationError, UsageError
+from pipeline.stores.postgres.recorded import recorded
 from pipeline.stores.protocols import CapSpentError, LeaseLostError
 from pipeline.stores.shared import AccountCap, QuestionPlan
 from pipeline.stores.values import FruitlessQuestion, PlannedChunk, RoundState
@@ -455,15 +456,13 @@ def test_the_run_of_a_folder_is_in_this_ledger_and_of_this_file(ledger_desk):
     assert store.find(run.id) == run
 
 
-def test_the_lines_of_a_run_come_in_the_order_in_which_they_were_recorded_however_many(
-    ledger_desk, monkeypatch
-):
-    monkeypatch.setattr("pipeline.stores.postgres.recorded._AT_ONCE", 7)
+def test_the_lines_of_a_run_come_in_the_order_in_which_they_were_recorded_however_many(ledger_desk):
     store = ledger_desk.store()
     run = ledger_desk.begin(store, 30)
     anyio.run(ask_all, ledger_desk.shared(store, run))
     in_order = [bytes(key) for (key,) in ledger_desk.rows("SELECT question FROM precheck.intent ORDER BY id")]
-    assert [line.question for line in store.lines(run)] == in_order
+    lines = recorded(store.database, store.keys, run, at_once=7)
+    assert [line.question for line in lines] == in_order
     assert len(in_order) == 30
 
 

@@ -7,7 +7,7 @@ from paymentfiles.pain001 import Batch, Dialect, Payment, document
 from standard_18 import File
 from standard_18 import Payment as Credit
 
-from pipeline.formats import bacs18, batches, entry_named, pain001
+from pipeline.formats import bacs18, entry_named, pain001
 from pipeline.formats.batches import batch_totals, masked_batches
 from pipeline.formats.pain001 import reading
 from pipeline.formats.table import ReadingOptions
@@ -68,11 +68,10 @@ def test_payments_of_standard_18_are_gathered_by_account_and_day_and_the_account
     ]
 
 
-def test_only_the_first_batches_are_listed_and_all_are_counted(monkeypatch):
-    monkeypatch.setattr(batches, "BATCHES_MAX", 2)
+def test_only_the_first_batches_are_listed_and_all_are_counted():
     message = pain001_of(*(Batch((Payment(),), id=f"B-{number}") for number in (1, 2, 3)))
 
-    found = batch_totals(message, rows_of(message, *["match"] * 3))
+    found = batch_totals(message, rows_of(message, *["match"] * 3), listed_max=2)
 
     assert ([batch.batch for batch in found.listed], found.batch_count) == (["B-1", "B-2"], 3)
 
