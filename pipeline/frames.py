@@ -57,6 +57,10 @@ class RouteReason(StrEnum):
     SORT_CODE = "sort code and account number"
 
 
+UK_ROUTES = frozenset({RouteReason.GB_IBAN, RouteReason.SORT_CODE})
+"""The reasons that a payment to a UK account has; it is asked about by 14 digits, whichever API checks it."""
+
+
 class BicSource(StrEnum):
     """Where the BIC of a responder comes from."""
 
@@ -132,7 +136,7 @@ CHANGES: Schema = {
 
 QUESTION: Schema = {
     "api": API,
-    "account": pl.String(),  # cop: sort code and account number, 14 digits; vop: the IBAN
+    "account": pl.String(),  # in the UK: sort code and account number, 14 digits; elsewhere: the IBAN
     "name": pl.String(),  # null where the payee is asked for by identification
     "account_type": pl.Enum(AccountType),  # cop only
     "secondary_reference": pl.String(),  # cop only
@@ -154,6 +158,9 @@ ACCEPTED: Schema = {
     "amount": MONEY,  # null where the file gives none
     "currency": pl.String(),
 }
+
+IS_UK = pl.col("route_reason").is_in(list(UK_ROUTES))
+"""Whether the account of an accepted payment is a UK account."""
 
 CHECKS: Schema = {"check": pl.UInt32(), **QUESTION}
 

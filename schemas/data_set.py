@@ -36,8 +36,8 @@ class BucketPlanned(OwnDocument):
     """The distinct questions about the accounts of a bucket, counted."""
 
     question_counts: dict[ApiName, int]
-    cop_account_count: int
-    """Different accounts that CoP is asked about."""
+    uk_account_count: int
+    """Different UK accounts that are asked about."""
     many_names_rows: list[int]
     """The first ten rows of the data set that try names on an account."""
     many_names_count: int

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from pipeline.frames import QUESTION, Check, RouteReason
+from pipeline.frames import QUESTION, UK_ROUTES, Check, RouteReason
 from pipeline.sections.servers import Server
 from schemas.outcomes import ApiName, Meaning
 
@@ -105,15 +105,21 @@ class ApiDeclaration(NamedTuple):
     takes: frozenset[str]
     """The fields of a question that it is sent, beside the account; a bank's BIC, if at all, is required."""
     routes: Mapping[RouteReason, Route]
-    """By what its payments say where the money goes."""
+    """By what its payments say where the money goes: only UK accounts, or none of them."""
     meanings: Mapping[tuple[Basis, str], Meaning]
     """Those of its `Api`, whoever asks."""
     asked: Mapping[Basis, str]
     """What a person calls it, by what it is asked by."""
 
+    @property
+    def takes_uk(self) -> bool:
+        """Whether it is asked about UK accounts."""
+        return self.routes.keys() <= UK_ROUTES
+
     def check(self) -> None:
         """Refuse a declaration that contradicts itself: a mistake of ours."""
         assert self.takes <= QUESTION.keys() - {"api", "account"}, f"{self.name}: takes what no question has"
+        assert self.takes_uk or not self.routes.keys() & UK_ROUTES, f"{self.name}: two kinds of accounts"
         assert {basis for basis, _ in self.meanings} == self.asked.keys(), f"{self.name}: asked by what?"
 
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
+import polars as pl
+
 from pipeline.apis import ApiDeclaration, cop, vop
 from pipeline.sections.servers import Server
 from schemas.outcomes import ApiName
@@ -12,6 +14,13 @@ APIS: Mapping[ApiName, ApiDeclaration] = {
     ApiName.VOP_STANDARD: vop.STANDARD_DECLARATION,
 }
 """In the order in which they are asked for where several can check a payment."""
+UK_APIS = tuple(name for name, declared in APIS.items() if declared.takes_uk)
+"""Those that are asked about UK accounts."""
+
+
+def about_uk_accounts(questions: pl.DataFrame) -> pl.DataFrame:
+    """The `check` and `account` of the questions about UK accounts."""
+    return questions.select("check", "api", "account").filter(pl.col("api").is_in(UK_APIS)).drop("api")
 
 
 def _forms() -> Iterator[tuple[str, dict[str, type[Server]]]]:

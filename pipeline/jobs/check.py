@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.apis.registry import about_uk_accounts
 from pipeline.config.profiles import Chosen, choose, ledger_key, modulus_of, opened, signed_with
 from pipeline.connections import api_of
 from pipeline.errors import Advice, InputError, PrecheckError
@@ -112,7 +113,7 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
         reuse_answers(job.reusable, checks, (own, identity), apis, now=clock())
         asked = ask_all(job, plan, ledger, shared, surface)
         surface.watch.enter(Phase.WRITING)
-        in_sequence = unknown_in_sequence(checks, prepared.assignments, asked.answers)
+        in_sequence = unknown_in_sequence(about_uk_accounts(checks), prepared.assignments, asked.answers)
         findings = prepared.findings.and_warnings(in_sequence)
         questions = Questions(bases(checks), prepared.assignments)
         del checks, plan  # the largest frame, and no longer needed

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.apis.registry import about_uk_accounts
 from pipeline.config.profiles import Chosen
 from pipeline.errors import InputError
 from pipeline.executors.asking import QuestionsLeft, calls_of, next_step
@@ -87,8 +88,8 @@ def look_at_answers(shared: SetTask, planned: PlannedSet, asked: SetAsked) -> An
             answers.join(questions, on="check").group_by("api", "state", "code").len().iter_rows()
         ):
             counts[api, state, code] += count
-        unknown.append(unknown_accounts(questions.filter(pl.col("api") == ApiName.COP), answers)["account"])
-    suspects = in_sequence(pl.concat(unknown), sum(bucket.cop_account_count for bucket in planned.buckets))
+        unknown.append(unknown_accounts(about_uk_accounts(questions), answers)["account"])
+    suspects = in_sequence(pl.concat(unknown), sum(bucket.uk_account_count for bucket in planned.buckets))
     write_frame(suspects.to_frame(), shared.files.in_sequence)
     undecided = {kind: count for kind, count in counts.items() if kind[1] in _UNDECIDED}
     capped = {ApiName(api): count for (api, _, code), count in undecided.items() if code == OwnCode.DAILY_CAP}

@@ -14,9 +14,10 @@ from xml.sax.saxutils import escape
 
 import polars as pl
 
+from pipeline.apis.registry import UK_APIS
 from pipeline.formats.message import Message
 from pipeline.rules.selected_values import replaced
-from schemas.outcomes import ApiName, Outcome
+from schemas.outcomes import Outcome
 
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"
 ID_CHARS_MAX = 35
@@ -208,7 +209,7 @@ def _counted(status: Status) -> pl.Expr:
 
 def _notes(outcomes: pl.DataFrame, heading: ReportHeading) -> str:
     """What the reader must know of the whole report."""
-    is_uk = outcomes["check_api"].cast(pl.String).eq_missing(ApiName.COP.value).any()
+    is_uk = outcomes["check_api"].cast(pl.String).is_in(UK_APIS).any()
     notes = [note for note, holds in ((SIMULATED, heading.simulated), (SAME_CODES, is_uk)) if holds]
     return f"<StsRsnInf>{''.join(map(_lines, notes))}</StsRsnInf>" if notes else ""
 

@@ -12,17 +12,15 @@ from pipeline.frames import (
     ACCEPTED,
     ANSWERS,
     ASSIGNMENTS,
-    CHECKS,
     WARNINGS,
     Accepted,
     Answers,
     AnswerState,
     Assignments,
-    Checks,
     Warnings,
 )
 from schemas.cop import ReasonCode
-from schemas.outcomes import ApiName, WarningCode
+from schemas.outcomes import WarningCode
 from schemas.places import Places, in_brackets
 
 PAYEES_MAX = 3
@@ -108,19 +106,18 @@ def why_refused(found: ManyNames, *, where: str, places: Places | None = None) -
     )
 
 
-def unknown_in_sequence(checks: Checks, assignments: Assignments, answers: Answers) -> Warnings:
+def unknown_in_sequence(asked: pl.DataFrame, assignments: Assignments, answers: Answers) -> Warnings:
     """Warn of payments to unknown UK accounts whose numbers follow one another.
 
     Args:
-        checks: `Checks`.
+        asked: `check` and `account` of the questions about UK accounts.
         assignments: `Assignments`.
         answers: `Answers`, of a run or of all runs so far.
 
     Returns:
         `Warnings`: one for each payment to such an account; none where they are few.
     """
-    assert (checks.schema, assignments.schema, answers.schema) == (CHECKS, ASSIGNMENTS, ANSWERS)
-    asked = checks.select("check", "api", "account").filter(pl.col("api") == ApiName.COP)
+    assert (assignments.schema, answers.schema) == (ASSIGNMENTS, ANSWERS)
     unknown = unknown_accounts(asked, answers)
     suspects = in_sequence(unknown["account"], asked["account"].n_unique())
     checks_in_sequence = unknown.filter(pl.col("account").is_in(suspects.implode()))
@@ -128,10 +125,10 @@ def unknown_in_sequence(checks: Checks, assignments: Assignments, answers: Answe
 
 
 def unknown_accounts(asked: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Of questions, the `check` and the `account` of those that CoP was asked about and that no bank knows.
+    """Of questions about UK accounts, the `check` and the `account` of those that no bank knows.
 
     Args:
-        asked: with `check` and `account`.
+        asked: `check` and `account` of such questions.
         answers: with `check`, `state` and `code` of `Answers`.
     """
     is_unknown = (pl.col("code") == ReasonCode.AC01) & (pl.col("state") == AnswerState.ANSWERED)
@@ -143,7 +140,7 @@ def in_sequence(unknown: pl.Series, asked_count: int) -> pl.Series:
 
     Args:
         unknown: accounts that no bank knows.
-        asked_count: how many different accounts CoP was asked about.
+        asked_count: how many different UK accounts were asked about.
     """
     # Of fourteen digits: neighbours share the sort code, but for those at its ends.
     accounts = unknown.unique().sort()

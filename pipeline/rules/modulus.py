@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.frames import ACCEPTED, WARNINGS, RouteReason
+from pipeline.frames import ACCEPTED, IS_UK, WARNINGS, RouteReason
 from pipeline.rules.modulus_checks import ACCOUNT_NUMBER, SORT_CODE, exceptions_of, passes
 from pipeline.rules.modulus_tables import ModulusTables, WeightedSum
-from schemas.outcomes import ApiName, WarningCode
+from schemas.outcomes import WarningCode
 from schemas.summary import ModulusUsed
 
 
@@ -72,7 +72,7 @@ def used(modulus: Modulus, accepted: pl.DataFrame) -> ModulusUsed:
         accepted: `Accepted`.
     """
     assert accepted.schema == ACCEPTED
-    accounts = accepted.filter(_IS_UK)["account"]
+    accounts = accepted.filter(IS_UK)["account"]
     codes = accounts.str.head(6).cast(pl.Int32)
     tables = modulus.tables
     return ModulusUsed(
@@ -103,7 +103,7 @@ def old_failures(accepted: pl.DataFrame, tables: ModulusTables) -> pl.DataFrame:
         tables: the old ones.
     """
     assert accepted.schema == ACCEPTED
-    rows = accepted.filter(_IS_UK).select("row", "account", "route_reason")
+    rows = accepted.filter(IS_UK).select("row", "account", "route_reason")
     failed = rows.filter(states(rows["account"], tables) == ModulusState.FAILS)
     return failed.select(
         "row",
@@ -116,9 +116,6 @@ def old_failures(accepted: pl.DataFrame, tables: ModulusTables) -> pl.DataFrame:
             "and look for a mistyped digit"
         ),
     ).cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
-
-
-_IS_UK = pl.col("api") == ApiName.COP
 
 
 def _distinct_checks(tables: ModulusTables) -> list[tuple[WeightedSum, ...]]:

@@ -5,11 +5,11 @@ from collections.abc import Callable
 
 import polars as pl
 
-from pipeline.frames import ACCEPTED, WARNINGS, recurring
+from pipeline.frames import ACCEPTED, IS_UK, WARNINGS, recurring
 from pipeline.rules.enumeration import many_payees, same_name
 from pipeline.rules.places import place_texts
 from pipeline.rules.selected_values import beyond_ascii
-from schemas.outcomes import ApiName, WarningCode
+from schemas.outcomes import WarningCode
 from schemas.places import Places
 from schemas.summary import ROWS_NAMED_MAX, WarningCount
 
@@ -123,7 +123,7 @@ def _repeated_payments(
     paid = accepted.filter(pl.col("amount").is_not_null())
     alike = paid.filter(recurring(paid.select(pl.struct("account", "amount").hash()).to_series()))
     # A GB IBAN need not give the currency of the UK account in it.
-    pounds = pl.when(pl.col("api") == ApiName.COP).then(pl.lit("GBP"))
+    pounds = pl.when(IS_UK).then(pl.lit("GBP"))
     alike = alike.with_columns(
         same_name(pl.col("name")),
         references_of(alike["row"]).alias("reference"),

@@ -16,6 +16,7 @@ from pipeline.apis.registry import APIS
 from pipeline.frames import (
     ACCEPTED,
     API,
+    IS_UK,
     PAYMENTS,
     QUESTION,
     REJECTS,
@@ -56,7 +57,7 @@ class Routes(NamedTuple):
     bic_table: Mapping[str, str] = {}
     """The user's own directory for VoP Standard: start of an IBAN without check digits -> BIC11."""
     modulus: Modulus | None = None
-    """What UK accounts are checked by before CoP is asked; None where the user gave no tables."""
+    """What UK accounts are checked by before anything is asked; None where the user gave no tables."""
     vop_countries: tuple[str, ...] | None = None
     """The countries whose IBANs VoP is asked about; None: any."""
     vop_names: Literal["any", "latin"] = "any"
@@ -122,7 +123,6 @@ def _sorted_out(payments: pl.DataFrame, routes: Routes) -> ValidationResult:
 
 _HAS_IBAN = pl.col("iban").is_not_null()
 _IS_GB_IBAN = pl.col("iban").str.starts_with("GB")
-_TO_COP = pl.col("to") == ApiName.COP
 _REASON = ACCEPTED["route_reason"]
 _SOURCE = ACCEPTED["bic_source"]
 
@@ -212,13 +212,13 @@ def _add_responders(routed: pl.DataFrame, bic_table: Mapping[str, str]) -> pl.Da
 
 
 def _modulus(routed: pl.DataFrame, modulus: Modulus | None) -> pl.Series:
-    """The modulus check of each account that CoP is to be asked about, where it may reject the row."""
+    """The modulus check of each UK account that an API can be asked about, where it may reject the row."""
     if modulus is None or modulus.is_old:
         return pl.Series("modulus", [None], MODULUS).new_from_index(0, routed.height)
     is_whole = PLAIN["sort_code"] & PLAIN["account_number"]
     by_sort_code = pl.when(~_HAS_IBAN & is_whole).then(pl.concat_str("sort_code", "account_number"))
     by_iban = pl.when(_HAS_IBAN & pl.col("iban_fault").is_null()).then(pl.col("iban").str.slice(8, 14))
-    account = pl.when(_TO_COP).then(pl.coalesce(by_sort_code, by_iban))
+    account = pl.when(IS_UK & pl.col("to").is_not_null()).then(pl.coalesce(by_sort_code, by_iban))
     return states(routed.select(account=account).to_series(), modulus.tables)
 
 

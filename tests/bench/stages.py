@@ -11,6 +11,7 @@ import polars as pl
 from answers import answered
 
 from pipeline.apis import cop, vop
+from pipeline.apis.registry import about_uk_accounts
 from pipeline.rules.currencies import currency_sources
 from pipeline.rules.enumeration import many_names, unknown_in_sequence, why_refused
 from pipeline.stages.plan import bases, plan
@@ -55,7 +56,7 @@ def decided(source):
     routes, refusal, rejects, warnings, (checks, assignments) = planned(source)
     assert refusal is None, refusal
     answers = answered(checks)
-    warnings = pl.concat([warnings, unknown_in_sequence(checks, assignments, answers)])
+    warnings = pl.concat([warnings, unknown_in_sequence(about_uk_accounts(checks), assignments, answers)])
     asked = bases(checks)
     del checks
     outcomes = resolve(

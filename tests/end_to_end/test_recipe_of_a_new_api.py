@@ -1,10 +1,14 @@
-"""The recipe "A new API" of CONTRIBUTING: who follows it, and touches nothing else, has a fourth API.
+"""The recipe "A new API" of CONTRIBUTING: a developer who follows it, and nothing else, has a fourth API.
 
-The API here is a toy that nobody serves: it checks names against Norwegian accounts, in JSON of its own.
+The APIs here are toys with JSON of their own: one checks names against Norwegian accounts, one against UK
+accounts.
 """
 
+import json
 import re
 import shutil
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -110,7 +114,74 @@ DECLARATION = ApiDeclaration(
 )
 '''
 
+UK_SCHEMA = '''
+"""The documents of the UK toy."""
+
+from schemas.strict import Document
+
+
+class AlbionQuestion(Document):
+    account: str
+
+
+class AlbionAnswer(Document):
+    code: str
+'''
+
+UK_MODULE = '''
+"""The UK toy: a name check against sort codes and account numbers."""
+
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+from pipeline.apis import MATCH_CODE, Api, ApiDeclaration, Basis, ParsedAnswer, Route, post
+from pipeline.frames import Check, RouteReason
+from pipeline.sections.servers import Oauth, Server
+from schemas.albion import AlbionAnswer, AlbionQuestion
+from schemas.outcomes import Action, ApiName, Meaning, Outcome
+from schemas.strict import parse
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class Albion(Oauth):
+    name: ClassVar[ApiName] = ApiName.ALBION
+
+
+def request(check: Check, _request_id: str, _time: str) -> "httpx.Request":
+    headers = {"Content-Type": "application/json"}
+    return post("/holders", headers, AlbionQuestion(account=check.account).to_json())
+
+
+def read(response: "httpx.Response", _check: Check, _request_id: str) -> ParsedAnswer:
+    return ParsedAnswer(parse(AlbionAnswer, response.content).code, None)
+
+
+def api(_section: Server) -> Api:
+    return Api(ApiName.ALBION, 2.0, request, read, MEANINGS, lambda check: check.account[:6])
+
+
+MEANINGS = {
+    (Basis.NAME, MATCH_CODE): Meaning(Outcome.MATCH, Action.PAY, "The holder has this name.", "more."),
+    (Basis.NAME, "AC01"): Meaning(Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, "No such account.", "why."),
+}
+DECLARATION = ApiDeclaration(
+    name=ApiName.ALBION,
+    key="albion",
+    form="",
+    section=Albion,
+    api=api,
+    takes=frozenset({"name"}),
+    routes={RouteReason.SORT_CODE: Route(pl.concat_str("sort_code", "account_number"))},
+    meanings=MEANINGS,
+    asked={Basis.NAME: "The UK toy"},
+)
+'''
+
 WRITTEN = {"schemas/fjord.py": SCHEMA, "pipeline/apis/fjord.py": MODULE}
+UK_WRITTEN = {"schemas/albion.py": UK_SCHEMA, "pipeline/apis/albion.py": UK_MODULE}
 ADDED = {
     "schemas/outcomes.py": [('    VOP_STANDARD = "vop_standard"\n', '    FJORD = "fjord"\n')],
     "pipeline/apis/registry.py": [
@@ -137,14 +208,30 @@ GERMAN = "DE89370400440532013000"
 @pytest.fixture
 def house(tmp_path):
     """A copy of the program in which the recipe was followed."""
-    copy = tmp_path / "house"
+    return followed(tmp_path / "house", WRITTEN, ADDED)
+
+
+@pytest.fixture
+def uk_house(tmp_path):
+    """A copy of the program in which it was followed for the UK toy."""
+    added = {
+        file: [
+            tuple(re.sub("fjord", "albion", re.sub("FJORD", "ALBION", text)) for text in pair)
+            for pair in lines
+        ]
+        for file, lines in ADDED.items()
+    }
+    return followed(tmp_path / "uk_house", UK_WRITTEN, added)
+
+
+def followed(copy, written, added):
     copy.mkdir()
     for name in SOURCES:
         of = ROOT / name
         (shutil.copytree if of.is_dir() else shutil.copy2)(of, copy / name)
-    for name, text in WRITTEN.items():
+    for name, text in written.items():
         (copy / name).write_text(text.lstrip())
-    for name, lines in ADDED.items():
+    for name, lines in added.items():
         text = (copy / name).read_text()
         for after, line in lines:
             assert text.count(after) == 1
@@ -220,3 +307,78 @@ def test_a_folder_from_before_the_api_is_still_that_of_the_same_run(desk, house,
     again = desk(*words, PYTHONPATH=str(house))
     assert again.status == 0, again.err
     assert sandbox.call_count == asked
+
+
+WEIGHTS = "010203 010203 MOD10 0 0 0 0 0 0 0 0 0 0 0 0 1 0\n"
+"""An account fails whose last digit but one is not zero."""
+
+
+def uk_rows(*numbers):
+    names = (f"Ada Quillon {number}" for number in numbers)
+    return [
+        {"name": name, "sort_code": "010203", "account_number": f"{number:08}", "amount": "10.00"}
+        for name, number in zip(names, numbers, strict=True)
+    ]
+
+
+@pytest.fixture
+def uk_toy(desk, sandbox, misbehaving):
+    """`with uk_toy() as (words, asked)`: the UK toy, which knows no account, and modulus tables."""
+
+    @contextmanager
+    def served():
+        asked = []
+
+        async def holders(request):
+            asked.append((await request.json())["account"])
+            return web.json_response({"code": "AC01"})
+
+        desk.file("weights.txt", WEIGHTS)
+        desk.file("substitutions.txt", "938600 938611\n")
+        with misbehaving(holders) as url:
+            config = desk.configuration(
+                mine={"albion": sandbox.section(base_url=url, token_url=f"{url}/token")}
+            )
+            tables = (
+                "[profiles.mine]",
+                'modulus_weights = "weights.txt"',
+                'modulus_substitutions = "substitutions.txt"',
+                f"modulus_weights_date = {datetime.now(UTC).date()}",
+            )
+            config.write_text("\n".join(tables) + "\n" + config.read_text())
+            yield ("--config", config, "--profile", "mine"), asked
+
+    return served
+
+
+def test_a_second_uk_api_has_the_rules_of_uk_accounts(desk, uk_house, uk_toy):
+    rows = uk_rows(1000, 1001, 1002, 1003, 1004, 1010)
+    rows.append({**rows[0], "currency": "GBP"})
+    with uk_toy() as (words, asked):
+        done = desk("run", desk.payments(rows), *words, "--json", PYTHONPATH=str(uk_house))
+    assert done.status == 0, done.err
+
+    assert {name.replace("albion", "fjord") for name in touched(uk_house)} == recipe()
+    *unknown, failing, again = desk.outcomes()
+    assert [row["check_api"] for row in unknown] == ["albion"] * 5
+    assert all("unknown accounts with numbers in sequence" in row["check_reason"] for row in unknown)
+    assert failing["check_code"] == "MODULUS"
+    assert "the same payment as row 1" in again["check_reason"]  # which gives no currency: pounds
+    assert sorted(asked) == [f"010203{number:08}" for number in range(1000, 1005)]
+    assert json.loads(done.out)["modulus"]["uncovered_count"] == 0
+
+
+def test_so_it_has_in_a_data_set(desk, uk_house, uk_toy):
+    (desk.folder / "set").mkdir()
+    desk.payments(uk_rows(1000, 1001, 1002), "set/a.csv")
+    desk.payments([*uk_rows(1003, 1004, 1010), *uk_rows(7)], "set/b.csv")
+    with uk_toy() as (words, asked):
+        done = desk("run", "set", "--work", "work", *words, "--quiet", PYTHONPATH=str(uk_house))
+    assert done.status == 0, done.err
+
+    parts = sorted((desk.folder / "set.precheck" / "outcomes").iterdir())
+    said = [row for part in parts for row in desk.outcomes(part.parent, part.name)]
+    in_sequence = ["unknown accounts with numbers in sequence" in row["check_reason"] for row in said]
+    assert in_sequence == [True] * 5 + [False] * 2
+    assert said[5]["check_code"] == "MODULUS"
+    assert len(asked) == 6

@@ -9,6 +9,7 @@ payments is found there.
 
 import polars as pl
 
+from pipeline.apis.registry import about_uk_accounts
 from pipeline.executors.datasets.tasks import BucketTask
 from pipeline.frames import ACCEPTED, ANSWERS, ASSIGNMENTS, BASES, CHECKS, Accepted, Schema
 from pipeline.rules.enumeration import many_names, unknown_accounts
@@ -58,7 +59,7 @@ def plan_bucket(task: BucketTask) -> BucketPlanned:
     counts = checks.group_by("api", maintain_order=True).len()
     found = BucketPlanned(
         question_counts={ApiName(api): count for api, count in counts.iter_rows()},
-        cop_account_count=checks.filter(pl.col("api") == ApiName.COP)["account"].n_unique(),
+        uk_account_count=about_uk_accounts(checks)["account"].n_unique(),
         many_names_rows=many.rows,
         many_names_count=many.row_count,
         many_names_account_count=many.account_count,
@@ -87,8 +88,8 @@ def divide_answers(task: BucketTask) -> int:
     assignments = read_frame(files.assignments(bucket), ASSIGNMENTS)
     pieces = sorted(files.answers(bucket).glob("*.parquet"))
     answers = pl.concat([pl.DataFrame(schema=ANSWERS), *(read_frame(piece, ANSWERS) for piece in pieces)])
-    to_cop = questions.filter(pl.col("api") == ApiName.COP)
-    suspects = unknown_accounts(to_cop, answers).join(read_frame(files.in_sequence, SUSPECTS), on="account")
+    unknown = unknown_accounts(about_uk_accounts(questions), answers)
+    suspects = unknown.join(read_frame(files.in_sequence, SUSPECTS), on="account")
     answered = (
         questions.select("check", "api", by_name=pl.col("name").is_not_null())
         .join(answers, on="check", how="inner", validate="1:1")

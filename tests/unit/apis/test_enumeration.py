@@ -80,7 +80,7 @@ def found(checks_of, check_of, answers_of):
         assignments = pl.DataFrame(
             [(n, n) for n in range(1, len(asked) + 1)], schema=ASSIGNMENTS, orient="row"
         )
-        warnings = unknown_in_sequence(checks, assignments, answers)
+        warnings = unknown_in_sequence(checks.select("check", "account"), assignments, answers)
         assert warnings.schema == WARNINGS
         return warnings["row"].to_list()
 

@@ -123,6 +123,13 @@ def test_exception_6_without_a_second_check_passes_a_foreign_currency_alone(tmp_
     assert states(pl.Series([f"200915{number}"]), alone).to_list() == [state]
 
 
+GERMAN = {
+    "account": "DE89370400440532013000",
+    "api": ApiName.VOP_GATEWAY,
+    "route_reason": RouteReason.IBAN,
+}
+
+
 def accepted_of(*rows):
     absent = dict.fromkeys(ACCEPTED)
     usual = {"api": ApiName.COP, "route_reason": RouteReason.SORT_CODE}
@@ -131,9 +138,8 @@ def accepted_of(*rows):
 
 
 def test_accounts_that_are_not_covered_are_counted_once_each(tables):
-    german = {"account": "DE89370400440532013000", "api": ApiName.VOP_GATEWAY}
     unknown = [{"account": account} for account in ("99999966374958", "99999966374958", "00000012345678")]
-    accepted = accepted_of({"account": "08999966374958"}, *unknown, german)
+    accepted = accepted_of({"account": "08999966374958"}, *unknown, GERMAN)
 
     found = used(Modulus(tables, is_old=False), accepted)
 
@@ -141,13 +147,12 @@ def test_accounts_that_are_not_covered_are_counted_once_each(tables):
 
 
 def test_old_tables_warn_of_the_accounts_that_fail_by_the_field_they_come_from(tables):
-    german = {"account": "DE89370400440532013000", "api": ApiName.VOP_GATEWAY}
     failing = {"account": "08999966374959"}
     accepted = accepted_of(
         failing,
         {"account": "08999966374958"},
         {"account": "99999966374958"},
-        german,
+        GERMAN,
         {**failing, "route_reason": RouteReason.GB_IBAN},
     )
 
