@@ -20,17 +20,15 @@ class Approval(OwnDocument):
         Decision | None,
         Field(description="What was decided and followed; null where it was refused, or is not on record."),
     ] = None
-    approved_by: Annotated[
-        str | None, Field(description="Who had the file made; null in records of version 0.1.0.")
-    ] = None
-    approved_at: Annotated[str | None, Field(description="When, UTC, ISO 8601 with Z.")] = None
+    approved_by: Annotated[str, Field(description="Who had the file made.")]
+    approved_at: Annotated[str, Field(description="When, UTC, ISO 8601 with Z.")]
     self_approved: Annotated[
-        bool | None,
+        bool,
         Field(
             description="False where another person than any who decided approved it, and both had to "
-            "identify themselves; null in records of version 0.1.0."
+            "identify themselves."
         ),
-    ] = None
+    ]
     claimed_by: Annotated[
         str | None,
         Field(

@@ -80,7 +80,7 @@ class Purge(OwnDocument):
     files: list[str]
     """The files that were deleted with them, and need not be there any more."""
     by: str | None = None
-    """Who ran it; null where an older version did, or a user without a name."""
+    """Who ran it; null for a user without a name."""
     reason: str | None = None
     """The reason, as it was given."""
 
@@ -99,9 +99,8 @@ class SplitMade(OwnDocument):
     time: str
     by: str
     """Who approved the files, and had them made."""
-    self_approved: bool | None = None
-    """False where `by` is another person than any who decided, and both had to identify themselves; null
-    where an older version split."""
+    self_approved: bool
+    """False where `by` is another person than any who decided, and both had to identify themselves."""
     policy: dict[str, Verdict]
     """Outcome, code or warning -> verdict, as it was applied."""
     release: PaymentsEvidence | None
@@ -110,8 +109,7 @@ class SplitMade(OwnDocument):
     reasons: FileEvidence
     refused_rows: list[int]
     """Rows that a person decided to release, and that stayed held."""
-    held_rows: list[int] | None = None
-    """Null where an older version split, which did not record it."""
+    held_rows: list[int]
 
 
 class Manifest(OwnDocument):

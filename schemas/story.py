@@ -46,7 +46,7 @@ class StoryAttempt(OwnDocument):
     ended_at: str | None
     detail: str | None = None
     """What the server said of a problem, at most 200 characters, numbers of accounts masked; None where it
-    said nothing, where it was purged, and in folders of versions that did not keep it."""
+    said nothing, and where it was purged."""
     has_hidden_detail: bool = False
     """Whether it said something that is encrypted under a key which the usual configuration does not have."""
 
@@ -60,8 +60,8 @@ class StoryDecision(OwnDocument):
     """None where it was refused, or is not on record."""
     what: str
     why: str
-    approved_by: str | None
-    self_approved: bool | None
+    approved_by: str
+    self_approved: bool
     claimed_by: str | None
     """Who decided by the word of a workbook; None where it names nobody."""
 
@@ -74,7 +74,7 @@ class StoryPayment(OwnDocument):
     is_released: bool
     approved_by: str
     time: str
-    self_approved: bool | None
+    self_approved: bool
     """As in `SplitMade`."""
 
 
@@ -101,4 +101,4 @@ class Story(OwnDocument):
     decisions: list[StoryDecision] = []
     """What people decided, oldest first, of what was approved."""
     payment_file: StoryPayment | None = None
-    """None where the file was not split, or by a version that did not record which rows were held."""
+    """None where the file was not split."""

@@ -122,15 +122,14 @@ class InputFile(OwnDocument):
     """Header -> the canonical field it was read as; other columns are only carried along."""
     mapping: dict[str, str] = {}
     """Field -> header, as `--map` gave it."""
-    decision: dict[str, str] | None = None
-    """Field -> the columns it was read from, by place, as `--map` would take it; None in summaries of version
-    0.1.0."""
+    decision: dict[str, str] = {}
+    """Field -> the columns it was read from, by place, as `--map` would take it."""
     notes: list[str] = []
     """What was decided about the columns that a person may want to know."""
     header_line: bool = True
     """Whether the file has one; where it has none, its columns are named by their places."""
     delimiter: str | None = None
-    """Between the cells of a line; None where the format has none, and in summaries of version 0.1.0."""
+    """Between the cells of a line; None where the format has none."""
     line_end: str | None = None
     byte_order_mark: bool = False
     extra_column_count: int = 0
@@ -156,7 +155,6 @@ class InputFile(OwnDocument):
         return [*(row.said for row in self.not_payments if row.agrees is False), *stated]
 
     currency_sources: CurrencySources = CurrencySources()
-    """All zero in summaries of versions that did not count them."""
 
 
 class Money(OwnDocument):
@@ -286,7 +284,7 @@ class WarningCount(OwnDocument):
     rows: list[int]
     """The first ten of them."""
     every_row: list[int] = []
-    """All of them, which a policy can hold; none in summaries of versions that did not list them."""
+    """All of them, which a policy can hold; none in the summary of a data set."""
 
 
 class ModulusUsed(OwnDocument):
@@ -335,7 +333,7 @@ class Summary(OwnDocument):
     """The first thousand."""
     warning_count: int
     warning_codes: list[WarningCount] = []
-    """Every code that has a row; none in summaries of versions that did not count them."""
+    """Every code that has a row."""
     compared: Comparison | None = None
     """With which earlier runs the file was compared; None where with none."""
     modulus: ModulusUsed | None = None

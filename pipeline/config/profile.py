@@ -35,8 +35,6 @@ _SIGNING = ("sign_with", "sign_with_password_env", "sign_with_password_file")
 _NEVER_ANSWERED = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
 _ANSWERS = {code for api in APIS.values() for _, code in api.meanings}
 _POLICY_KEYS = (*Outcome, *sorted({*_ANSWERS, *UNASKED}), *WarningCode)
-_FIRST_KEYS = ("cop", "vop")
-"""Of sections that folders of the earliest version know already, whether a profile has them or not."""
 
 
 def _policy_key(key: str) -> str:
@@ -200,9 +198,7 @@ class Profile(_WithSections):
         unsaid = dict.fromkeys(limits | secrets, True)
         secrets_of_ours = ("ledger", "ledger_key_env", "ledger_key_file", *_SIGNING)
         ours = dict.fromkeys((*secrets_of_ours, "policy", "compare_with", *_MODULUS), True)
-        # Where they are not set, a folder of an earlier version stays that of the same profile.
-        later = {key: True for key in ("vop_countries", "vop_names") if getattr(self, key) == "any"}
-        later |= {key: True for key in SECTIONS if key not in _FIRST_KEYS and getattr(self, key) is None}
         sections: Mapping[str, Any] = dict.fromkeys(SECTIONS, unsaid)
-        settings = self.model_dump(mode="json", exclude={**sections, **ours, **later})
+        # What is not set does not count: a profile stays the same where the program learns a new key.
+        settings = self.model_dump(mode="json", exclude={**sections, **ours}, exclude_none=True)
         return hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()

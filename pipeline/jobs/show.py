@@ -135,9 +135,9 @@ def _decisions(row: int, approvals: Sequence[Approval]) -> list[StoryDecision]:
 
 
 def _payment_file(row: int, splits: Sequence[SplitMade]) -> StoryPayment | None:
-    last = splits[-1] if splits else None
-    if last is None or last.held_rows is None:
+    if not splits:
         return None
+    last = splits[-1]
     is_held = row in last.held_rows
     file = last.hold if is_held else last.release
     assert file is not None, "a row is in one of both files"

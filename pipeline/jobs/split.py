@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.config.profiles import choose, signer_again
-from pipeline.errors import IncompleteError, InputError
+from pipeline.errors import IncompleteError
 from pipeline.files.signatures import sign
 from pipeline.formats import pain001
 from pipeline.formats.message import Role
@@ -41,7 +41,7 @@ from pipeline.runs.approvals import approvals_of, record_approval
 from pipeline.runs.finished import FinishedRun, finished_run
 from pipeline.runs.manifest import evidence
 from schemas.approvals import Approval
-from schemas.folder import HOLD, HOLD_REASONS, RELEASE, SUMMARY, made_anew
+from schemas.folder import HOLD, HOLD_REASONS, RELEASE
 from schemas.manifest import PaymentsEvidence, SplitMade
 from schemas.outcomes import Action, WarningCode
 from schemas.review import Decision, HoldReason, PaymentFile, Split, Verdict
@@ -139,18 +139,8 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
 
 
 def _warned(run: FinishedRun) -> Warned:
-    """`Warned`, as the run counted them.
-
-    Raises:
-        InputError: the run was of a version that did not list every row with a warning.
-    """
-    counts = run.summary.warning_codes
-    if any(count.row_count != len(count.every_row) for count in counts):
-        path = run.folder / SUMMARY
-        raise InputError(
-            f"{path}: of an older version, which did not list every row with a warning; {made_anew(path)}"
-        )
-    rows = [(row, count.code.value) for count in counts for row in count.every_row]
+    """`Warned`, as the run counted them."""
+    rows = [(row, count.code.value) for count in run.summary.warning_codes for row in count.every_row]
     return Warned(pl.DataFrame(rows, schema=WARNED, orient="row"))
 
 

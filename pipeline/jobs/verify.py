@@ -167,7 +167,7 @@ def _original(job: VerifyJob, manifest: Manifest) -> PaymentSource:
 def _cells_agree(manifest: Manifest, source: PaymentSource, rows: Rows) -> list[Finding]:
     name, recorded = manifest.input.name, manifest.input.decision
     found = [cells_agree(name, source.original, rows.original, manifest.input.places)]
-    if recorded and dict(source.decision) != dict(recorded):
+    if dict(source.decision) != recorded:
         fields = sorted(
             field
             for field in {*recorded, *source.decision}
@@ -255,8 +255,6 @@ def _fault_of_approvals(manifest: Manifest) -> str | None:
     for number, approval in enumerate(manifest.approvals, start=1):
         if any(not 1 <= row <= manifest.input.row_count for row in approval.rows):
             return f"decision {number} is about rows that the file does not have"
-        if approval.approved_by is None or approval.approved_at is None:
-            continue  # of an older version
         if approval.approved_at < approval.time:
             return f"decision {number} was approved before it was made"
         is_same = approval.by.casefold() == approval.approved_by.casefold()
@@ -278,9 +276,9 @@ def _approvals_told(manifest: Manifest) -> str:
         told.append(f"decided by {deciders}")
     else:
         told.append(f"no decision on any row; submitted by {_names(each.by for each in approvals)}")
-    if approvers := _names(each.approved_by for each in approvals if each.approved_by is not None):
-        is_own = any(each.self_approved for each in approvals)
-        told.append(f"approved by {approvers}" + (", self-approved" if is_own else ", four eyes"))
+    is_own = any(each.self_approved for each in approvals)
+    approvers = _names(each.approved_by for each in approvals)
+    told.append(f"approved by {approvers}" + (", self-approved" if is_own else ", four eyes"))
     return "; ".join(told)
 
 

@@ -15,7 +15,7 @@ from schemas.outcomes import Outcome, OutcomeColumns
 from schemas.story import Story, StoryAttempt, StoryDecision, StoryPayment
 
 ROWS_SHOWN_MAX = 20
-_EYES = {True: ", self-approved", False: ", four eyes", None: ""}
+_EYES = {True: ", self-approved", False: ", four eyes"}
 
 
 def print_story(story: Story, console: Console) -> None:
@@ -107,8 +107,7 @@ def _lines_of_decision(said: StoryDecision) -> Iterable[tuple[str, str]]:
         f"by {said.by}{claim}, {_moment(said.time)}: {said.why}",
     )
     yield "", said.what
-    if said.approved_by is not None:
-        yield "", f"approved by {said.approved_by}{_EYES[said.self_approved]}"
+    yield "", f"approved by {said.approved_by}{_EYES[said.self_approved]}"
 
 
 def _lines_of_payment(placed: StoryPayment) -> Iterable[tuple[str, str]]:

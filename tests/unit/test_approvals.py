@@ -11,7 +11,11 @@ from pipeline.errors import InputError, UsageError
 from pipeline.runs.approvals import approvals_of, decider, record_approval
 from schemas.approvals import Approval
 
-APPROVAL = Approval(by="Mara", time="2030-01-02T03:04:05.678Z", what="release", why="known", rows=[1])
+TIME = "2030-01-02T03:04:05.678Z"
+APPROVAL = Approval(
+    by="Mara", time=TIME, what="release", why="known", rows=[1],
+    approved_by="Noor", approved_at=TIME, self_approved=False,
+)  # fmt: skip
 
 
 def test_what_is_recorded_is_read_again(tmp_path):

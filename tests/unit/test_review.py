@@ -302,15 +302,6 @@ def test_types_that_the_outcome_file_forgot_are_not_guessed(tmp_path, finish_run
         fixed(folder)
 
 
-def test_a_folder_of_a_version_that_did_not_say_the_delimiter_is_refused(folder_of):
-    folder = folder_of(CLOSE)
-    summary = json.loads((folder / "summary.json").read_text())
-    del summary["input"]["delimiter"]
-    (folder / "summary.json").write_text(json.dumps(summary))
-    with pytest.raises(InputError, match="older version"):
-        fixed(folder)
-
-
 # split
 
 
@@ -462,15 +453,6 @@ def test_more_rows_with_a_warning_than_are_listed_are_all_held(folder_of, split_
     warnings = [(row, "PAYMENT_REPEATED") for row in range(2, 13)]
     folder = folder_of(*[{}] * 12, data=data, warnings=warnings)
     assert split_of(folder, policy={"PAYMENT_REPEATED": "hold"}).hold.row_count == 11
-
-
-def test_a_summary_that_does_not_list_every_row_with_a_warning_is_not_guessed_at(folder_of, split_of):
-    folder = folder_of({}, {}, {}, **REPEATED)
-    summary = json.loads((folder / "summary.json").read_text())
-    del summary["warning_codes"][0]["every_row"]
-    (folder / "summary.json").write_text(json.dumps(summary))
-    with pytest.raises(InputError, match=r"older version.*asks nothing twice"):
-        split_of(folder)
 
 
 def test_no_policy_releases_for_a_warning(folder_of, split_of):
