@@ -3,6 +3,8 @@
 A pytest plugin: tests/conftest.py loads it.
 """
 
+import atexit
+import fcntl
 import getpass
 import html
 import http.client
@@ -11,7 +13,8 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
+import tempfile
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -19,7 +22,9 @@ from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from desk import COMMAND, COMMAND_MAX_S, Desk, hold_until
+from desk import COMMAND_MAX_S, Desk, Running, hold_until
+
+from pipeline.desk.sessions import new_link
 
 _NUMBERS = count(1)
 BOUNDARY = "------------------------visitor"
@@ -30,6 +35,11 @@ ROLES = {
     "approver": ["anna@example.com", "up@example.com", "both@example.com"],
     "auditor": ["otto@example.com"],
 }
+
+REVIEWED = '[profiles.sandbox.policy]\nclose_match = "review"\n'
+"""Profiles by which a close match is left to a person."""
+CHECKED: dict[tuple, Path] = {}
+"""By which profiles which file was checked under which name -> a copy of what the check left."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +79,10 @@ class Visitor:
     origin: str
     headers: dict = field(default_factory=dict)
     cookies: dict = field(default_factory=dict)
+    home: Path | None = None
+    """Of the desk, where it is known."""
+    profiles: str | None = None
+    """The profiles of the desk as its configuration has them, where they are known."""
 
     def ask(self, method, path, body=None, *, bare=False, **headers):
         """One request; `bare` without what a browser adds by itself. None as a value leaves a header out."""
@@ -115,11 +129,26 @@ class Visitor:
         return at
 
     def checked(self, data, name="payments.csv"):
-        """Upload one and have it checked to its end."""
+        """Upload one and have it checked to its end; the same is checked once, and what that left is copied.
+
+        For what a test begins with: where it was copied, no start is on record.
+        """
         at = self.planned(data, name)
+        key = self.profiles, name, data
+        if key in CHECKED:
+            _copy_check(CHECKED[key], self.home / "runs" / at)
+            return at
+        self.check(at)
+        if self.profiles is not None:
+            kept = CHECKED[key] = Path(tempfile.mkdtemp(prefix="kept"))
+            atexit.register(shutil.rmtree, kept)
+            _copy_check(self.home / "runs" / at, kept)
+        return at
+
+    def check(self, at):
+        """Have a planned file checked to its end."""
         assert self.post(f"/files/{at}/start").status == 303
         self.wait(at)
-        return at
 
     def start(self, at, profile):
         """Start the check of a planned file by a profile, as from a page that shows its plan."""
@@ -130,7 +159,12 @@ class Visitor:
         return json.loads(self.get(f"/files/{at}/progress.json").text)
 
     def wait(self, at):
-        hold_until(lambda: not self.progress(at)["is_on"])
+        """Return once the check of a file has ended: its process holds a lock until then."""
+        if self.home is None:
+            hold_until(lambda: not self.progress(at)["is_on"])
+            return
+        with (self.home / "runs" / at / "check.lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
 
     def head_of(self, at):
         """The hash of the last decision, as the page of the approval shows it."""
@@ -140,16 +174,23 @@ class Visitor:
         return self.post(f"/files/{at}/release", {"decisions": self.head_of(at), **fields})
 
 
+def _copy_check(there, here):
+    """Copy what the check of a file left in its folder."""
+    shutil.copytree(there / "run.precheck", here / "run.precheck")
+    for name in ("check.lock", "progress.json", "log.jsonl"):
+        shutil.copy2(there / name, here)
+
+
 @dataclass
 class ServedDesk:
     """A desk that runs."""
 
     home: Path
-    process: subprocess.Popen
+    process: Running
+    desk: Desk
     link: str = ""
     socket: Path | None = None
-    words: tuple = ()
-    desk: Desk | None = None
+    profiles: str | None = None
 
     @property
     def port(self):
@@ -165,26 +206,34 @@ class ServedDesk:
 
     def stranger(self):
         """Somebody who is not signed in."""
-        return Visitor(lambda: http.client.HTTPConnection("127.0.0.1", self.port, timeout=60), self.origin)
+        connect = lambda: http.client.HTTPConnection("127.0.0.1", self.port, timeout=COMMAND_MAX_S)  # noqa: E731
+        return Visitor(connect, self.origin, home=self.home, profiles=self.profiles)
 
     def visitor(self, name="Mara"):
         """Somebody who has used a link of this name."""
-        said = self.desk("desk", "--home", self.home, "--new-link", name)
-        visitor = self.stranger()
-        token = urlsplit(said.out.strip()).query.removeprefix("token=")
-        assert visitor.post("/enter", {"token": token}).status == 303
-        return visitor
+        return self._come_in(self.link_for(name))
+
+    def link_for(self, name):
+        """A link of this name, as `precheck desk --new-link` makes one."""
+        token = f"token-{next(_NUMBERS)}-of-the-tests"
+        new_link(self.home, name, token, time.time())
+        return f"{self.origin}/enter?token={token}"
 
     def first_visitor(self):
         """Whoever started the desk, by the link that it printed: also where its clock is another one."""
+        return self._come_in(self.link)
+
+    def _come_in(self, link):
         visitor = self.stranger()
-        assert visitor.post("/enter", {"token": self.token}).status == 303
+        token = urlsplit(link).query.removeprefix("token=")
+        assert visitor.post("/enter", {"token": token}).status == 303
         return visitor
 
     def person(self, name):
         """Somebody of a team, as its proxy lets them through."""
         identity = {"X-Forwarded-Email": name}
-        return Visitor(lambda: _OnSocket(self.socket), self.origin, {"Host": HOST, **identity})
+        headers = {"Host": HOST, **identity}
+        return Visitor(lambda: _OnSocket(self.socket), self.origin, headers, {}, self.home, self.profiles)
 
     def folder(self, at):
         return self.home / "runs" / at
@@ -219,51 +268,48 @@ class ServedDesk:
 
 
 @contextmanager
-def served_desk(folder, *words, environment=(), home=None):
-    """A desk of one person, while the block lasts."""
-    desk = Desk(folder)
-    home = home or folder / "desk"
-    command = [*COMMAND, "desk", "--home", home, "--port", "0", "--no-browser", *words]
-    with (
-        (folder / "desk.err").open("a") as errors,
-        subprocess.Popen(
-            [str(word) for word in command],
-            cwd=folder,
-            env=desk.environment | dict(environment),
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        ) as process,
-    ):
-        try:
-            link = process.stdout.readline().strip()
-            assert link.startswith("http://127.0.0.1:"), (folder / "desk.err").read_text()
-            yield ServedDesk(home, process, link, desk=desk)
-        finally:
-            process.send_signal(signal.SIGTERM)
-            process.wait(COMMAND_MAX_S)
+def served_desk(folder, *words, profiles="", environment=(), home=None, is_warm=True):
+    """A desk of one person, while the block lasts; `profiles` is what its configuration says."""
+    home, is_known = home or folder / "desk", not environment and "--config" not in words
+    words = ("desk", "--home", home, "--port", "0", "--no-browser", *words)
+    if profiles:
+        written = folder / "profiles.toml"
+        written.write_text(profiles)
+        words += ("--config", written)
+    with _desk_in(folder, words, dict(environment), is_warm=is_warm) as (desk, process):
+        link = process.stdout.readline().strip()
+        assert link.startswith("http://127.0.0.1:"), (folder / "desk.err").read_text()
+        yield ServedDesk(home, process, desk, link, profiles=profiles if is_known else None)
 
 
 @contextmanager
-def served_team(folder, config="", **told):
+def served_team(folder, profiles="", **told):
     """The desk of a team, while the block lasts: on a socket to which this process is the proxy."""
-    desk = Desk(folder)
-    path = folder / "s"
+    folder.mkdir(exist_ok=True)
+    path, written = folder / "s", folder / "team.toml"
     said = {"host": HOST, "proxy_user": getpass.getuser(), **told}
     section = "\n".join(f"{key} = {json.dumps(value)}" for key, value in said.items())
     roles = "\n".join(f"{role} = {json.dumps(names)}" for role, names in ROLES.items())
-    written = desk.file("team.toml", f"[desk]\n{section}\n[desk.roles]\n{roles}\n{config}")
-    command = [*COMMAND, "desk", "--home", folder / "desk", "--config", written, "--socket", path]
+    written.write_text(f"[desk]\n{section}\n[desk.roles]\n{roles}\n{profiles}")
+    words = ("desk", "--home", folder / "desk", "--config", written, "--socket", path)
+    with _desk_in(folder, words) as (desk, process):
+        errors = folder / "desk.err"
+        hold_until(lambda: "listens" in errors.read_text() or process.has_ended)
+        assert not process.has_ended, errors.read_text()
+        yield ServedDesk(folder / "desk", process, desk, socket=path, profiles=profiles)
+
+
+@contextmanager
+def _desk_in(folder, words, changes=(), *, is_warm=True):
+    """It runs while the block lasts, and what it says of errors is kept in the folder."""
+    desk = Desk(folder)
+    desk.is_warm = desk.is_warm and is_warm
     with (
-        (folder / "desk.err").open("a") as errors,
-        subprocess.Popen(
-            [str(word) for word in command], cwd=folder, env=desk.environment, stderr=errors
-        ) as process,
+        (folder / "desk.err").open("w") as errors,
+        desk.start(*words, stderr=errors, **dict(changes)) as process,
     ):
         try:
-            hold_until(lambda: path.exists() or process.poll() is not None)
-            hold_until(lambda: "listens" in (folder / "desk.err").read_text())
-            yield ServedDesk(folder / "desk", process, socket=path, desk=desk)
+            yield desk, process
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(COMMAND_MAX_S)
@@ -276,11 +322,17 @@ def own_desk(tmp_path_factory):
         yield running
 
 
+@pytest.fixture(scope="module")
+def desk_here(tmp_path_factory):
+    """A desk of one person for the tests of one module, at which close matches are to be looked at."""
+    with served_desk(tmp_path_factory.mktemp("desk"), profiles=REVIEWED) as running:
+        yield running
+
+
 @pytest.fixture(scope="session")
 def team_desk(tmp_path_factory):
     """The desk of a team that many tests share."""
-    policy = '[profiles.sandbox.policy]\nclose_match = "review"\n'
-    with served_team(tmp_path_factory.mktemp("team"), policy) as running:
+    with served_team(tmp_path_factory.mktemp("team"), REVIEWED) as running:
         yield running
 
 

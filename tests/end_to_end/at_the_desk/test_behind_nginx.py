@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from nginx import COOKIE, NAME, NGINX, free_port, proxied
-from visitors import ROLES, served_team
+from visitors import REVIEWED, ROLES, served_team
 
 MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_bytes()
 UP, RITA, ANNA = (f"{name}@example.com" for name in ("up", "rita", "anna"))
@@ -19,9 +19,8 @@ pytestmark = pytest.mark.skipif(NGINX is None, reason="no nginx; `make tools` fe
 @pytest.fixture(scope="module")
 def behind(tmp_path_factory):
     folder, port = tmp_path_factory.mktemp("nginx"), free_port()
-    policy = '[profiles.sandbox.policy]\nclose_match = "review"\n'
     with (
-        served_team(folder, policy, host=f"{NAME}:{port}") as desk,
+        served_team(folder, REVIEWED, host=f"{NAME}:{port}") as desk,
         proxied(folder / "proxy", port, desk.socket) as proxy,
     ):
         proxy.desk = desk

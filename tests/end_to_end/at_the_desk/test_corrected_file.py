@@ -52,8 +52,7 @@ def checked_again(visitor, at):
     """The id of its corrected file, checked."""
     again = visitor.post(f"/files/{at}/check-again").to.split("/")[2]
     visitor.post(f"/files/{again}/columns", {"then": "plan"})
-    visitor.post(f"/files/{again}/start")
-    visitor.wait(again)
+    visitor.check(again)
     return again
 
 

@@ -65,15 +65,13 @@ def plan_of(tmp_path_factory):
     from visitors import served_desk
 
     folder = tmp_path_factory.mktemp("prices")
-    config = folder / "priced.toml"
     sections = {f"{profile}.{api}": keys for profile, apis in PROFILES.items() for api, keys in apis.items()}
     lines = (
         "\n".join([f"[profiles.{name}]", *(f"{key} = {json.dumps(value)}" for key, value in keys.items())])
         for name, keys in sections.items()
     )
     shared = f'[profiles.shared]\nledger = "{LEDGER}"\nledger_key_env = "LEDGER_KEY"'
-    config.write_text("\n".join([*lines, shared]))
-    with served_desk(folder, "--config", config) as running:
+    with served_desk(folder, profiles="\n".join([*lines, shared])) as running:
         visitor = running.visitor()
         at = visitor.planned(FILE)
 

@@ -82,7 +82,7 @@ def outcomes(visitor, desk_here, at):
 def made_by_hand(desk_here, case, folder):
     """The files that the commands make of the same decisions in a workbook."""
     desk = desk_here.desk
-    environment = {"PRECHECK_CONFIG": str(desk.folder / "review.toml")}
+    environment = {"PRECHECK_CONFIG": str(desk.folder / "profiles.toml")}
     file = desk.file(case.name, case.data)
     words = ("--pain002",) if case.name.endswith(".xml") else ()
     done = desk("run", file, "--out", folder, "--fresh", "--quiet", *words, **environment)
@@ -132,8 +132,7 @@ def test_the_way_of_a_file_by_desk_and_by_workbook(desk_here, rita, tmp_path, na
     columns = rita.post(f"/files/{again}/columns", {"then": "plan"})
     assert columns.to.endswith("/plan"), rita.get(f"/files/{again}/columns").text
     assert "saved by answers of the run before" in rita.get(f"/files/{again}/plan").text
-    assert rita.post(f"/files/{again}/start").status == 303
-    rita.wait(again)
+    rita.check(again)
     assert outcomes(rita, desk_here, at)[case.fix - 1] == "close_match"
     assert outcomes(rita, desk_here, again)[case.fix - 1] == case.again
 

@@ -107,9 +107,7 @@ def large(tmp_path_factory, finish_run):
             planned=True,
         )
     )
-    config = folder / "large.toml"
-    config.write_text(PROFILE)
-    with served_desk(folder, "--config", config, home=home.path) as running:
+    with served_desk(folder, profiles=PROFILE, home=home.path) as running:
         yield running, at.id
 
 
@@ -133,7 +131,7 @@ def page(browser, large):
     desk, _ = large
     opened = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
     opened.set_default_timeout(WAIT_MAX_MS)
-    opened.goto(desk.desk("desk", "--home", desk.home, "--new-link", "Rita").out.strip())
+    opened.goto(desk.link_for("Rita"))
     opened.wait_for_url(re.compile("/$"))
     yield opened
     opened.context.close()

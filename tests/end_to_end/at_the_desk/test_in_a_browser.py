@@ -19,7 +19,7 @@ PICTURE_BYTES_MAX = 250_000
 @pytest.fixture(scope="module")
 def link_of(desk_here):
     def link(name="Mara Ellery"):
-        return desk_here.desk("desk", "--home", desk_here.home, "--new-link", name).out.strip()
+        return desk_here.link_for(name)
 
     return link
 

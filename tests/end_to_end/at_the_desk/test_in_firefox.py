@@ -6,19 +6,17 @@ from pathlib import Path
 
 import pytest
 from firefox import FIREFOX, firefox
+from visitors import REVIEWED
 
 MIXED = Path(__file__).resolve().parents[3] / "sample_data" / "payments_mixed.csv"
-REVIEWED = '[profiles.sandbox.policy]\nclose_match = "review"\n'
 
 pytestmark = pytest.mark.skipif(FIREFOX is None, reason="no Firefox on PATH; `make tools` installs it")
 
 
 def test_the_main_way_in_another_engine(tmp_path, serve_desk):
-    config = tmp_path / "review.toml"
-    config.write_text(REVIEWED)
     file = tmp_path / "november.csv"
     file.write_bytes(MIXED.read_bytes().replace(b"name,", b"wer,", 1))
-    with serve_desk(tmp_path, "--config", config) as desk:
+    with serve_desk(tmp_path, profiles=REVIEWED) as desk:
         asyncio.run(main_way(desk, tmp_path, file))
         with (tmp_path / "downloads" / "release.simulated.csv").open(
             newline="", encoding="utf-8-sig"

@@ -218,7 +218,7 @@ def german_page(browser, desk_here):
     """A browser that asks for German, signed in."""
     context = browser.new_context(locale="de-DE", viewport={"width": 390, "height": 844})
     page = context.new_page()
-    page.goto(desk_here.desk("desk", "--home", desk_here.home, "--new-link", "Mara Ellery").out.strip())
+    page.goto(desk_here.link_for("Mara Ellery"))
     page.wait_for_url(re.compile("/$"))
     yield page
     context.close()

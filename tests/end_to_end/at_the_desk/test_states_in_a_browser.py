@@ -59,7 +59,7 @@ def page(browser, here):
     context = browser.new_context(viewport=DESKTOP)
     opened = context.new_page()
     opened.set_default_timeout(WAIT_MAX_MS)
-    opened.goto(here.desk("desk", "--home", here.home, "--new-link", "Mara Ellery").out.strip())
+    opened.goto(here.link_for("Mara Ellery"))
     opened.wait_for_url(re.compile("/$"))
     yield opened
     context.close()
@@ -231,7 +231,7 @@ def test_a_killed_desk_is_said_on_the_page_and_the_next_one_goes_on_with_it(
             at = started(desk.visitor(), payments(3_000), "slow")
             tab = browser.new_context().new_page()
             tab.set_default_timeout(WAIT_MAX_MS)
-            tab.goto(desk.desk("desk", "--home", desk.home, "--new-link", "Ada").out.strip())
+            tab.goto(desk.link_for("Ada"))
             tab.wait_for_url(re.compile("/$"))
             tab.goto(f"{desk.origin}/files/{at}/progress")
             tab.wait_for_selector("button:has-text('Stop')")

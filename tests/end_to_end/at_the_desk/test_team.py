@@ -78,8 +78,7 @@ def test_who_had_a_row_corrected_does_not_approve_the_corrected_file(team_desk, 
     assert team_desk.person(ANNA).approve(at).status == 303
     again = up.post(f"/files/{at}/check-again").to.split("/")[2]
     up.post(f"/files/{again}/columns", {"then": "plan"})
-    up.post(f"/files/{again}/start")
-    up.wait(again)
+    up.check(again)
     head = team_desk.person(ANNA).head_of(again)
     refused = both.post(f"/files/{again}/release", {"decisions": head})
     assert refused.status == 403

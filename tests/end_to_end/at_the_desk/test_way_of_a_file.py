@@ -16,7 +16,6 @@ import pytest
 MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_bytes()
 PAIN001 = (Path(__file__).parents[3] / "sample_data" / "payments_pain001.xml").read_bytes()
 HEADER = "payment_id,name,sort_code,account_number,amount,currency"
-REVIEWED = '[profiles.sandbox.policy]\nclose_match = "review"\n'
 
 
 def payments(count, header=HEADER, start=1):
@@ -30,25 +29,9 @@ def rows_of(data):
     return list(csv.DictReader(io.StringIO(data.decode("utf-8-sig"))))
 
 
-def reviewing(folder):
-    """The configuration by which a close match is left to a person."""
-    path = folder / "review.toml"
-    path.write_text(REVIEWED)
-    return "--config", path
-
-
 @pytest.fixture(scope="module")
-def desk_with_policy(tmp_path_factory):
-    from visitors import served_desk
-
-    folder = tmp_path_factory.mktemp("policy")
-    with served_desk(folder, *reviewing(folder)) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def reviewer(desk_with_policy):
-    return desk_with_policy.visitor("Rita")
+def reviewer(desk_here):
+    return desk_here.visitor("Rita")
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +41,9 @@ def checked(reviewer):
 
 
 @pytest.fixture
-def reviewed(desk_with_policy, checked):
+def reviewed(desk_here, checked):
     """The id of one more such file."""
-    return desk_with_policy.copy(checked)
+    return desk_here.copy(checked)
 
 
 def decide(visitor, at, row, decision, reason="agreed", **headers):
@@ -74,7 +57,7 @@ def download(visitor, at, name):
 
 
 def test_a_mixed_file_becomes_a_released_file_a_hold_list_and_a_corrected_file_that_is_checked_again(
-    desk_with_policy, reviewer, reviewed
+    desk_here, reviewer, reviewed
 ):
     assert decide(reviewer, reviewed, 10, "release", "paid every month").status == 303
     assert decide(reviewer, reviewed, 2, "fix", "seen on the invoice").status == 303
@@ -93,8 +76,7 @@ def test_a_mixed_file_becomes_a_released_file_a_hold_list_and_a_corrected_file_t
     again = reviewer.post(f"/files/{reviewed}/check-again").to.split("/")[2]
     assert reviewer.post(f"/files/{again}/columns", {"then": "plan"}).to.endswith("/plan")
     assert "saved by answers of the run before" in reviewer.get(f"/files/{again}/plan").text
-    assert reviewer.post(f"/files/{again}/start").status == 303
-    reviewer.wait(again)
+    reviewer.check(again)
     for one, other in (
         (reviewed, again),
         (again, reviewed),
@@ -106,18 +88,16 @@ def test_a_mixed_file_becomes_a_released_file_a_hold_list_and_a_corrected_file_t
     assert outcomes[1]["check_outcome"] == "match"
 
 
-def test_a_plan_says_that_earlier_answers_are_not_counted(desk_with_policy, reviewer, reviewed):
+def test_a_plan_says_that_earlier_answers_are_not_counted(desk_here, reviewer, reviewed):
     said = "Earlier answers to the questions of this file are not counted."
     assert said not in reviewer.get(f"/files/{reviewed}/plan").text
-    [ledger] = desk_with_policy.folder(reviewed).glob("*/ledger.db")
+    [ledger] = desk_here.folder(reviewed).glob("*/ledger.db")
     ledger.write_bytes(b"no ledger")
     assert said in reviewer.get(f"/files/{reviewed}/plan").text
 
 
-def test_evidence_says_who_decided_each_row_and_that_one_person_alone_approved(
-    desk_with_policy, reviewer, reviewed
-):
-    second = desk_with_policy.visitor("Ada")
+def test_evidence_says_who_decided_each_row_and_that_one_person_alone_approved(desk_here, reviewer, reviewed):
+    second = desk_here.visitor("Ada")
     decide(reviewer, reviewed, 10, "release", "paid every month")
     decide(second, reviewed, 16, "release", "phoned")
     assert second.approve(reviewed).status == 303
@@ -126,7 +106,7 @@ def test_evidence_says_who_decided_each_row_and_that_one_person_alone_approved(
         row: (one["by"], one["approved_by"], one["self_approved"]) for one in approvals for row in one["rows"]
     }
     assert told == {10: ("Rita", "Ada", True), 16: ("Ada", "Ada", True)}
-    recorded = {row: one["time"] for one in desk_with_policy.decisions(reviewed) for row in one["rows"]}
+    recorded = {row: one["time"] for one in desk_here.decisions(reviewed) for row in one["rows"]}
     assert {row: one["time"] for one in approvals for row in one["rows"]} == recorded
     manifest = json.loads(download(second, reviewed, "manifest.json"))
     assert manifest["approvals"] == approvals
@@ -134,9 +114,7 @@ def test_evidence_says_who_decided_each_row_and_that_one_person_alone_approved(
     assert "self-approved" in second.get(f"/files/{reviewed}/release").text
 
 
-def test_the_same_decisions_by_desk_and_by_workbook_give_byte_equal_files(
-    desk_with_policy, reviewer, reviewed
-):
+def test_the_same_decisions_by_desk_and_by_workbook_give_byte_equal_files(desk_here, reviewer, reviewed):
     said = {10: ("release", "paid every month"), 2: ("fix", "invoice"), 17: ("hold", "unknown to us")}
     for row, (decision, reason) in said.items():
         decide(reviewer, reviewed, row, decision, reason)
@@ -145,10 +123,9 @@ def test_the_same_decisions_by_desk_and_by_workbook_give_byte_equal_files(
     files = [*(f"{name}.simulated.csv" for name in names), "hold_reasons.csv", "corrections.csv"]
     by_desk = {name: download(reviewer, reviewed, name) for name in files}
 
-    by_hand = desk_with_policy.desk
+    by_hand = desk_here.desk
     (by_hand.folder / "payments_mixed.csv").write_bytes(MIXED)
-    config = reviewing(by_hand.folder)[1]
-    environment = {"PRECHECK_CONFIG": str(config)}
+    environment = {"PRECHECK_CONFIG": str(by_hand.folder / "profiles.toml")}
     assert (
         by_hand("run", "payments_mixed.csv", "--out", "hand", "--fresh", "--quiet", **environment).status == 0
     )
@@ -166,11 +143,11 @@ def test_the_same_decisions_by_desk_and_by_workbook_give_byte_equal_files(
 
 
 def test_decisions_leave_as_a_workbook_and_come_back_as_those_of_who_uploads_it(
-    desk_with_policy, reviewer, reviewed
+    desk_here, reviewer, reviewed
 ):
     decide(reviewer, reviewed, 10, "release", "paid every month")
     body = reviewer.get(f"/files/{reviewed}/decisions.xlsx").body
-    path = desk_with_policy.desk.folder / "out.xlsx"
+    path = desk_here.desk.folder / "out.xlsx"
     path.write_bytes(body)
     book = openpyxl.load_workbook(path)
     sheet = book["All"]
@@ -181,13 +158,13 @@ def test_decisions_leave_as_a_workbook_and_come_back_as_those_of_who_uploads_it(
     for i, text in zip(at, ("release", "phoned", "Bo\u202e Treasurer"), strict=True):
         cells[16][i].value = text
     book.save(path)
-    second = desk_with_policy.visitor("Ada")
+    second = desk_here.visitor("Ada")
     answer = second.upload(f"/files/{reviewed}/decisions.xlsx", "x.xlsx", path.read_bytes())
     assert answer.status == 303, answer.text
-    decided = {row: one["by"] for one in desk_with_policy.decisions(reviewed) for row in one["rows"]}
+    decided = {row: one["by"] for one in desk_here.decisions(reviewed) for row in one["rows"]}
     assert decided == {10: "Rita", 16: "Ada"}  # what was decided before stays the first one's
     # The name in the workbook signs nothing, and is kept as what the workbook says.
-    assert [one["claimed_by"] for one in desk_with_policy.decisions(reviewed)] == [None, "Bo Treasurer"]
+    assert [one["claimed_by"] for one in desk_here.decisions(reviewed)] == [None, "Bo Treasurer"]
     assert "Ada (the workbook names Bo Treasurer)" in second.get(f"/files/{reviewed}/rows/16").text
     second.approve(reviewed)
     approvals = json.loads(download(second, reviewed, "approvals.json"))
@@ -196,7 +173,7 @@ def test_decisions_leave_as_a_workbook_and_come_back_as_those_of_who_uploads_it(
     assert "No decision in this workbook is new" in again.text
 
 
-def test_a_workbook_of_another_file_is_refused(desk_with_policy, reviewer, reviewed):
+def test_a_workbook_of_another_file_is_refused(desk_here, reviewer, reviewed):
     body = reviewer.get(f"/files/{reviewed}/decisions.xlsx").body
     other = reviewer.checked(payments(1))
     answer = reviewer.upload(f"/files/{other}/decisions.xlsx", "x.xlsx", body)
@@ -205,7 +182,7 @@ def test_a_workbook_of_another_file_is_refused(desk_with_policy, reviewer, revie
 
 
 def test_the_verdict_of_the_policy_stands_beside_the_choice_and_nobody_decides_against_it(
-    desk_with_policy, reviewer, reviewed
+    desk_here, reviewer, reviewed
 ):
     page = reviewer.get(f"/files/{reviewed}/review").text
     rows = dict(re.findall(r'<tr class="[^"]*" id="row-(\d+)">(.*?)</tr>', page, re.DOTALL))
@@ -216,7 +193,7 @@ def test_the_verdict_of_the_policy_stands_beside_the_choice_and_nobody_decides_a
     refused = decide(reviewer, reviewed, 17, "release")
     assert refused.status == 422
     assert "The policy holds no match" in refused.text
-    assert not (desk_with_policy.folder(reviewed) / "decisions.jsonl").exists()
+    assert not (desk_here.folder(reviewed) / "decisions.jsonl").exists()
 
 
 @pytest.mark.parametrize(
@@ -231,18 +208,18 @@ def test_the_verdict_of_the_policy_stands_beside_the_choice_and_nobody_decides_a
     ],
 )
 def test_a_decision_that_cannot_be_is_refused_with_a_sentence(
-    desk_with_policy, reviewer, reviewed, row, decision, reason, sentence
+    desk_here, reviewer, reviewed, row, decision, reason, sentence
 ):
     answer = decide(reviewer, reviewed, row, decision, reason)
     assert answer.status == 422
     assert sentence in answer.text
 
 
-def test_a_group_is_decided_at_once_but_for_what_was_decided_before(desk_with_policy, reviewer, reviewed):
+def test_a_group_is_decided_at_once_but_for_what_was_decided_before(desk_here, reviewer, reviewed):
     decide(reviewer, reviewed, 10, "hold", "not this one")
     fields = {"group": "fix_name", "decision": "release", "reason": "all phoned"}
     assert reviewer.post(f"/files/{reviewed}/groups", fields).status == 303
-    last = desk_with_policy.decisions(reviewed)[-1]
+    last = desk_here.decisions(reviewed)[-1]
     assert set(last["rows"]) == {2, 5, 16}
     nothing_left = reviewer.post(f"/files/{reviewed}/groups", fields)
     assert nothing_left.status == 422
@@ -257,9 +234,7 @@ def test_a_group_offers_release_only_where_the_policy_leaves_a_row_to_people(rev
     assert offered == {"fix_name": ["fix", "release", "hold"], "ask_payee": ["hold"]}
 
 
-def test_a_new_decision_voids_the_approval_and_its_files_are_not_given_out(
-    desk_with_policy, reviewer, reviewed
-):
+def test_a_new_decision_voids_the_approval_and_its_files_are_not_given_out(desk_here, reviewer, reviewed):
     decide(reviewer, reviewed, 10, "release", "paid every month")
     reviewer.approve(reviewed)
     decide(reviewer, reviewed, 10, "none")
@@ -271,25 +246,25 @@ def test_a_new_decision_voids_the_approval_and_its_files_are_not_given_out(
 
 
 def test_an_approval_of_a_page_on_which_something_was_not_yet_decided_is_refused(
-    desk_with_policy, reviewer, reviewed
+    desk_here, reviewer, reviewed
 ):
     shown = reviewer.head_of(reviewed)
     decide(reviewer, reviewed, 10, "release", "paid every month")
     answer = reviewer.post(f"/files/{reviewed}/release", {"decisions": shown})
     assert answer.status == 409
-    assert not list((desk_with_policy.folder(reviewed) / "run.precheck").glob("release*"))
+    assert not list((desk_here.folder(reviewed) / "run.precheck").glob("release*"))
 
 
-def test_decisions_that_were_changed_on_the_disk_are_found(desk_with_policy, reviewer, reviewed):
+def test_decisions_that_were_changed_on_the_disk_are_found(desk_here, reviewer, reviewed):
     decide(reviewer, reviewed, 10, "hold", "first")
     decide(reviewer, reviewed, 16, "hold", "second")
-    path = desk_with_policy.folder(reviewed) / "decisions.jsonl"
+    path = desk_here.folder(reviewed) / "decisions.jsonl"
     path.write_text(path.read_text().replace("first", "other"))
     assert "changed by another program" in reviewer.get(f"/files/{reviewed}/review").text
 
 
 def test_a_search_finds_a_row_by_name_id_and_account_and_puts_nothing_into_the_address(
-    desk_with_policy, reviewer, reviewed
+    desk_here, reviewer, reviewed
 ):
     for text in ("montferand", "PAY-0016", "FR76 3000 3012", "iban 0733"):
         answer = reviewer.post(f"/files/{reviewed}/review", {"text": text})
@@ -301,7 +276,7 @@ def test_a_search_finds_a_row_by_name_id_and_account_and_puts_nothing_into_the_a
     assert f"/files/{reviewed}/rows/16" in hits
 
 
-def test_the_story_of_a_row_tells_what_was_asked_and_who_decided(desk_with_policy, reviewer, reviewed):
+def test_the_story_of_a_row_tells_what_was_asked_and_who_decided(desk_here, reviewer, reviewed):
     decide(reviewer, reviewed, 16, "release", "phoned")
     page = reviewer.get(f"/files/{reviewed}/rows/16").text
     assert "What was asked" in page
@@ -330,7 +305,7 @@ def test_pages_say_what_can_be_done_and_call_fields_and_files_what_they_are(revi
     assert "no match or could not be checked by the bank" in reviewer.get(f"/files/{reviewed}/release").text
 
 
-def test_a_pain001_is_corrected_and_split_in_its_own_bytes(desk_with_policy, reviewer):
+def test_a_pain001_is_corrected_and_split_in_its_own_bytes(desk_here, reviewer):
     at = reviewer.checked(PAIN001, "payments.xml")
     found = reviewer.post("/search", {"text": "PAY-0101"}).text
     assert re.search(f'/files/{at}/rows/1"[^>]*>1</a></td><td><bdi>Avery Thornwood</bdi>', found)
@@ -341,9 +316,7 @@ def test_a_pain001_is_corrected_and_split_in_its_own_bytes(desk_with_policy, rev
     assert "Nothing was changed." in reviewer.post(f"/files/{at}/verify").text
 
 
-def test_a_column_is_mapped_by_hand_and_remembered_for_the_next_file_of_that_header(
-    desk_with_policy, reviewer
-):
+def test_a_column_is_mapped_by_hand_and_remembered_for_the_next_file_of_that_header(desk_here, reviewer):
     odd = payments(1, "Ref,Wer,sort_code,account_number,amount,currency")
     at = reviewer.file(odd)
     page = reviewer.get(f"/files/{at}/columns").text
@@ -362,7 +335,7 @@ def test_a_column_is_mapped_by_hand_and_remembered_for_the_next_file_of_that_hea
     assert "The file cannot be read" not in reviewer.get(f"/files/{next_one}/columns").text
 
 
-def test_columns_that_are_not_to_be_read_are_left_out_and_come_back_as_they_are(desk_with_policy, reviewer):
+def test_columns_that_are_not_to_be_read_are_left_out_and_come_back_as_they_are(desk_here, reviewer):
     at = reviewer.file(payments(2, "payment_id,name,sort_code,account_number,reference,currency"))
     said = {"column:payment_id": "ignore", "column:reference": "ignore", "then": "plan"}
     reviewer.post(f"/files/{at}/columns", said)
@@ -370,9 +343,8 @@ def test_columns_that_are_not_to_be_read_are_left_out_and_come_back_as_they_are(
     assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/plan")
     page = reviewer.get(f"/files/{at}/columns").text
     assert page.count('<option value="ignore" selected>not to be read</option>') == 2
-    reviewer.post(f"/files/{at}/start")
-    reviewer.wait(at)
-    run = desk_with_policy.folder(at) / "run.precheck"
+    reviewer.check(at)
+    run = desk_here.folder(at) / "run.precheck"
     manifest = json.loads((run / "manifest.json").read_bytes())
     assert manifest["mapping"] == {"ignore": "payment_id|reference"}
     assert not {"payment_id", "reference"} & set(manifest["input"]["columns"])
@@ -406,7 +378,7 @@ def test_what_was_chosen_beside_columns_stands_in_the_record(reviewer):
     assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/plan")
 
 
-def test_the_same_file_uploaded_before_is_told(desk_with_policy, reviewer):
+def test_the_same_file_uploaded_before_is_told(desk_here, reviewer):
     data = payments(3, start=500)
     first, second = reviewer.file(data), reviewer.file(data)
     assert f'href="/files/{first}"' in reviewer.get(f"/files/{second}/columns").text
@@ -422,9 +394,7 @@ def test_the_same_file_uploaded_before_is_told(desk_with_policy, reviewer):
         (b"<a/>", "a.xml", "not"),
     ],
 )
-def test_a_file_that_cannot_be_used_is_told_and_the_desk_lives(
-    desk_with_policy, reviewer, data, name, sentence
-):
+def test_a_file_that_cannot_be_used_is_told_and_the_desk_lives(desk_here, reviewer, data, name, sentence):
     answer = reviewer.upload("/files", name, data)
     if answer.status == 303:
         answer = reviewer.get(answer.to)
@@ -476,8 +446,7 @@ def test_a_check_survives_a_killed_desk_is_found_again_stopped_and_goes_on(
             for row in (is_answered.index(True) + 1, is_answered.index(False) + 1):
                 assert decide(visitor, at, row, "hold").status == 303
             assert "to hold 2 rows" in visitor.get(f"/files/{at}/release").text
-            assert visitor.post(f"/files/{at}/start").status == 303
-            visitor.wait(at)
+            visitor.check(at)
             summary = json.loads((desk.folder(at) / "run.precheck" / "summary.json").read_text())
             answered = sum(call["answered_before_count"] for call in summary["calls"])
             assert 0 < answered < count
@@ -499,8 +468,7 @@ def test_a_check_that_was_killed_says_so_and_goes_on(tmp_path, serve_desk, serve
         os.kill(process_of(desk, at), signal.SIGKILL)
         visitor.wait(at)
         assert "ended without a word" in visitor.get(f"/files/{at}/progress").text
-        visitor.post(f"/files/{at}/start")
-        visitor.wait(at)
+        visitor.check(at)
         assert visitor.get(f"/files/{at}").to.endswith("/review")
 
 
@@ -556,8 +524,7 @@ def test_a_capped_check_goes_on_when_the_next_day_has_come_asks_nothing_twice_an
         with serve_desk(tmp_path, environment=config | clocks.at(tomorrow, "10:00:00")) as desk:
             visitor = desk.first_visitor()
             assert "Waiting for the next day" in visitor.get("/").text
-            assert visitor.post(f"/files/{at}/start").status == 303
-            visitor.wait(at)
+            visitor.check(at)
             assert len(sandbox.questions()) == 4
             assert visitor.progress(at)["count"] == "4 of 4 questions"
             assert visitor.get(f"/files/{at}").to.endswith("/review")
@@ -601,16 +568,14 @@ def test_uploads_are_bounded_and_nothing_is_left_of_what_was_not_whole(tmp_path,
         assert len(list((desk.home / "runs").iterdir())) == 2
 
 
-def test_deleted_names_are_gone_and_the_evidence_stays(desk_with_policy, reviewer, reviewed):
+def test_deleted_names_are_gone_and_the_evidence_stays(desk_here, reviewer, reviewed):
     assert "Montferand" in reviewer.get(f"/files/{reviewed}/review").text
     reviewer.approve(reviewed)
     assert reviewer.post(f"/files/{reviewed}/forget", {"reason": " "}).status == 422
     assert reviewer.post(f"/files/{reviewed}/forget", {"reason": "no longer needed"}).status == 303
     page = reviewer.get(f"/files/{reviewed}/release").text
     assert "The names were deleted" in page
-    kept = b"".join(
-        path.read_bytes() for path in desk_with_policy.folder(reviewed).rglob("*") if path.is_file()
-    )
+    kept = b"".join(path.read_bytes() for path in desk_here.folder(reviewed).rglob("*") if path.is_file())
     assert b"Montferand" not in kept
     assert reviewer.get(f"/files/{reviewed}/download/manifest.json").status == 200
     for page in ("review", "columns", "rows/16", "download/outcomes.csv", "decisions.xlsx"):
@@ -624,7 +589,8 @@ def test_deleted_names_are_gone_and_the_evidence_stays(desk_with_policy, reviewe
 def test_the_journal_says_who_did_what_and_a_change_of_it_is_found(tmp_path, serve_desk):
     with serve_desk(tmp_path) as desk:
         visitor = desk.visitor("Ada")
-        at = visitor.checked(payments(1), "payroll.csv")
+        at = visitor.planned(payments(1), "payroll.csv")
+        visitor.check(at)
         assert decide(visitor, at, 1, "hold").status == 303
         download(visitor, at, "manifest.json")
         page = visitor.get("/audit").text
@@ -643,8 +609,7 @@ def test_the_sample_goes_all_the_way(tmp_path, serve_desk):
         assert "Try the sample file" in visitor.get("/").text
         at = visitor.post("/sample").to.split("/")[2]
         assert visitor.post(f"/files/{at}/columns", {"then": "plan"}).to.endswith("/plan")
-        visitor.post(f"/files/{at}/start")
-        visitor.wait(at)
+        visitor.check(at)
         assert visitor.get(f"/files/{at}").to.endswith("/review")
         summary = json.loads((desk.folder(at) / "run.precheck" / "summary.json").read_bytes())
         counts = {total["outcome"]: total["row_count"] for total in summary["outcomes"]}
