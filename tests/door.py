@@ -46,11 +46,18 @@ def make_place(folder: Path, inherited: str) -> str:
     return python_path
 
 
-def door_of(folder: Path, role: str, *, tests: int) -> Path:
-    """The door of the process that has this role for these tests, which is started unless it runs."""
-    door = folder / role
+def door_of(folder: Path, role: str, *, tests: int, name: str = "") -> Path:
+    """The door of the process that has this role for these tests, which is started unless it runs.
+
+    Args:
+        folder: of the doors.
+        role: "command" or "parser".
+        tests: the number of the process of tests; with it, what is started ends.
+        name: of the door, where there are several for one role.
+    """
+    door = folder / (name or role)
     if not door.exists():
-        with (folder / f"{role}.lock").open("w") as lock:
+        with door.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not door.exists():
                 _start(door, role, tests)

@@ -75,7 +75,7 @@ class Warm:
 
     def start(self, words, *, folder, environment, streams) -> int:
         """Start a command in a process that is a child of this one; give its number."""
-        return start(self._door, words, folder=folder, environment=environment, streams=streams)
+        return start(self._own_door, words, folder=folder, environment=environment, streams=streams)
 
     def install(self, folder: Path) -> None:
         """Put a `precheck` for shells into a folder that runs here."""
@@ -89,6 +89,14 @@ class Warm:
         return door_of(self._folder, "command", tests=self._tests)
 
     @cached_property
+    def _own_door(self) -> Path:
+        """The door of a process that this one started: one that a child started is no descendant any more."""
+        door = self._door
+        if any(str(door) in map(str, process.args) for process in STARTED):
+            return door
+        return door_of(self._folder, "command", tests=self._tests, name="own")
+
+    @cached_property
     def _nothing(self):
         return Path(os.devnull).open()
 
@@ -97,9 +105,10 @@ class Warm:
             return  # a test has forked
         for process in STARTED:
             process.kill()
-            process.communicate()
+            process.wait()
+            process.stdout.close()
         self._nothing.close()
-        shutil.rmtree(self._folder)
+        shutil.rmtree(self._folder, ignore_errors=True)  # gone with the folder of all tests, perhaps
 
 
 class Server:

@@ -5,12 +5,14 @@ import json
 import os
 import signal
 import subprocess
+import sys
 from contextlib import suppress
 from pathlib import Path
 
 import polars as pl
 import pytest
 from desk import WARM
+from warm import Warm
 
 from pipeline.errors import InputError
 from pipeline.files import child_process
@@ -96,3 +98,15 @@ def test_whoever_kills_the_child_ends_the_one_that_reads(reading, wait_until):
     process.kill()
     process.wait(30)
     wait_until(lambda: not list(holders_of(pipe)))
+
+
+def test_a_started_command_is_our_child_though_a_child_that_is_gone_opened_the_door_first(tmp_path):
+    warm = Warm()
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": warm.python_path}
+    child = [sys.executable, "-P", "-m", "payee_precheck", "--version"]
+    subprocess.run(child, env=environment, cwd=tmp_path, check=True, capture_output=True)
+    with Path(os.devnull).open("r+") as nothing:
+        pid = warm.start(
+            ["--version"], folder=tmp_path, environment=environment, streams=(nothing.fileno(),) * 3
+        )
+    assert os.waitpid(pid, 0) == (pid, 0)

@@ -19,7 +19,7 @@ def test_the_command_of_the_unit_is_understood():
     [line] = re.findall(r"^ExecStart=(.*)$", UNIT, re.MULTILINE)
     program, command, *options = shlex.split(line)
     assert (Path(program).name, command) == ("precheck", desk.name)
-    assert desk.make_context("desk", options).params["socket_path"] == Path("/run/precheck/desk.sock")
+    assert desk.make_context("desk", options).params["socket"] == Path("/run/precheck/desk.sock")
 
 
 def test_a_restart_of_the_unit_leaves_checks_running():
