@@ -112,8 +112,9 @@ types: .venv/installed  ## mypy, strict
 imports: .venv/installed  ## the arrows between the layers
 	$(BIN)/lint-imports
 
-docs: .venv/installed  ## the generated pages are up to date, and links lead somewhere
+docs: .venv/installed  ## the generated pages are up to date, links lead somewhere, and commands print what pages show
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m docs tests/end_to_end/test_tutorial.py tests/end_to_end/test_report_pictures.py
 
 catalogues: .venv/installed  ## gather the sentences of the desk, for its languages; what is new waits for a translation
 	$(BIN)/python docs/catalogues.py

@@ -150,6 +150,8 @@ class Desk:
         key = lying, *(str(word).replace(str(self.folder), "") for word in words)
         if key in KEPT:
             finished, kept = KEPT[key]
+            for path in paths:  # the command may have deleted some
+                path.unlink()
             shutil.copytree(kept, self.folder, dirs_exist_ok=True)
             return finished
         finished, kept = self(*words), Path(tempfile.mkdtemp(prefix="kept"))
@@ -299,7 +301,7 @@ def hold_until(holds):
     deadline = time.monotonic() + COMMAND_MAX_S
     while not holds():
         assert time.monotonic() < deadline, "it never came"
-        threading.Event().wait(0.01)
+        threading.Event().wait(0.03)
 
 
 @contextmanager

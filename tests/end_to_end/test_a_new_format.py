@@ -117,6 +117,7 @@ def test_a_file_of_the_new_format_is_shown_checked_corrected_and_split(precheck,
     assert hold.read_text() == counted_text(PAYMENTS[1:])
 
 
+@pytest.mark.nightly
 def test_a_suffix_that_two_formats_share_is_told_by_the_start_of_the_file(precheck, tmp_path):
     text = counted_text(PAYMENTS).partition("\n")[2]
     (tmp_path / "plain.txt").write_text(text)

@@ -41,9 +41,15 @@ NEWEST = 'compare_with = "newest of *.precheck"'
 CODES = {1: "NAME_CHANGED", 2: "ACCOUNT_CHANGED", 4: "PAYEE_NEW"}
 
 
+def by_night(*values):
+    """Values that show no more than the one before them."""
+    return [pytest.param(value, marks=pytest.mark.nightly) for value in values]
+
+
 @pytest.fixture
 def run(desk, sandbox):
-    return lambda file, *words: desk("run", file, *sandbox.using("sandbox"), *words)
+    """As the command; what it leaves in one folder it leaves in another: see `Desk.ran`."""
+    return lambda file, *words: desk.ran("run", file, *sandbox.using("sandbox"), *words)
 
 
 @pytest.fixture
@@ -137,8 +143,11 @@ def test_plan_tells_the_same(desk, january, february):
 
 
 def test_running_again_gives_the_same_warnings_and_another_comparison_is_made_anew(
-    desk, run, january, february
+    desk, sandbox, january, february
 ):
+    def run(*words):
+        return desk("run", *words, *sandbox.using("sandbox"))
+
     words = (february, "--compare-with", january)
     run(*words)
 
@@ -155,6 +164,7 @@ def test_running_again_gives_the_same_warnings_and_another_comparison_is_made_an
     assert desk("verify", folder).status == 0
 
 
+@pytest.mark.nightly
 def test_a_run_that_was_cut_short_warns_of_the_same_once_it_is_complete(desk, run, january, february):
     words = (february, "--compare-with", january)
     assert run(*words, "--limit", "1").status == 75
@@ -281,7 +291,7 @@ def test_a_purged_run_that_kept_no_keys_is_refused_with_what_to_do(desk, run, ja
     assert not (desk.folder / "february.precheck").exists()
 
 
-@pytest.mark.parametrize("name", ["outcomes.csv", "summary.json", "report.xlsx"])
+@pytest.mark.parametrize("name", ["outcomes.csv", *by_night("summary.json", "report.xlsx")])
 def test_a_folder_that_is_not_as_its_run_left_it_is_refused_before_anything_is_asked(
     desk, run, january, february, name
 ):
@@ -379,6 +389,7 @@ def test_a_held_row_says_everything_that_holds_it_and_its_currency(desk, month, 
     assert (held["amount"], held["currency"]) == ("1850.00", "GBP")
 
 
+@pytest.mark.nightly
 def test_a_person_who_holds_takes_back_a_release(month, decide):
     month("january", [AVERY])
     month("february", [NOT_AVERY], "january")
@@ -388,6 +399,7 @@ def test_a_person_who_holds_takes_back_a_release(month, decide):
     assert month("march", [NOT_AVERY], "february") == {1: ("ACCOUNT_CHANGED", "**2345")}
 
 
+@pytest.mark.nightly
 def test_what_a_policy_would_hold_is_released_by_nobody(desk, month, decide):
     month("january", [AVERY])
     month("february", [NOT_AVERY], "january")
@@ -396,6 +408,7 @@ def test_what_a_policy_would_hold_is_released_by_nobody(desk, month, decide):
     assert month("march", [NOT_AVERY], "february") == {1: ("ACCOUNT_CHANGED", "**2345")}
 
 
+@pytest.mark.nightly
 def test_a_new_payee_is_known_by_a_match_and_another_one_stays_new(month):
     month("january", [AVERY, NEWCOMER])
     new = {2: ("PAYEE_NEW", None)}
@@ -408,6 +421,7 @@ def test_a_new_payee_is_known_by_a_match_and_another_one_stays_new(month):
     assert month("june", [AVERY, NEWCOMER], "may") == new, "carried on, it is not known for that"
 
 
+@pytest.mark.nightly
 def test_what_a_split_held_is_not_known_and_what_it_released_is(month, decide):
     month("january", [AVERY, IMOGEN, NEWCOMER])
     decide("january", {2: "hold"}, policy='no_match = "release"\nnot_possible = "release"\n')
@@ -415,6 +429,7 @@ def test_what_a_split_held_is_not_known_and_what_it_released_is(month, decide):
     assert month("february", [AVERY, IMOGEN, NEWCOMER], "january") == {2: ("PAYEE_NEW", None)}
 
 
+@pytest.mark.nightly
 def test_what_was_known_stays_known_when_a_payment_is_held(month, decide):
     month("january", [AVERY])
     month("february", [AVERY], "january")
@@ -423,6 +438,7 @@ def test_what_was_known_stays_known_when_a_payment_is_held(month, decide):
     assert month("march", [NOT_AVERY], "february") == {1: ("ACCOUNT_CHANGED", "**2345")}
 
 
+@pytest.mark.nightly
 def test_decisions_about_another_file_in_the_same_folder_count_for_nothing(desk, run, month, decide):
     month("january", [NEWCOMER])
     decide("january", {1: "release"}, policy='not_possible = "review"\nno_match = "review"\n')

@@ -71,12 +71,19 @@ def stable(row):
 
 
 def by_one_process(desk, sandbox):
-    assert desk("run", "all.csv", *sandbox.using("sandbox")).status == 0
+    assert desk.ran("run", "all.csv", *sandbox.using("sandbox")).status == 0
     return sorted(map(stable, desk.outcomes("all.precheck")), key=lambda row: row["payment_id"])
 
 
 def run(desk, sandbox, *words, status=0):
     finished = desk("run", "set", "--work", "work", *sandbox.using("sandbox"), *words)
+    assert finished.status == status, finished.err
+    return finished
+
+
+def begun_with(desk, sandbox, *words, status=0):
+    """As `run`, for what a test begins with."""
+    finished = desk.ran("run", "set", "--work", "work", *sandbox.using("sandbox"), *words)
     assert finished.status == status, finished.err
     return finished
 
@@ -92,7 +99,11 @@ def summary(desk, out="set.precheck"):
 
 @pytest.mark.parametrize(
     ("form", "engine"),
-    [("csv", "pool"), ("parquet", "pool"), pytest.param("csv", "dask", marks=pytest.mark.nightly)],
+    [
+        pytest.param("csv", "pool", marks=pytest.mark.nightly),
+        ("parquet", "pool"),
+        pytest.param("csv", "dask", marks=pytest.mark.nightly),
+    ],
 )
 def test_the_outcomes_are_those_of_one_process_on_one_file(desk, sandbox, rows, form, engine):
     as_data_set(desk, rows, form=form)
@@ -147,6 +158,7 @@ def scheduler(of_dask, tmp_path, wait_until):
     return json.loads(said.read_text())["address"]
 
 
+@pytest.mark.nightly
 def test_a_scheduler_without_a_worker_is_waited_for_and_the_worker_that_comes_does_the_work(
     desk, sandbox, rows, scheduler, of_dask, wait_until
 ):
@@ -161,6 +173,7 @@ def test_a_scheduler_without_a_worker_is_waited_for_and_the_worker_that_comes_do
     assert not any((desk.folder / "work").iterdir())
 
 
+@pytest.mark.nightly
 def test_the_processes_of_a_cluster_of_this_machine_write_nothing_on_the_terminal():
     pytest.importorskip("distributed")
     names = ("distributed.worker", "distributed.nanny", "distributed.core")
@@ -172,7 +185,7 @@ def test_the_processes_of_a_cluster_of_this_machine_write_nothing_on_the_termina
 
 def test_a_finished_data_set_is_not_asked_about_again(desk, sandbox, rows):
     as_data_set(desk, rows)
-    first = run(desk, sandbox, "--json")
+    first = begun_with(desk, sandbox, "--json")
     written = {
         path: path.read_bytes() for path in (desk.folder / "set.precheck").rglob("*") if path.is_file()
     }
@@ -187,7 +200,7 @@ def test_a_finished_data_set_is_not_asked_about_again(desk, sandbox, rows):
 
 def test_an_outcome_file_that_was_changed_is_written_again_and_nothing_is_asked(desk, sandbox, rows):
     as_data_set(desk, rows)
-    run(desk, sandbox)
+    begun_with(desk, sandbox)
     one, before = decided(desk), len(sandbox.questions())
     (desk.folder / "set.precheck" / "outcomes" / "part-bob.csv").unlink()
 
@@ -310,6 +323,7 @@ def test_names_that_are_tried_on_an_account_across_parts_are_refused(desk, sandb
     run(desk, sandbox, "--allow-many-names", "an account of a shared household")
 
 
+@pytest.mark.nightly
 def test_a_limit_defers_the_rest_until_the_next_run(desk, sandbox, rows):
     as_data_set(desk, rows)
     one = by_one_process(desk, sandbox)
@@ -385,7 +399,7 @@ def test_ctrl_c_ends_the_processes_of_the_pool_too(desk, sandbox, rows):
 
 def test_the_folder_of_a_data_set_is_told_apart_from_that_of_a_file(desk, sandbox, rows):
     as_data_set(desk, rows)
-    run(desk, sandbox)
+    begun_with(desk, sandbox)
     finished = desk("verify", "set.precheck")
     assert finished.status == 2
     assert "the folder of a data set" in finished.err
@@ -394,7 +408,7 @@ def test_the_folder_of_a_data_set_is_told_apart_from_that_of_a_file(desk, sandbo
 
 def test_the_page_names_every_part_and_the_attention_file_goes_by_size(desk, sandbox, rows):
     as_data_set(desk, rows)
-    run(desk, sandbox)
+    begun_with(desk, sandbox)
     page = (desk.folder / "set.precheck" / "report.html").read_text()
     assert "By part" in page
     for name in NAMES:
@@ -450,6 +464,7 @@ def test_workers_ask_about_a_data_set_and_the_same_command_then_writes_it(
     assert len(sandbox.questions()) - before == 2 * asked, "the third run asked nothing; the file run did"
 
 
+@pytest.mark.nightly
 def test_processes_that_share_a_ledger_ask_new_questions_of_every_bucket_first(
     desk, serve, tmp_path, rows, shared_profile, host
 ):

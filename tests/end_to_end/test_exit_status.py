@@ -264,7 +264,14 @@ def file_size_max(byte_count):
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (byte_count, byte_count))
 
 
-@pytest.mark.parametrize("byte_count", [4_000, 30_000, 60_000], ids=["create", "record", "write"])
+@pytest.mark.parametrize(
+    "byte_count",
+    [
+        pytest.param(4_000, id="create", marks=pytest.mark.nightly),
+        pytest.param(30_000, id="record"),
+        pytest.param(60_000, id="write", marks=pytest.mark.nightly),
+    ],
+)
 def test_74_a_full_disk_ends_the_run_and_costs_no_answer(desk, sandbox, using, network_payments, byte_count):
     """A limit on the size of files stands for the disk: the kernel refuses the write in the same place."""
     file = desk.payments(network_payments(700))

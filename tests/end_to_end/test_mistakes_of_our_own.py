@@ -55,7 +55,14 @@ def broken(desk):
     return environment
 
 
-@pytest.mark.parametrize("error", ["KeyError", "prepare.pl.exceptions.PanicException", "AssertionError"])
+@pytest.mark.parametrize(
+    "error",
+    [
+        "KeyError",
+        "prepare.pl.exceptions.PanicException",
+        pytest.param("AssertionError", marks=pytest.mark.nightly),
+    ],
+)
 def test_70_one_sentence_and_a_file_without_payees(desk, sandbox, broken, error):
     words = ("run", desk.payments([PAYEE]), *sandbox.using("sandbox"), "--fail-on", "no_match")
 
@@ -78,7 +85,14 @@ def test_70_one_sentence_and_a_file_without_payees(desk, sandbox, broken, error)
         assert secret == str(desk.folder) or secret not in sentence
 
 
-@pytest.mark.parametrize("words", [(), ("--log", "json"), ("--quiet", "--log", "json")])
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        pytest.param(("--log", "json"), marks=pytest.mark.nightly),
+        pytest.param(("--quiet", "--log", "json"), marks=pytest.mark.nightly),
+    ],
+)
 def test_70_of_one_file_the_next_is_checked(desk, sandbox, broken, words):
     desk.payments([PAYEE], name="a.csv")
     desk.payments([PAYEE, OTHER], name="b.csv")

@@ -77,7 +77,9 @@ def test_the_outcome_columns_follow_the_untouched_ones_in_order(desk, sandbox):
     assert (first[6], second[6]) == ("no_match", "match")
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
+@pytest.mark.parametrize(
+    "delimiter", [";", *(pytest.param(mark, marks=pytest.mark.nightly) for mark in (",", "|", "\t"))]
+)
 def test_the_outcome_file_keeps_the_delimiter(desk, sandbox, delimiter):
     file = desk.payments([MATCH, REJECTED], delimiter=delimiter)
 

@@ -46,15 +46,16 @@ def unzipped(data):
 @pytest.mark.parametrize(
     ("name", "packed", "unpacked", "folder"),
     [
-        (
+        pytest.param(
             "pay.csv.gz",
             gzip.compress(TABLE.encode(), mtime=0),
             lambda data: (None, gzip.decompress(data)),
             "pay.csv.precheck",
+            id="gzip",
+            marks=pytest.mark.nightly,
         ),
-        ("pay.zip", zipped(TABLE), unzipped, "pay.precheck"),
+        pytest.param("pay.zip", zipped(TABLE), unzipped, "pay.precheck", id="zip"),
     ],
-    ids=["gzip", "zip"],
 )
 def test_a_compressed_file_goes_the_whole_road_and_is_written_back_as_it_came(
     desk, name, packed, unpacked, folder

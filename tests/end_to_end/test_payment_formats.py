@@ -38,7 +38,7 @@ def by_night(*values):
 
 
 DIALECTS = ("ISO .12", *by_night("German .003.03", "enveloped", "CDATA"))
-LAYOUTS = ("lloyds", "rbs-autopay", *by_night("bank-of-scotland"))
+LAYOUTS = ("lloyds", *by_night("rbs-autopay", "bank-of-scotland"))
 OF_BACS = ("rbs-autopay",)
 """Of these, those that take the characters of Bacs alone."""
 RECORDS = {

@@ -150,6 +150,7 @@ def test_purged_names_are_not_missed(desk, folder, file):
     assert "purged from the ledger, and not compared: 1" in finished.err
 
 
+@pytest.mark.nightly
 def test_other_formats_and_files_with_torn_rows_are_compared_as_well(desk, sandbox):
     text = "name;sort code;account number;amount;note\n"
     text += (
@@ -166,6 +167,7 @@ def test_other_formats_and_files_with_torn_rows_are_compared_as_well(desk, sandb
         assert desk("verify", form).status == 0
 
 
+@pytest.mark.nightly
 def test_typed_columns_and_files_without_headers_are_compared_as_well(desk, sandbox):
     typed = pl.DataFrame(
         {

@@ -145,7 +145,7 @@ LONG_ID = "ENDTOEND20261122ABCDEFGHIJKLMNOPQRS"
 """As long as a payment message allows."""
 
 
-@pytest.mark.parametrize("payment_id", ["PAY-1", LONG_ID])
+@pytest.mark.parametrize("payment_id", [pytest.param("PAY-1", marks=pytest.mark.nightly), LONG_ID])
 def test_the_longest_sentence_about_a_row_takes_three_lines_at_most(report_of, reading, payment_id):
     rules = [f"{rule.field}: {rule.sentence}." for rule in RULES]
     meanings = [case.says for told in explanations().values() for case in told.cases]
@@ -183,7 +183,7 @@ def test_forty_currencies_have_a_place_on_every_screen(report_of, reading):
             assert reader.page.evaluate("document.documentElement.scrollWidth") == width
 
 
-@pytest.mark.parametrize("width", [320, 1280])
+@pytest.mark.parametrize("width", [320, pytest.param(1280, marks=pytest.mark.nightly)])
 def test_a_pair_that_may_be_paid_twice_stands_side_by_side(desk, sandbox, reading, width):
     paid = "Avery Thornwood,Personal,001122,00012345,4991.76,GBP,BONUS"
     headers = "name,account_type,sort_code,account_number,amount,currency,reference"
@@ -204,7 +204,7 @@ def test_a_pair_that_may_be_paid_twice_stands_side_by_side(desk, sandbox, readin
         ]
 
 
-@pytest.mark.parametrize("width", [400, 1280])
+@pytest.mark.parametrize("width", [400, pytest.param(1280, marks=pytest.mark.nightly)])
 def test_the_footnote_of_the_rows_stands_below_them(sample_run, reading, width):
     with reading(sample_run / "report.html", viewport={"width": width, "height": 800}) as reader:
         last = reader.page.locator("#payments tbody tr").last.bounding_box()
@@ -241,6 +241,7 @@ def printed():
     return prints
 
 
+@pytest.mark.nightly
 def test_paper_has_the_rows_of_all_pages_and_the_screen_is_as_before(report_of, reading, printed):
     count = ROWS_AT_ONCE + 1
     with reading(report_of([{"name": "Quillon"}] * count, [NO_MATCH] * count)) as reader:
@@ -252,6 +253,7 @@ def test_paper_has_the_rows_of_all_pages_and_the_screen_is_as_before(report_of, 
         assert printed(reader)[:2] == (0, f"0 of {count} rows, grouped by what to do.")
 
 
+@pytest.mark.nightly
 def test_paper_says_what_it_leaves_out_and_where_all_is(report_of, reading, printed):
     count = ROWS_ON_PAPER + 1
     with reading(report_of([{"name": "Quillon"}] * count, [NO_MATCH] * count)) as reader:

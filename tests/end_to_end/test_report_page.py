@@ -286,6 +286,7 @@ def test_hostile_text_stays_text(report_of, reading):
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u2028\ufeff]", text)
 
 
+@pytest.mark.nightly
 def test_past_five_thousand_rows_the_document_holds_a_page_of_them(report_of, reading):
     count = 5_001
     payments = [

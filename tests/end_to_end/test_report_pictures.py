@@ -19,7 +19,8 @@ HASH_FILE = IMAGES / "report.sha256"
 """Of the page that the pictures show, as text."""
 PICTURE_BYTES_MAX = 300_000
 TO_RENEW = (
-    "the report page is not the one of the pictures: run this file with --write-pictures, and look at them"
+    "the report page is not the one of the pictures: "
+    "run this file with -m docs --write-pictures, and look at them"
 )
 
 
@@ -38,6 +39,7 @@ def pictured(sample_run):
     return page(summary.model_copy(update=always), pl.DataFrame(rows))
 
 
+@pytest.mark.docs
 def test_pictures_of_the_readme_are_small_and_of_the_sample_file(pictured, reading, tmp_path, pytestconfig):
     file = tmp_path / "report.html"
     file.write_text(pictured, encoding="utf-8")
@@ -52,6 +54,7 @@ def test_pictures_of_the_readme_are_small_and_of_the_sample_file(pictured, readi
         HASH_FILE.write_text(f"{hash_of(pictured)}\n")
 
 
+@pytest.mark.docs
 def test_pictures_of_the_readme_show_the_page_as_it_is(pictured):
     assert HASH_FILE.read_text().strip() == hash_of(pictured), TO_RENEW
 

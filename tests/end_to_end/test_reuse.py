@@ -106,6 +106,7 @@ def test_a_run_taken_up_again_needs_no_reminder_and_a_reused_answer_stays_final(
     assert (call["answered_before_count"], call["reused_count"]) == (1, 1)
 
 
+@pytest.mark.nightly
 def test_an_answer_used_twice_keeps_the_time_of_the_first_run(desk, sandbox, january):
     february = desk.payments([MATCH], name="february.csv")
     march = desk.payments([MATCH | {"payment_id": "P9"}], name="march.csv")
@@ -121,6 +122,7 @@ def test_an_answer_used_twice_keeps_the_time_of_the_first_run(desk, sandbox, jan
     assert recorded == [(original["check_time"], original["check_id"])]
 
 
+@pytest.mark.nightly
 def test_several_earlier_runs_are_looked_at(desk, sandbox, january):
     other = desk.payments([NO_MATCH, MATCH | {"account_type": "Business"}, IBAN], name="other.csv")
     desk("run", other, *sandbox.using("sandbox"))

@@ -309,7 +309,7 @@ def test_the_findings_of_verify_can_be_read_by_a_program(checked):
     assert f"precheck report {FOLDER}" in problem["said"]
 
 
-@pytest.mark.parametrize("name", ["outcomes.csv", "summary.json"])
+@pytest.mark.parametrize("name", ["outcomes.csv", pytest.param("summary.json", marks=pytest.mark.nightly)])
 def test_what_verify_says_of_a_changed_file_mends_it_without_a_call(checked, name):
     path = checked.folder / FOLDER / name
     path.write_text(path.read_text().replace("no_match", "match"))

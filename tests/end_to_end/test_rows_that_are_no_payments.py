@@ -19,7 +19,7 @@ ROWS = [*TITLE, HEADERS, *PAYMENTS, *FOOTER]
 UNIT = {"csv": "line", "xlsx": "sheet row"}
 
 
-@pytest.fixture(params=["csv", "xlsx"])
+@pytest.fixture(params=["csv", pytest.param("xlsx", marks=pytest.mark.nightly)])
 def kind(request):
     return request.param
 
@@ -68,6 +68,7 @@ def test_the_outcome_file_has_the_payments_and_the_summary_names_the_rest(desk, 
     assert f"Row 2 ({UNIT[kind]} 6)" in done.err
 
 
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
 def test_every_list_says_where_a_row_stands(desk, sandbox, file, kind):
     place = UNIT[kind]
     desk("run", file(ROWS), *sandbox.using("sandbox"))

@@ -10,7 +10,8 @@ from shared_profiles import LEASE_S
 from pipeline.executors.shared import CHUNK_SIZE
 from pipeline.sandbox.iban import compose
 
-COUNT = 300
+COUNT = 200
+FEW = 30
 SLOW_PER_S = 40
 """So that a second command comes while the first still asks, also on a machine with other work to do."""
 
@@ -20,16 +21,21 @@ def file(desk, network_payments):
     return desk.payments(network_payments(COUNT))
 
 
-def test_a_run_over_a_shared_ledger_leaves_what_a_run_alone_leaves(desk, sandbox, file, shared_profile, host):
-    alone = desk("run", file, *sandbox.using("production"), "--out", "alone")
+@pytest.fixture
+def few(desk, network_payments):
+    return desk.payments(network_payments(FEW))
+
+
+def test_a_run_over_a_shared_ledger_leaves_what_a_run_alone_leaves(desk, sandbox, few, shared_profile, host):
+    alone = desk("run", few, *sandbox.using("production"), "--out", "alone")
     before = sandbox.call_count
 
-    done = host("a")("run", file, *shared_profile(), "--out", "shared").end()
+    done = host("a")("run", few, *shared_profile(), "--out", "shared").end()
 
     assert (alone.status, done.status) == (0, 0), done.err
-    assert len(sandbox.questions(before)) == COUNT
+    assert len(sandbox.questions(before)) == FEW
     assert desk.stable_outcomes("shared") == desk.stable_outcomes("alone")
-    assert desk("verify", "shared", "--input", file).status == 0
+    assert desk("verify", "shared", "--input", few).status == 0
     status = json.loads(host("a")("status", *shared_profile(), "--json").end().out)
     assert (status["runs"], [account["shares"] for account in status["accounts"]]) == ([], [[]])
 
@@ -77,6 +83,7 @@ def test_a_run_that_is_killed_on_one_host_is_resumed_on_another(
     assert desk.outcomes("a") == desk.outcomes("b")
 
 
+@pytest.mark.nightly
 def test_what_a_dead_host_left_of_one_api_is_asked_while_the_other_api_is_still_asked(
     desk, sandbox, network_payments, shared_profile, host, in_ledger, wait_until
 ):
@@ -120,7 +127,7 @@ def test_what_is_known_when_the_database_is_gone_for_good_is_in_the_files_and_th
     words = shared_profile("proxied.toml", rate_per_s=SLOW_PER_S, port=proxy.port)
 
     with host("a")("run", file, *words, "--out", "a", PRECHECK_TEST_WAIT_S="2") as checking:
-        wait_until(lambda: in_ledger("SELECT count(*) FROM precheck.answer") > 140)
+        wait_until(lambda: in_ledger("SELECT count(*) FROM precheck.answer") > 100)
         proxy.close_door()
         done = checking.end()
 
@@ -146,21 +153,22 @@ def test_what_is_known_when_the_database_is_gone_for_good_is_in_the_files_and_th
 
 
 def test_a_finished_run_sends_nothing_and_the_same_bytes_elsewhere_are_a_new_run(
-    desk, sandbox, file, shared_profile, host, in_ledger, postgres
+    desk, sandbox, few, shared_profile, host, in_ledger, postgres
 ):
     words = shared_profile()
-    assert host("a")("run", file, *words, "--out", "january").end().status == 0
+    assert host("a")("run", few, *words, "--out", "january").end().status == 0
     before = sandbox.call_count
 
-    again = host("a")("run", file, *words, "--out", "january").end()
+    again = host("a")("run", few, *words, "--out", "january").end()
 
     assert (again.status, sandbox.call_count) == (0, before)
     assert "nothing was sent" in again.err
-    assert host("a")("run", file, *words, "--out", "february").end().status == 0
-    assert len(sandbox.questions(before)) == COUNT
+    assert host("a")("run", few, *words, "--out", "february").end().status == 0
+    assert len(sandbox.questions(before)) == FEW
     assert in_ledger("SELECT count(*) FROM precheck.run") == 2
 
 
+@pytest.mark.nightly
 def test_matches_of_other_runs_are_used_again_where_that_is_allowed(desk, sandbox, shared_profile, host):
     file = desk.folder / "payments.csv"
     assert desk("sandbox", "--write-payments", file, "--rows", 60).status == 0
@@ -188,15 +196,15 @@ def test_matches_of_other_runs_are_used_again_where_that_is_allowed(desk, sandbo
 
 
 def test_a_folder_that_was_begun_without_the_shared_ledger_is_refused_under_it_and_the_reverse(
-    desk, sandbox, file, shared_profile, host
+    desk, sandbox, few, shared_profile, host
 ):
     alone, shared = shared_profile("alone.toml", ledger=False), shared_profile()
-    assert host("a")("run", file, *alone, "--out", "alone").end().status == 0
-    assert host("a")("run", file, *shared, "--out", "shared").end().status == 0
+    assert host("a")("run", few, *alone, "--out", "alone").end().status == 0
+    assert host("a")("run", few, *shared, "--out", "shared").end().status == 0
     before = sandbox.call_count
 
     ends = [
-        host("a")("run", file, *words, "--out", folder).end()
+        host("a")("run", few, *words, "--out", folder).end()
         for words, folder in ((shared, "alone"), (alone, "shared"))
     ]
 
@@ -209,28 +217,28 @@ def test_a_folder_that_was_begun_without_the_shared_ledger_is_refused_under_it_a
     assert sandbox.call_count == before
 
 
-def test_fresh_begins_a_new_run(desk, sandbox, file, shared_profile, host, in_ledger):
+def test_fresh_begins_a_new_run(desk, sandbox, few, shared_profile, host, in_ledger):
     words = shared_profile()
-    limited = host("a")("run", file, *words, "--out", "a", "--limit", 120).end()
+    limited = host("a")("run", few, *words, "--out", "a", "--limit", 12).end()
     assert limited.status == 75
     before = sandbox.call_count
 
-    assert host("a")("run", file, *words, "--out", "a", "--fresh").end().status == 0
+    assert host("a")("run", few, *words, "--out", "a", "--fresh").end().status == 0
 
-    assert len(sandbox.questions(before)) == COUNT
+    assert len(sandbox.questions(before)) == FEW
     assert in_ledger("SELECT count(*) FROM precheck.run") == 2
 
 
-def test_a_limit_asks_so_many_and_leaves_the_rest_to_a_later_run(desk, sandbox, file, shared_profile, host):
+def test_a_limit_asks_so_many_and_leaves_the_rest_to_a_later_run(desk, sandbox, few, shared_profile, host):
     words, before = shared_profile(), sandbox.call_count
 
-    limited = host("a")("run", file, *words, "--out", "a", "--limit", 120).end()
+    limited = host("a")("run", few, *words, "--out", "a", "--limit", 12).end()
 
     assert limited.status == 75
-    assert len(sandbox.questions(before)) == 120
-    assert Counter(row["check_code"] for row in desk.outcomes("a"))["LIMIT"] == COUNT - 120
-    assert host("b")("run", file, *words, "--out", "b").end().status == 0
-    assert len(sandbox.questions(before)) == COUNT
+    assert len(sandbox.questions(before)) == 12
+    assert Counter(row["check_code"] for row in desk.outcomes("a"))["LIMIT"] == FEW - 12
+    assert host("b")("run", few, *words, "--out", "b").end().status == 0
+    assert len(sandbox.questions(before)) == FEW
 
 
 def test_a_cap_that_is_reached_ends_the_asking_of_all_hosts_and_defers_the_rest(
@@ -302,7 +310,7 @@ def test_status_shows_the_run_who_asks_and_what_each_may_use(
     for said in (
         run["run"],
         f"Process {first.pid} on ",
-        " of 300 questions left",
+        f" of {COUNT} questions left",
         "of the daily cap of 1,000 used",
     ):
         assert said in shown

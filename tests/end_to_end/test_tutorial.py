@@ -143,6 +143,7 @@ def test_a_page_shows_what_was_printed_or_it_does_not(page, printed, is_shown):
     assert shows(page, printed) is is_shown
 
 
+@pytest.mark.docs
 @pytest.mark.usefixtures("samples")
 def test_tutorial_commands_succeed_in_order_and_print_what_the_page_shows(terminal, desk):
     commands = [pair for block in blocks("docs/tutorial.md", "console") for pair in typed(block)]
@@ -159,6 +160,7 @@ def test_tutorial_commands_succeed_in_order_and_print_what_the_page_shows(termin
     assert [approval["why"] for approval in approvals] == ["known to payroll", "agreed with payroll"]
 
 
+@pytest.mark.docs
 @pytest.mark.usefixtures("samples")
 def test_readme_shows_what_the_demo_prints(terminal, desk):
     shown = next(text for text in blocks("README.md", "text") if "SIMULATED" in text)
@@ -170,6 +172,7 @@ def test_readme_shows_what_the_demo_prints(terminal, desk):
     assert shows(shown, printed), printed
 
 
+@pytest.mark.nightly
 def test_nightly_script_lets_a_file_of_matches_pass_and_none_with_another_decided_outcome(
     terminal, nightly, desk, sandbox
 ):
@@ -189,6 +192,7 @@ def test_nightly_script_lets_a_file_of_matches_pass_and_none_with_another_decide
             assert (status, "look at the rows of checked/" in printed) == (1, True), printed
 
 
+@pytest.mark.docs
 def test_nightly_script_leaves_the_log_that_the_page_shows(terminal, nightly, desk, sandbox):
     configured = {"PRECHECK_CONFIG": str(sandbox.config)}
     terminal("precheck sandbox --write-payments payroll.csv --rows 40")

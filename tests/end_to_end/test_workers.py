@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-COUNT = 300
+COUNT = 200
 SLOW_PER_S = 40
 IN_FLIGHT_MAX = 8
 
@@ -127,6 +127,7 @@ def test_a_worker_that_is_killed_loses_nothing_and_repeats_no_answer(
     assert len(sandbox.questions(before)) - COUNT <= IN_FLIGHT_MAX
 
 
+@pytest.mark.nightly
 def test_a_worker_that_sleeps_beyond_its_lease_and_wakes_changes_nothing(
     sandbox, run, worker, work, answer_count, held_chunks, wait_until
 ):
@@ -213,6 +214,7 @@ def test_a_run_that_waits_for_another_host_ends_by_one_ctrl_c(
     assert took_s < 5
 
 
+@pytest.mark.nightly
 def test_the_database_crashes_while_questions_are_asked_and_nothing_is_lost(
     sandbox, run, worker, work, postgres, answer_count, wait_until
 ):
@@ -230,6 +232,7 @@ def test_the_database_crashes_while_questions_are_asked_and_nothing_is_lost(
     assert len(sandbox.questions(before)) - COUNT <= 2 * IN_FLIGHT_MAX
 
 
+@pytest.mark.nightly
 def test_a_worker_goes_on_when_the_database_is_back_that_was_away_for_longer_than_it_waits(
     sandbox, file, shared_profile, host, work, postgres, proxy_to, answer_count, wait_until
 ):

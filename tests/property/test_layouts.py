@@ -48,7 +48,7 @@ def rows_of(message):
 
 
 @pytest.mark.parametrize("layout", MAKERS)
-@examples(20)
+@examples(20, by_day=5)
 @given(PAYEES, LINE_ENDS)
 def test_what_was_made_is_recognised_and_read(layout, payees, line_end):
     data = bank_file(layout, payees, line_end=line_end)
@@ -63,7 +63,7 @@ def test_what_was_made_is_recognised_and_read(layout, payees, line_end):
 
 
 @pytest.mark.parametrize("layout", WRITABLE)
-@examples(20)
+@examples(20, by_day=5)
 @given(PAYEES, LINE_ENDS, st.data())
 def test_a_split_gives_two_files_whose_totals_are_right_and_loses_no_payment(
     layout, payees, line_end, chance
@@ -90,7 +90,7 @@ def test_a_split_gives_two_files_whose_totals_are_right_and_loses_no_payment(
 
 
 @pytest.mark.parametrize("layout", WRITABLE)
-@examples(20)
+@examples(20, by_day=5)
 @given(PAYEES, st.text("ABCabc &,\"'.-", min_size=1), st.data())
 def test_a_name_changes_its_own_row_only(layout, payees, name, chance):
     fmt = FORMATS[layout]
@@ -109,7 +109,7 @@ def test_a_name_changes_its_own_row_only(layout, payees, name, chance):
 
 
 @pytest.mark.parametrize("layout", MAKERS)
-@examples(40)
+@examples(40, by_day=5)
 @given(PAYEES, st.data())
 def test_a_changed_byte_is_refused_or_told_or_changes_its_own_row_only(layout, payees, chance):
     data = bank_file(layout, payees)

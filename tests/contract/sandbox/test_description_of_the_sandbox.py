@@ -14,7 +14,7 @@ from pipeline.sandbox.private_files import write_private
 from pipeline.sandbox.surface import APIS
 
 SSLYZE = Path(__file__).parents[3] / ".cache" / "sslyze" / "bin" / "sslyze"
-EXAMPLES_MAX = 15
+EXAMPLES_MAX = 5
 TOOL_MAX_S = 120
 SUITES = {
     "tls_1_2_cipher_suites": {

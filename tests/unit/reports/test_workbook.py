@@ -329,6 +329,7 @@ def test_every_sheet_says_that_the_answers_are_simulated_where_they_are(book_of,
     assert said == [says_so] * 7
 
 
+@pytest.mark.nightly
 def test_a_sheet_that_is_too_long_names_the_outcome_file(tmp_path, summary_of, finish_run, outcomes_of):
     count = workbook.ALL_ROWS_MAX + 1
     file = tmp_path / "pay.csv"
