@@ -8,7 +8,9 @@
     ├── MistakeError       70   an unexpected error of this program
     ├── DiskError          74   a disk is full or an I/O operation failed
     ├── IncompleteError    75   not everything was decided; run again to go on
-    │   └── LockedError         another run is working on the same folder
+    │   ├── LockedError         another run is working on the same folder
+    │   ├── LeaseLostError      ends one question here: another process asks it now
+    │   └── CapSpentError       ends one question for today: no request of the daily cap is left for it
     ├── ProtocolError      76   the server broke the protocol repeatedly
     ├── CredentialsError   77   credentials or certificate were refused
     ├── ConfigurationError 78   the configuration cannot be used
@@ -21,10 +23,13 @@ or whatever Python raises, and is caught in one place: where the command, or wha
 """
 
 import signal
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from schemas.summary import Summary
 
 
 class Advice(StrEnum):
@@ -193,6 +198,20 @@ class LockedError(IncompleteError):
     """Another run is working on the same folder."""
 
 
+class LeaseLostError(IncompleteError):
+    """Another process holds the chunk of this question now, and nothing was written: it is no longer ours."""
+
+    def __init__(self) -> None:
+        super().__init__("another process asks this question now; run the same command again to go on")
+
+
+class CapSpentError(IncompleteError):
+    """No unit of the daily cap was left for this request, and nothing was written: it may not leave."""
+
+    def __init__(self) -> None:
+        super().__init__("the daily cap is used up; run the same command again tomorrow to go on")
+
+
 class ProtocolError(PrecheckError):
     """The server broke the protocol repeatedly."""
 
@@ -262,6 +281,38 @@ def most_serious(exit_codes: Iterable[int]) -> int:
     65
     """
     return max(exit_codes, key=_LEAST_TO_MOST_SERIOUS.index)
+
+
+FAILED_ON = 1
+"""The exit status where a row has an outcome or a warning named by --fail-on."""
+ANY_WARNING = "warning"
+"""Stands in `--fail-on` for every code of a warning."""
+TOTALS_DIFFER = "TOTALS_DIFFER"
+"""What `--fail-on` calls a total or a count in the file that is not that of its payments."""
+
+
+def status_of_summary(summary: "Summary", fail_on: Collection[str] = ()) -> int:
+    """The exit status that a summary stands for.
+
+    A row that is not decided yet may still become what `fail_on` names, so an incomplete run says
+    so first; unless it was asked to fail on just that.
+
+    Args:
+        summary: of the run.
+        fail_on: outcomes, codes of warnings, or `ANY_WARNING`.
+    """
+    from schemas.outcomes import Outcome
+
+    there = {total.outcome.value for total in summary.outcomes if total.row_count}
+    there |= {count.code.value for count in summary.warning_codes}
+    there |= {TOTALS_DIFFER} if summary.input.differences else set()
+    there |= {ANY_WARNING} if summary.warning_codes or summary.input.differences else set()
+    found = there.intersection(fail_on)
+    if found & {Outcome.DEFERRED, Outcome.UNANSWERED}:
+        return FAILED_ON
+    if not summary.complete:
+        return ProtocolError.exit_code if summary.given_up else IncompleteError.exit_code
+    return FAILED_ON if found else 0
 
 
 def first_of(failures: BaseExceptionGroup[BaseException]) -> BaseException:

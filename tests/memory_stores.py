@@ -17,9 +17,10 @@ from typing import Self
 
 import anyio
 
+from pipeline.errors import CapSpentError, LeaseLostError
 from pipeline.frames import TURNED_AWAY_CODES, Answer, AnswerState, Check, OwnCode
 from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_shares
-from pipeline.stores.protocols import CapSpentError, LeaseLostError, Share
+from pipeline.stores.protocols import Share
 from pipeline.stores.sharing import Division, ShareRenewal, ShareWish, joining, renewed
 from pipeline.stores.values import (
     ChunkLease,

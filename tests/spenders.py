@@ -15,7 +15,7 @@ async def spend(shared):
     """Claim and ask until no unit is left, or no chunk."""
     from shared_ledgers import ask
 
-    from pipeline.stores.protocols import CapSpentError
+    from pipeline.errors import CapSpentError
     from schemas.outcomes import ApiName
 
     is_spent = False

@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import get_terminal_size
@@ -16,24 +16,15 @@ from pipeline.cli.crashes import is_mistake, recorded_crash
 from pipeline.errors import (
     CONCERN_ONE_FILE,
     DiskError,
-    IncompleteError,
     PrecheckError,
-    ProtocolError,
     stopped_by,
 )
 
 if TYPE_CHECKING:
     from pipeline.runs.request import StopSwitch
-    from schemas.summary import Summary
 
 _interrupts: list[int] = []
 """The signals by which the command was interrupted."""
-FAILED_ON = 1
-"""The exit status where a row has an outcome or a warning named by --fail-on."""
-ANY_WARNING = "warning"
-"""Stands in `--fail-on` for every code of a warning."""
-TOTALS_DIFFER = "TOTALS_DIFFER"
-"""What `--fail-on` calls a total or a count in the file that is not that of its payments."""
 
 
 class CommandGroup(click.Group):
@@ -210,27 +201,3 @@ def _interrupt(number: int, _frame: object) -> NoReturn:
     """End a command that has things to close, wherever it is."""
     _interrupts.append(number)
     raise KeyboardInterrupt(number)
-
-
-def status_of_summary(summary: "Summary", fail_on: Collection[str]) -> int:
-    """The exit status that a summary stands for.
-
-    A row that is not decided yet may still become what `fail_on` names, so an incomplete run says
-    so first; unless it was asked to fail on just that.
-
-    Args:
-        summary: of the run.
-        fail_on: outcomes, codes of warnings, or `ANY_WARNING`.
-    """
-    from schemas.outcomes import Outcome
-
-    there = {total.outcome.value for total in summary.outcomes if total.row_count}
-    there |= {count.code.value for count in summary.warning_codes}
-    there |= {TOTALS_DIFFER} if summary.input.differences else set()
-    there |= {ANY_WARNING} if summary.warning_codes or summary.input.differences else set()
-    found = there.intersection(fail_on)
-    if found & {Outcome.DEFERRED, Outcome.UNANSWERED}:
-        return FAILED_ON
-    if not summary.complete:
-        return ProtocolError.exit_code if summary.given_up else IncompleteError.exit_code
-    return FAILED_ON if found else 0

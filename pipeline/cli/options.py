@@ -36,6 +36,21 @@ PATH = NamedPath(path_type=Path, readable=False)
 """Whether a path can be used is checked, and reported, where it is used."""
 
 
+class OutcomeFormats(click.Choice[str]):
+    """The formats in which outcomes are written; their table is imported once a format is named or listed."""
+
+    def __init__(self) -> None:
+        self.case_sensitive = True
+
+    def __getattr__(self, name: str) -> tuple[str, ...]:
+        """Their names, as `choices`."""
+        if name != "choices":
+            raise AttributeError(name)
+        from pipeline.formats import NAMES
+
+        return NAMES
+
+
 class Days(click.ParamType[timedelta]):
     """A number of days, written as 30d."""
 

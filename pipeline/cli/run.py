@@ -18,13 +18,13 @@ from pipeline.cli.exit_status import (
     about_one_file,
     notify,
     reporting_a_lost_signature,
-    status_of_summary,
     stoppable,
 )
 from pipeline.cli.options import (
     PATH,
     Duration,
     Given,
+    OutcomeFormats,
     as_given,
     compare_option,
     data_set_options,
@@ -90,7 +90,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
 )
 @click.option(
     "--format",
-    type=click.Choice(["csv", "parquet"]),
+    type=OutcomeFormats(),
     help="Of the outcome file; default: FILE's, and csv for a workbook.",
 )
 @click.option(
@@ -212,7 +212,7 @@ def run(given: Given) -> None:
             name = names[job.file]
             try:
                 if result is not None:
-                    status = _status(result, given.fail_on)
+                    status = result.exit_code(given.fail_on)
                     ends[job.file] = FileEnd(name, status, result.summary)
                     monitoring.summaries.append(result.summary)
                     if given.as_json:
@@ -257,12 +257,6 @@ def _raise_what_ended(end: BaseException | None) -> None:
     """Raise what ended the check of a file, once its result is reported."""
     if end is not None:
         raise end
-
-
-def _status(result: "RunResult", fail_on: tuple[str, ...]) -> int:
-    """The exit status that one file stands for."""
-    ended_by = result.ended_by
-    return status_of_summary(result.summary, fail_on) if ended_by is None else ended_by.exit_code
 
 
 def _terminal() -> "Console":

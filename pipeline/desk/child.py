@@ -109,11 +109,10 @@ def check_file(folder: Path, clock: Clock, stop: StopSwitch, request_stop: Calla
                 ),
             )
         raise
-    ended_by = result.ended_by
-    status = 0 if result.summary.complete else 75
+    status = result.exit_code()
     said = in_desk_words(result.summary.next_step or "")
-    seen.end(status if ended_by is None else ended_by.exit_code, said)
-    return status if ended_by is None else ended_by.exit_code
+    seen.end(status, said)
+    return status
 
 
 def _watch_for_stop(file: Path, request_stop: Callable[[], object]) -> None:

@@ -22,7 +22,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_
 from pipeline.errors import ConfigurationError
 from pipeline.frames import AnswerState
 from pipeline.stages.ask import ApiChannel, AskingTally
-from pipeline.stages.ask.observers import End, Follow, Intend, QuestionEvent, Receive, Record, Send, Wait
+from pipeline.stages.ask.events import End, Follow, Intend, QuestionEvent, Receive, Record, Send, Wait
 from schemas.outcomes import ApiName
 
 FLUSH_MAX_S = 5.0

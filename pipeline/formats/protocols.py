@@ -74,6 +74,10 @@ class OutcomeFormat(TabularFormat, Protocol):
     def SUFFIX(self) -> str:  # noqa: N802 - a constant of the module
         """What the name of a file of this format ends in, when this program names it."""
 
+    @property
+    def BUCKET_BYTES(self) -> int:  # noqa: N802 - a constant of the module
+        """Of the parts of a data set, in one bucket: some 400,000 rows."""
+
     def write(self, table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:
         """Write a table and read it back, one column cell by cell.
 

@@ -7,7 +7,7 @@
 (`pipeline.executors`) carries out the asking.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ import polars as pl
 from pipeline.apis.registry import about_uk_accounts
 from pipeline.config.profiles import Chosen, choose, ledger_key, modulus_of, opened, signed_with
 from pipeline.connections import api_of
-from pipeline.errors import Advice, InputError, PrecheckError
+from pipeline.errors import Advice, InputError, PrecheckError, status_of_summary
 from pipeline.frames import Questions
 from pipeline.jobs.bank_report import require_pain001
 from pipeline.jobs.prepare import PreparedFile, RunTime, identity_of, prepare, read_file, wanted
@@ -50,6 +50,10 @@ class RunResult(NamedTuple):
     """What changed since earlier runs, as far as a person looks at it."""
     ended_by: PrecheckError | None = None
     """What ended the run early; its results are of that moment."""
+
+    def exit_code(self, fail_on: Collection[str] = ()) -> int:
+        """The exit status of its file."""
+        return status_of_summary(self.summary, fail_on) if self.ended_by is None else self.ended_by.exit_code
 
 
 def check(job: CheckJob, surface: Surface) -> RunResult:

@@ -12,6 +12,7 @@ from pipeline.executors.datasets.buckets import plan_bucket
 from pipeline.executors.datasets.engines import Count, Engine, count_nothing, counted
 from pipeline.executors.datasets.parts import read_part
 from pipeline.executors.datasets.tasks import POLARS, BucketTask, PartTask, SetTask, UsableRows
+from pipeline.formats import format_named
 from pipeline.headers.guesses import PLACE
 from pipeline.jobs.prepare import VERSION
 from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames, why_refused
@@ -22,8 +23,6 @@ from pipeline.stages.validate import Routes
 from schemas.data_set import BucketPlanned, PartRead
 
 _FOLDERS = UUID("6f0c0f5e-2f5b-5d5e-9b6c-2a54c3a0d1b7")
-_BUCKET_BYTES = {"csv": 40 * 1024**2, "parquet": 8 * 1024**2}
-"""Of the parts, in one bucket: some 400,000 rows."""
 _BUCKETS_MIN, _BUCKETS_MAX = 4, 1_000
 _ROWS_MAX = 4_000_000_000
 """Rows are numbered with 32 bits."""
@@ -62,7 +61,8 @@ class PlannedSet(NamedTuple):
 def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> SetTask:
     """What all tasks have in common; their folder within the work folder is that of just these settings."""
     check, modulus = job.check, there.modulus
-    bucket_count = max(_BUCKETS_MIN, min(_BUCKETS_MAX, data.byte_count // _BUCKET_BYTES[data.format] + 1))
+    bucket_bytes = format_named(data.format).BUCKET_BYTES
+    bucket_count = max(_BUCKETS_MIN, min(_BUCKETS_MAX, data.byte_count // bucket_bytes + 1))
     settings = {
         "parts": data.sha256,
         "out": str(check.out.resolve()),

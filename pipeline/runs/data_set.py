@@ -9,15 +9,14 @@ from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import not_writable
 from pipeline.files.dividing import divide_parquet
-from pipeline.formats import csv as delimited
-from pipeline.formats import parquet
+from pipeline.formats import NAMES, format_named, parquet
 from pipeline.runs.part_files import PartFiles
 from schemas.data_set import DataSetRecord, PartKept
 from schemas.folder import DATA_SET
 from schemas.places import Places
 from schemas.strict import parse
 
-FORMATS = {delimited.NAME: delimited.SUFFIXES, parquet.NAME: parquet.SUFFIXES}
+FORMATS = {name: format_named(name).SUFFIXES for name in NAMES}
 PART_ROWS = 500_000
 """Of a file that is divided."""
 _PACKED = ".gz"

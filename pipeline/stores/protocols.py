@@ -25,14 +25,6 @@ from pipeline.stores.values import (
 from schemas.outcomes import ApiName
 
 
-class LeaseLostError(Exception):
-    """Another process holds the chunk of this question now, and nothing was written: it is no longer ours."""
-
-
-class CapSpentError(Exception):
-    """No unit of the daily cap was left for this request, and nothing was written: it may not leave."""
-
-
 class Ledger(Protocol):
     """The record of one run as asking needs it: which questions may have been sent, and what came back.
 

@@ -117,6 +117,22 @@ def test_a_file_of_the_new_format_is_shown_checked_corrected_and_split(precheck,
     assert hold.read_text() == counted_text(PAYMENTS[1:])
 
 
+def test_a_format_of_outcomes_is_one_of_format_and_of_data_sets(house, precheck, tmp_path):
+    in_table = house / "pipeline" / "formats" / "__init__.py"
+    text = in_table.read_text()
+    in_table.write_text(text.replace("counted, outcomes=delimited", "counted, outcomes=counted"))
+    try:
+        assert "[csv|parquet|counted]" in precheck("run", "--help")
+        precheck("run", "payroll.txt", "--quiet", "--format", "counted")
+        assert (tmp_path / FOLDER / "outcomes.counted").read_text().startswith("PAYMENTS|3\n")
+        (tmp_path / "set").mkdir()
+        (tmp_path / "set" / "a.counted").write_text(counted_text(PAYMENTS))
+        precheck("run", "set", "--work", "work", "--quiet")
+        assert len(list((tmp_path / "set.precheck" / "outcomes").glob("*.counted"))) == 1
+    finally:
+        in_table.write_text(text)
+
+
 @pytest.mark.nightly
 def test_a_suffix_that_two_formats_share_is_told_by_the_start_of_the_file(precheck, tmp_path):
     text = counted_text(PAYMENTS).partition("\n")[2]

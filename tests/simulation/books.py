@@ -20,9 +20,9 @@ from memory_stores import MemoryLedger
 from simulation.weather import Weather
 from simulation.world import Clock, Process, World
 
+from pipeline.errors import LeaseLostError
 from pipeline.frames import Answer, Check
 from pipeline.stores.postgres.recording import ForgottenLinesError
-from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.values import FinalAnswer, FruitlessQuestion, LedgerCounts, QuestionHistory, RunIdentity
 

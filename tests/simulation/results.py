@@ -10,7 +10,7 @@ from simulation.dialects import matched_name
 from simulation.payments import outcomes_of, summary_of
 from simulation.runs import ASKED_BY_RUNS
 
-from pipeline.cli.exit_status import status_of_summary
+from pipeline.errors import status_of_summary
 from pipeline.frames import AnswerState, Outcomes
 from schemas.outcomes import Outcome
 

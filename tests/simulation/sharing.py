@@ -13,9 +13,9 @@ from simulation.books import Book, LedgerOfProcess, called
 from simulation.weather import Weather
 from simulation.world import Process, World
 
+from pipeline.errors import LeaseLostError
 from pipeline.frames import TURNED_AWAY_CODES, Check, OwnCode
 from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_shares
-from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.sharing import Division, SharePart, ShareRenewal, ShareWish, joining, renewed
 from pipeline.stores.values import (
     ChunkLease,

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from pipeline.cli.exit_status import status_of_summary
 from pipeline.cli.main import main
 from pipeline.cli.monitoring import MonitoringTargets
 from pipeline.cli.observing import ObservingTargets
 from pipeline.cli.run import OUTCOMES, WARNINGS
-from pipeline.errors import PrecheckError, most_serious
+from pipeline.errors import OutputError, PrecheckError, most_serious, status_of_summary
+from pipeline.jobs.check import RunResult
 from pipeline.jobs.fix import FixJob
 from pipeline.jobs.purge import PurgeJob
 from pipeline.jobs.split import SplitJob
@@ -215,6 +215,14 @@ def test_an_empty_name_is_no_folder(call, words):
 )
 def test_the_status_of_a_summary(summary, outcomes, complete, fail_on, status):
     assert status_of_summary(summary(outcomes, complete=complete), fail_on) == status
+
+
+def test_the_status_of_a_run_is_the_same_for_every_surface(summary):
+    given_up = summary({"unanswered"}, complete=False).model_copy(update={"given_up": True})
+    assert RunResult(given_up, already_finished=False).exit_code() == 76
+    assert (
+        RunResult(given_up, already_finished=False, ended_by=OutputError("full")).exit_code(["match"]) == 73
+    )
 
 
 @pytest.mark.parametrize(

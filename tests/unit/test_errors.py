@@ -1,11 +1,13 @@
 """What ends a run is a sentence, in which each surface has its own words for what to do."""
 
 import pickle
+import re
 
 import pytest
 
+import pipeline.errors
 from pipeline.cli.advice import OPTIONS
-from pipeline.errors import Advice, ColumnPair, InputError, Phrase, StoppedError, UsageError
+from pipeline.errors import Advice, ColumnPair, InputError, Phrase, PrecheckError, StoppedError, UsageError
 
 FOLDER = "out: the folder of this very run"
 
@@ -64,3 +66,21 @@ def test_an_error_that_crosses_a_process_is_the_same():
 
 def test_whoever_stops_a_run_says_how_a_command_ends():
     assert StoppedError("pay.csv: stopped on the page", 130).exit_code == 130
+
+
+def test_the_tree_has_every_error_in_its_place():
+    drawn, above = {}, ["PrecheckError"]
+    for line in pipeline.errors.__doc__.splitlines():
+        if found := re.match(r"    ((?:│   |    )*)[├└]── (\w+)", line):
+            depth = len(found[1]) // 4 + 1
+            above[depth:] = [found[2]]
+            drawn[found[2]] = above[depth - 1]
+    assert drawn == {kind.__name__: kind.__bases__[0].__name__ for kind in every_kind_of(PrecheckError)}
+    stores = every_kind_of(Exception, of="pipeline.stores")
+    assert {kind.__name__ for kind in stores if not issubclass(kind, PrecheckError)} == set()
+
+
+def every_kind_of(kind, of="pipeline.errors"):
+    """The kinds of an error, however distant, that a module or package defines."""
+    below = [one for child in kind.__subclasses__() for one in (child, *every_kind_of(child, of))]
+    return [one for one in below if one.__module__.startswith(of)]

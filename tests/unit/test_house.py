@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -207,3 +208,36 @@ def test_these_files_alone_wait_in_real_time(calls):
             in_virtual_time.add(path.relative_to(ROOT / "tests").as_posix())
     waiting = {name for name in found if not name.startswith(OTHER_ROOMS)}
     assert waiting - in_virtual_time == WAIT_IN_REAL_TIME
+
+
+def imports_in(folder):
+    """Module -> the modules of the folder that it imports, even within a function or for types alone."""
+    files = {
+        ".".join(path.relative_to(folder).with_suffix("").parts).removesuffix(".__init__"): path
+        for package in ("pipeline", "schemas")
+        for path in (folder / package).rglob("*.py")
+    }
+    found = {}
+    for module, path in files.items():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                names = [f"{node.module}.{one.name}" for one in node.names]
+                used = {name if name in files else node.module for name in names}
+            elif isinstance(node, ast.Import):
+                used = {one.name for one in node.names}
+            else:
+                continue
+            found.setdefault(module, set()).update(used & files.keys() - {module})
+    return found
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    TopologicalSorter(imports_in(ROOT)).prepare()
+
+
+def test_a_circle_of_modules_is_seen(tmp_path):
+    (tmp_path / "pipeline").mkdir()
+    (tmp_path / "pipeline" / "first.py").write_text("import pipeline.second\n")
+    (tmp_path / "pipeline" / "second.py").write_text("def f():\n    from pipeline import first\n")
+    with pytest.raises(CycleError):
+        TopologicalSorter(imports_in(tmp_path)).prepare()

@@ -2,12 +2,10 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from typing import Protocol, TypeVar
+from typing import Protocol
 
+from pipeline.executors.datasets.tasks import Found, Task
 from pipeline.runs.request import SetStep
-
-Task = TypeVar("Task")
-Found = TypeVar("Found")
 
 
 class Engine(Protocol):

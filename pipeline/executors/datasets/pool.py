@@ -10,7 +10,7 @@ from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.connection import wait
 
 from pipeline.errors import IncompleteError
-from pipeline.executors.datasets.engines import Found, Task
+from pipeline.executors.datasets.tasks import Found, Task
 
 _IN_EACH = {
     "POLARS_MAX_THREADS": "1",  # the processes are as many as the processors

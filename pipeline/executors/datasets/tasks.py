@@ -6,7 +6,7 @@ They travel between processes, and hold no secret.
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import polars as pl
 
@@ -19,6 +19,9 @@ from schemas.outcomes import Environment
 from schemas.places import Places
 
 POLARS = pl.__version__
+Task = TypeVar("Task")
+Found = TypeVar("Found")
+"""What a function of tasks is given, and what it returns."""
 
 
 class SetTask(NamedTuple):

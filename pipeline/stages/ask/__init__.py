@@ -15,7 +15,6 @@ import polars as pl
 
 from pipeline.errors import first_of
 from pipeline.stages.ask.feed import QuestionFeed
-from pipeline.stages.ask.observers import UNOBSERVED, AskingObserver, Observers
 from pipeline.stages.ask.remaining import (
     RUNS_MAX,
     RemainingQuestions,
@@ -25,11 +24,14 @@ from pipeline.stages.ask.remaining import (
     remaining_questions,
 )
 from pipeline.stages.ask.values import (
+    UNOBSERVED,
     AnswerBuffer,
     AnswerSink,
     ApiChannel,
     AskingContext,
+    AskingObserver,
     AskingTally,
+    Observers,
     RequestSender,
 )
 from pipeline.stages.ask.worker import LOOK_INTERVAL_S, ApiAsker, WorkerContext

@@ -1,7 +1,8 @@
 """The values of asking: a channel per API, and its context: time, chance, the request to stop."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple, Protocol
@@ -14,7 +15,7 @@ from pipeline.apis import Api
 from pipeline.frames import ANSWERS, Answer, AnswerState, slim
 from pipeline.stages.ask.bulkhead import SLOW_S
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
-from pipeline.stages.ask.observers import UNOBSERVED, AskingObserver
+from pipeline.stages.ask.events import Follow, QuestionEvent
 from pipeline.stores.protocols import CapCount, Share
 from pipeline.transport.breaker import RESPONDER, SERVER, Patience
 from pipeline.transport.rate_limiter import Pace
@@ -157,6 +158,45 @@ class AnswerBuffer:
 
 _LOOSE_MAX = 1_024
 """Packed in a millisecond, for which no other task can do anything."""
+
+
+class AskingObserver(Protocol):
+    """Follows any number of askings, one after the other."""
+
+    def asking(
+        self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally
+    ) -> AbstractContextManager[None]:
+        """Observe the limits of one asking, and the tally of its run, until the block ends."""
+
+    def follow(self, api: ApiName) -> Follow:
+        """Follow a question to this API, which is taken up now."""
+
+
+class Observers(NamedTuple):
+    """An `AskingObserver` that passes everything on to each of some, or to none."""
+
+    each: Sequence[AskingObserver] = ()
+
+    @contextmanager
+    def asking(self, channels: Mapping[ApiName, ApiChannel], tally: AskingTally) -> Iterator[None]:
+        """Begin and end with all of them."""
+        with ExitStack() as stack:
+            for observer in self.each:
+                stack.enter_context(observer.asking(channels, tally))
+            yield
+
+    def follow(self, api: ApiName) -> Follow:
+        """Have all of them follow it."""
+        follows = [observer.follow(api) for observer in self.each]
+
+        def event(event: QuestionEvent) -> None:
+            for follow in follows:
+                follow(event)
+
+        return event
+
+
+UNOBSERVED = Observers()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,16 +11,16 @@ import httpx
 
 from pipeline.apis import basis_of
 from pipeline.apis.own_codes import meaning_of
-from pipeline.errors import CredentialsError, PrecheckError
+from pipeline.errors import CapSpentError, CredentialsError, LeaseLostError, PrecheckError
 from pipeline.frames import Answer, AnswerState, Check, OwnCode
 from pipeline.stages.ask.admission import Admission
 from pipeline.stages.ask.clock_skew import ClockComparison, server_time, wrong_day
+from pipeline.stages.ask.events import End, Follow, Intend, Receive, Record, Send, Wait
 from pipeline.stages.ask.feed import QuestionFeed
 from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, kind_of, was_held
 from pipeline.stages.ask.judge import EndRun, FinalReply, ReplyJudge, UselessReply
-from pipeline.stages.ask.observers import End, Follow, Intend, Receive, Record, Send, Wait
 from pipeline.stages.ask.values import AnswerBuffer, AnswerSink, ApiChannel, AskingContext
-from pipeline.stores.protocols import CapCount, CapSpentError, LeaseLostError, Ledger
+from pipeline.stores.protocols import CapCount, Ledger
 from pipeline.stores.values import ChunkLease, Question
 from pipeline.transport import retry
 from pipeline.transport.tokens import Token
@@ -419,7 +419,7 @@ class ApiAsker:
         tally.in_flight_count += 1
         try:
             yield
-        except (CapSpentError, LeaseLostError, PrecheckError):
+        except PrecheckError:
             self._gate.withdraw(check)  # it was not sent, or its reply is here
             raise
         finally:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import psycopg
 
+from pipeline.errors import CapSpentError, LeaseLostError
 from pipeline.stores.group_commit import Batch, GroupCommit
 from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.recording import (
@@ -16,7 +17,6 @@ from pipeline.stores.postgres.recording import (
     RefusedLines,
     WrittenLines,
 )
-from pipeline.stores.protocols import CapSpentError, LeaseLostError
 from pipeline.stores.values import ChunkLease
 
 

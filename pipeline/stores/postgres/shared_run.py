@@ -13,6 +13,7 @@ from uuid import UUID
 import anyio
 import psycopg
 
+from pipeline.errors import LeaseLostError
 from pipeline.frames import CHECKS, Answer, AnswerState, Check
 from pipeline.stores.postgres import earlier, history, leases
 from pipeline.stores.postgres.connection import Database
@@ -22,7 +23,6 @@ from pipeline.stores.postgres.leases import ClaimedChunk
 from pipeline.stores.postgres.lines import RunLines
 from pipeline.stores.postgres.recorded import recorded
 from pipeline.stores.postgres.recording import LineWriter, Units
-from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.shared import QuestionParts, RequestCopy, StoredRun
 from pipeline.stores.values import (
     ChunkLease,

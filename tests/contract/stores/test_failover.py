@@ -4,8 +4,7 @@ import anyio
 import pytest
 from shared_ledgers import NOW, answer_to, ask
 
-from pipeline.errors import IncompleteError
-from pipeline.stores.protocols import LeaseLostError
+from pipeline.errors import IncompleteError, LeaseLostError
 from schemas.outcomes import ApiName
 
 

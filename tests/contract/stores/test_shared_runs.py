@@ -11,9 +11,8 @@ import anyio.lowlevel
 import pytest
 from shared_ledgers import IDENTITY, NOW, answer_to, ask, ask_all, checks_of
 
-from pipeline.errors import ConfigurationError, UsageError
+from pipeline.errors import CapSpentError, ConfigurationError, LeaseLostError, UsageError
 from pipeline.stores.postgres.recorded import recorded
-from pipeline.stores.protocols import CapSpentError, LeaseLostError
 from pipeline.stores.shared import AccountCap, QuestionPlan
 from pipeline.stores.values import FruitlessQuestion, PlannedChunk, RoundState
 from schemas.outcomes import ApiName
@@ -147,7 +146,7 @@ STOPPED = """
 import sys, uuid, anyio, polars as pl
 sys.path.insert(0, "tests")
 from shared_ledgers import LedgerDesk, answer_to, checks_of
-from pipeline.stores.protocols import LeaseLostError
+from pipeline.errors import LeaseLostError
 from schemas.outcomes import ApiName
 
 class Postgres:

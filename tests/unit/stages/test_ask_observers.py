@@ -12,10 +12,10 @@ from senders import FakeSender, always, problem
 from virtual_time import VIRTUAL
 
 from pipeline.apis import cop
+from pipeline.errors import LeaseLostError
 from pipeline.stages.ask import ApiChannel, AskingContext, AskingTally, ask
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stores.leased_shares import WholeShare
-from pipeline.stores.protocols import LeaseLostError
 from pipeline.stores.values import RunIdentity, ServerAccount
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.retry import NetworkFailure
