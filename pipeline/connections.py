@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
-from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -24,13 +23,13 @@ from pipeline.config import Profile
 from pipeline.errors import TlsError
 from pipeline.sections.servers import MutualTls, Oauth, Server
 from pipeline.stages.validate import Routes
-from pipeline.stores.leased_shares import WholeShare
+from pipeline.stores.leased_shares import LeasedShares, LeaseTerms, WholeShare
 from pipeline.stores.protocols import CapCount, Share, Shares
 from pipeline.stores.scopes import scope_of
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
-from pipeline.stores.sqlite.shares import LocalShares
-from pipeline.stores.values import LeaseHolder, ServerAccount, ShareLimits
+from pipeline.stores.sqlite.shares import local_shares
+from pipeline.stores.values import ServerAccount, ShareLimits
 from pipeline.transport.breaker import RESPONDER, SERVER
 from pipeline.transport.rate_limiter import Pace, window_of
 from pipeline.transport.tls import client_context, inspect_certificate, preflight
@@ -130,22 +129,9 @@ def context_of(server: Server) -> ssl.SSLContext:
     return client_context(ca_file=server.ca_file)
 
 
-def shares_of_this_machine(
-    *,
-    clock: Callable[[], datetime],
-    ticks: Callable[[], float],
-    waiting: Callable[[LeaseHolder], None],
-    wait_max_s: float = inf,
-) -> LocalShares:
-    """The shares of all runs of this user.
-
-    Args:
-        clock: the time in UTC.
-        ticks: the monotonic clock of this machine.
-        waiting: called with each other run that is waited for.
-        wait_max_s: how long to wait for them.
-    """
-    return LocalShares(leases_path(), clock=clock, ticks=ticks, waiting=waiting, wait_max_s=wait_max_s)
+def shares_of_this_machine(terms: LeaseTerms) -> LeasedShares:
+    """The shares of all runs of this user."""
+    return local_shares(leases_path(), terms)
 
 
 @asynccontextmanager

@@ -100,18 +100,20 @@ def sharers(where, rate, **limits):
 
 def shares_of(where, host="host"):
     """The shares of a folder of this machine, or of a ledger's database."""
-    said = {"clock": lambda: datetime.now(UTC), "ticks": time.monotonic, "waiting": lambda _: None}
-    if not where.startswith("postgresql:"):
-        from pipeline.stores.sqlite.shares import LocalShares
+    from pipeline.stores.leased_shares import LeaseTerms
 
-        return LocalShares(Path(where), **said)
+    terms = LeaseTerms(lambda: datetime.now(UTC), time.monotonic, lambda _: None)
+    if not where.startswith("postgresql:"):
+        from pipeline.stores.sqlite.shares import local_shares
+
+        return local_shares(Path(where), terms)
     from pipeline.stores.postgres.address import parsed
     from pipeline.stores.postgres.connection import Database
-    from pipeline.stores.postgres.shares import PostgresShares
+    from pipeline.stores.postgres.shares import postgres_shares
     from pipeline.stores.shared import AskingProcess, StoreClocks
 
-    database = Database(parsed(where), StoreClocks(said["clock"], time.monotonic, 20.0))
-    return PostgresShares(database, AskingProcess(uuid4(), host, os.getpid(), "0.1.0"), **said)
+    database = Database(parsed(where), StoreClocks(terms.clock, time.monotonic, 20.0))
+    return postgres_shares(database, AskingProcess(uuid4(), host, os.getpid(), "0.1.0"), terms)
 
 
 async def ask(shares, rate, places_max, seconds, port):

@@ -19,6 +19,7 @@ from pipeline.connections import account_of, open_channels, scope_for
 from pipeline.runs.request import Clock, RunObserver
 from pipeline.stages.ask import ApiChannel, AskingContext
 from pipeline.stores.kinds import opened_store
+from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.shared import (
     AccountCap,
     AskingProcess,
@@ -53,9 +54,7 @@ class SharedAccess(NamedTuple):
             IncompleteError: others left no share in time, or the database is away.
             PrecheckError: as `open_channels`.
         """
-        shares = self.store.shares(
-            clock=world.now, ticks=world.clock, waiting=watch.wait, wait_max_s=wait_max_s
-        )
+        shares = self.store.shares(LeaseTerms(world.now, world.clock, watch.wait, wait_max_s))
         quotas = {ApiName(api): self.store.cap(cap) for api, cap in self._caps.items()}
         async with open_channels(self.profile, apis, now=world.now, shares=shares, quotas=quotas) as channels:
             yield channels

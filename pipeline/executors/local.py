@@ -18,6 +18,7 @@ from pipeline.executors.asking import (
 from pipeline.frames import Answers, slim
 from pipeline.runs.request import CheckJob, Phase, RunObserver, Surface
 from pipeline.stages.ask import AskingContext, answers_so_far, ask, count_given_up, remaining_questions
+from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.protocols import Ledger
 from schemas.outcomes import ApiName, Environment
@@ -51,13 +52,8 @@ async def _answers(
     watch.enter(Phase.CONNECTING)
     checks = asking.checks
     needed = {ApiName(api) for api in checks["api"].unique()}
-    shares = (
-        None
-        if asking.is_ours
-        else shares_of_this_machine(
-            clock=world.now, ticks=world.clock, waiting=watch.wait, wait_max_s=job.wait_max_s
-        )
-    )
+    terms = LeaseTerms(world.now, world.clock, watch.wait, job.wait_max_s)
+    shares = None if asking.is_ours else shares_of_this_machine(terms)
     async with open_channels(asking.profile, needed, now=world.now, shares=shares) as channels:
         watch.enter(Phase.ASKING)
         left = await remaining_questions(

@@ -1,7 +1,8 @@
 """One process's lease of a share, renewed while it asks, whatever keeps the division of the account."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
+from datetime import datetime
 from functools import partial
 from math import inf
 from typing import NamedTuple
@@ -72,6 +73,19 @@ class Waiting(NamedTuple):
     async def sleep(self) -> None:
         """Wait for a while, but not beyond the deadline."""
         await anyio.sleep(max(min(POLL_INTERVAL_S, self.deadline - anyio.current_time()), 0))
+
+
+class LeaseTerms(NamedTuple):
+    """The clocks by which a process leases shares, and how it waits for others."""
+
+    clock: Callable[[], datetime]
+    """The time in UTC, which the other processes go by too."""
+    ticks: Callable[[], float]
+    """The monotonic clock that all processes of this machine have in common."""
+    waiting: Callable[[LeaseHolder], None]
+    """Called with each other process that is waited for."""
+    wait_max_s: float = inf
+    """How long to wait for them, in all."""
 
 
 class LeasedShare:
@@ -206,6 +220,48 @@ class LeasedShare:
         is_whole = requests >= int(account.rate_per_s)
         rate_per_s = account.rate_per_s if is_whole else float(requests)
         return ShareLimits(rate_per_s, places, self._until, self._kept_places)
+
+
+OpenDivisions = Callable[
+    [Collection[ServerAccount], Waiting], AbstractAsyncContextManager[Callable[[ServerAccount], Renew]]
+]
+"""Opens what keeps the divisions of accounts, until the block ends; gives what makes a new holder of one."""
+
+
+class LeasedShares:
+    """The accounts of a store, divided among the processes that ask at the same time."""
+
+    def __init__(self, open_divisions: OpenDivisions, terms: LeaseTerms, *, every_s: float) -> None:
+        """Lease nothing yet.
+
+        Args:
+            open_divisions: of the store.
+            terms: of this process.
+            every_s: how often to renew each lease, at least.
+        """
+        self._open_divisions = open_divisions
+        self._terms = terms
+        self._every_s = every_s
+
+    @asynccontextmanager
+    async def lease(self, accounts: Collection[ServerAccount]) -> AsyncIterator[Mapping[str, LeasedShare]]:
+        """Wait until there is a share of each account, and have them until the block ends.
+
+        Raises:
+            ConfigurationError: a process on another host has other limits for an account.
+            IncompleteError: others left nothing in time, or the store is away; nothing was sent.
+            OutputError, DiskError: the divisions cannot be written.
+        """
+        _, ticks, announce, wait_max_s = self._terms
+        waiting = Waiting(announce, anyio.current_time() + wait_max_s)
+        async with self._open_divisions(accounts, waiting) as renewal_of:
+
+            def new_share(account: ServerAccount) -> LeasedShare:
+                return LeasedShare(account, partial(renewal_of, account), ticks=ticks)
+
+            leasing = leased_shares(accounts, new_share, every_s=self._every_s, waiting=waiting)
+            async with leasing as leased:
+                yield leased
 
 
 @asynccontextmanager

@@ -6,7 +6,6 @@ A store is a package that is what `StoreKind` asks for, and a line in `pipeline.
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from math import inf
 from typing import Any, Literal, NamedTuple, Protocol, Self
 from uuid import UUID
 
@@ -14,11 +13,11 @@ import polars as pl
 from pydantic import SecretStr
 
 from pipeline.frames import Check
+from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.protocols import CapCount, Ledger, QuestionSource, Shares
 from pipeline.stores.sharing import Division
 from pipeline.stores.values import (
     FinalAnswer,
-    LeaseHolder,
     PlannedChunk,
     RecordedRequest,
     ReusedAnswer,
@@ -229,22 +228,8 @@ class SharedStore(Protocol):
     def cap(self, cap: AccountCap) -> SharedCap:
         """The count of a daily cap, for the gate."""
 
-    def shares(
-        self,
-        *,
-        clock: Callable[[], datetime],
-        ticks: Callable[[], float],
-        waiting: Callable[[LeaseHolder], None],
-        wait_max_s: float = inf,
-    ) -> Shares:
-        """The accounts, divided among the processes of all hosts.
-
-        Args:
-            clock: the time in UTC, for those who wait for it.
-            ticks: the monotonic clock of this host.
-            waiting: called with each other process that is waited for.
-            wait_max_s: how long to wait for them, in all.
-        """
+    def shares(self, terms: LeaseTerms) -> Shares:
+        """The accounts, divided among the processes of all hosts."""
 
     def require_same_limits(self, accounts: Collection[ServerAccount], *, now: datetime) -> None:
         """Refuse to begin a run beside a process that goes by other limits; nothing is leased or written.

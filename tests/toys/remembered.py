@@ -6,7 +6,6 @@ Nothing here knows PostgreSQL. It is a `StoreKind`; the recipe puts it beside th
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
-from math import inf
 
 from memory_stores import MemoryLedger, MemoryQuestions, MemoryQuota, MemorySharedRun, MemoryShares
 
@@ -168,8 +167,8 @@ class RememberedStore:
     def cap(self, cap):
         return RememberedCap(self._quota(cap))
 
-    def shares(self, *, clock, ticks, waiting, wait_max_s=inf):  # noqa: ARG002
-        return MemoryShares(ticks)
+    def shares(self, terms):
+        return MemoryShares(terms.ticks)
 
     def require_same_limits(self, accounts, *, now):
         pass

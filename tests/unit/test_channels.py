@@ -25,6 +25,7 @@ from pipeline.connections import (
     try_connection,
 )
 from pipeline.errors import ConfigurationError, IncompleteError
+from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.scopes import scope_of
 from pipeline.stores.values import ServerAccount
 from pipeline.transport.rate_limiter import window_of
@@ -128,7 +129,7 @@ def test_channels_are_opened_for_the_apis_that_are_needed(running):
             load(running, "sandbox"),
             needed,
             now=lambda: NOW,
-            shares=shares_of_this_machine(clock=lambda: NOW, ticks=time.monotonic, waiting=print),
+            shares=shares_of_this_machine(LeaseTerms(lambda: NOW, time.monotonic, print)),
         ) as channels:
             return set(channels)
 
@@ -160,7 +161,7 @@ def test_runs_that_spell_a_server_otherwise_share_its_limits():
         async with AsyncExitStack() as stack:
             for netloc in ("localhost:8443", "LOCALHOST:8443"):
                 account = ServerAccount(scope_of(netloc, "me"), "cop", 40, 10, window_of(40), 10.0)
-                shares = shares_of_this_machine(clock=lambda: NOW, ticks=time.monotonic, waiting=print)
+                shares = shares_of_this_machine(LeaseTerms(lambda: NOW, time.monotonic, print))
                 leased = await stack.enter_async_context(shares.lease([account]))
                 parts.append([])
                 leased["cop"].follow(parts[-1].append, lambda: 0)
@@ -176,7 +177,7 @@ def test_a_channel_waits_longer_than_the_responder_may_take(running):
             load(running, "sandbox"),
             set(ApiName),
             now=lambda: NOW,
-            shares=shares_of_this_machine(clock=lambda: NOW, ticks=time.monotonic, waiting=print),
+            shares=shares_of_this_machine(LeaseTerms(lambda: NOW, time.monotonic, print)),
         ) as channels:
             return {name.value: channel.deadline_s for name, channel in channels.items()}
 
@@ -190,7 +191,7 @@ def test_a_secret_that_is_missing_is_found_before_anything_is_sent():
             profile(cop=OAUTH),
             {ApiName.COP},
             now=lambda: NOW,
-            shares=shares_of_this_machine(clock=lambda: NOW, ticks=time.monotonic, waiting=print),
+            shares=shares_of_this_machine(LeaseTerms(lambda: NOW, time.monotonic, print)),
         ):
             raise AssertionError("opened without a secret")
 

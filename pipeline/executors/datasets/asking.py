@@ -26,6 +26,7 @@ from pipeline.stages.ask import (
     deferred_by_limit,
     remaining_questions,
 )
+from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.protocols import Ledger
 from pipeline.stores.values import ChunkLease, QuestionChunk
@@ -100,16 +101,8 @@ def ask_buckets(  # noqa: PLR0913 (what asking takes)
     async def asks() -> Caps:
         surface.watch.begin(simulated=profile.environment is Environment.SANDBOX)
         surface.watch.enter(Phase.CONNECTING)
-        shares = (
-            None
-            if is_ours
-            else shares_of_this_machine(
-                clock=world.now,
-                ticks=world.clock,
-                waiting=surface.watch.wait,
-                wait_max_s=job.wait_max_s,
-            )
-        )
+        terms = LeaseTerms(world.now, world.clock, surface.watch.wait, job.wait_max_s)
+        shares = None if is_ours else shares_of_this_machine(terms)
         needed = questions.by_api.keys()
         async with open_channels(profile, needed, now=world.now, shares=shares) as channels:
             surface.watch.enter(Phase.ASKING)

@@ -1,20 +1,16 @@
 """Shares of an account for all hosts: the database keeps the division, and its clock decides."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Collection
+from contextlib import ExitStack, asynccontextmanager
 from datetime import datetime
-from functools import partial
-from math import inf
 
-import anyio
 import psycopg
 
 from pipeline.errors import ConfigurationError
 from pipeline.stores import sharing
 from pipeline.stores.division_json import as_json, from_json
-from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_shares
+from pipeline.stores.leased_shares import LeasedShares, LeaseTerms, Renew, Waiting
 from pipeline.stores.postgres.connection import Database
-from pipeline.stores.protocols import Share
 from pipeline.stores.shared import AskingProcess
 from pipeline.stores.sharing import Division, HeldShare, ShareRenewal, ShareWish
 from pipeline.stores.values import LeaseHolder, ServerAccount
@@ -33,63 +29,34 @@ FROM precheck.account WHERE scope = %s AND api = %s
 _WRITE = "UPDATE precheck.account SET division = %s, latest = %s WHERE scope = %s AND api = %s"
 
 
-class PostgresShares:
-    """The accounts of a ledger in PostgreSQL, divided among the processes of all hosts."""
+def postgres_shares(database: Database, process: AskingProcess, terms: LeaseTerms) -> LeasedShares:
+    """The accounts of a ledger in PostgreSQL, divided among the processes of all hosts.
 
-    def __init__(  # noqa: PLR0913 (who asks, and what a wait needs)
-        self,
-        database: Database,
-        process: AskingProcess,
-        *,
-        clock: Callable[[], datetime],
-        ticks: Callable[[], float],
-        waiting: Callable[[LeaseHolder], None],
-        wait_max_s: float = inf,
-    ) -> None:
-        """Lease nothing yet.
-
-        Args:
-            database: where the ledger is; a connection of its own is made for each lease.
-            process: who asks.
-            clock: the time in UTC, for those who wait for it.
-            ticks: the monotonic clock of this host.
-            waiting: called with each other process that is waited for.
-            wait_max_s: how long to wait for them, in all.
-        """
-        self._database = database
-        self._process = process
-        self._clock = clock
-        self._ticks = ticks
-        self._announce = waiting
-        self._wait_max_s = wait_max_s
+    Args:
+        database: where the ledger is; a connection of its own is made for each lease.
+        process: who asks.
+        terms: of this process.
+    """
 
     @asynccontextmanager
-    async def lease(self, accounts: Collection[ServerAccount]) -> AsyncIterator[Mapping[str, Share]]:
-        """Wait until there is a share of each account, and have them until the block ends.
+    async def opened(
+        accounts: Collection[ServerAccount], _: Waiting
+    ) -> AsyncIterator[Callable[[ServerAccount], Renew]]:
+        with ExitStack() as stack:
+            databases = {account: stack.enter_context(database.another()) for account in accounts}
 
-        Raises:
-            ConfigurationError: a process on another host has other limits for an account.
-            IncompleteError: others left nothing in time, or the database is away; nothing was sent.
-        """
-        waiting = Waiting(self._announce, anyio.current_time() + self._wait_max_s)
-        async with AsyncExitStack() as stack:
-            databases = {account: stack.enter_context(self._database.another()) for account in accounts}
+            def new_holder(account: ServerAccount) -> Renew:
+                """A holder of one lease alone: what an earlier one of this process sent still counts."""
+                me = _joining(process, account, f"{process.id} {terms.ticks():.9f}", terms.clock())
 
-            def new_share(account: ServerAccount) -> LeasedShare:
-                new_holder = partial(self._new_holder, databases[account], account)
-                return LeasedShare(account, new_holder, ticks=self._ticks)
+                async def renew(wish: ShareWish) -> ShareRenewal:
+                    return await databases[account].run_in_thread(lambda db: _renewed(db, account, wish, me))
 
-            leasing = leased_shares(accounts, new_share, every_s=RENEWAL_INTERVAL_S, waiting=waiting)
-            yield await stack.enter_async_context(leasing)
+                return renew
 
-    def _new_holder(self, database: Database, account: ServerAccount) -> Renew:
-        """A holder of a share, of one lease alone: what an earlier one of this process sent still counts."""
-        me = _joining(self._process, account, f"{self._process.id} {self._ticks():.9f}", self._clock())
+            yield new_holder
 
-        async def renew(wish: ShareWish) -> ShareRenewal:
-            return await database.run_in_thread(lambda db: _renewed(db, account, wish, me))
-
-        return renew
+    return LeasedShares(opened, terms, every_s=RENEWAL_INTERVAL_S)
 
 
 def require_same_limits(

@@ -1,8 +1,7 @@
 """A ledger in PostgreSQL as a job needs it: which run is meant, and what is on record of it."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
-from math import inf
 from typing import Self
 from uuid import UUID
 
@@ -12,6 +11,7 @@ from pydantic import SecretStr
 
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.frames import CHECKS
+from pipeline.stores.leased_shares import LeasedShares, LeaseTerms
 from pipeline.stores.postgres import leases, schema
 from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.connection import Database
@@ -20,7 +20,7 @@ from pipeline.stores.postgres.keys import StoreKeys, WrappedKey, unwrapped
 from pipeline.stores.postgres.lines import damaged
 from pipeline.stores.postgres.recorded import recorded
 from pipeline.stores.postgres.shared_run import LEASE_S, PostgresRun
-from pipeline.stores.postgres.shares import PostgresShares, require_same_limits
+from pipeline.stores.postgres.shares import postgres_shares, require_same_limits
 from pipeline.stores.shared import (
     AccountCap,
     AskingProcess,
@@ -29,7 +29,7 @@ from pipeline.stores.shared import (
     StoreClocks,
     StoredRun,
 )
-from pipeline.stores.values import LeaseHolder, RecordedRequest, RunIdentity, ServerAccount
+from pipeline.stores.values import RecordedRequest, RunIdentity, ServerAccount
 
 _STORE = "SELECT version, salt, hidden_key FROM precheck.store"
 _HOLDER = """
@@ -143,18 +143,9 @@ class PostgresStore:
         """The count of a daily cap."""
         return PostgresCap(self.database, cap)
 
-    def shares(
-        self,
-        *,
-        clock: Callable[[], datetime],
-        ticks: Callable[[], float],
-        waiting: Callable[[LeaseHolder], None],
-        wait_max_s: float = inf,
-    ) -> PostgresShares:
+    def shares(self, terms: LeaseTerms) -> LeasedShares:
         """The accounts, divided among the processes of all hosts."""
-        return PostgresShares(
-            self.database, self.process, clock=clock, ticks=ticks, waiting=waiting, wait_max_s=wait_max_s
-        )
+        return postgres_shares(self.database, self.process, terms)
 
     def require_same_limits(self, accounts: Collection[ServerAccount], *, now: datetime) -> None:
         """Refuse to begin a run beside a process that goes by other limits."""

@@ -1,17 +1,13 @@
 """Shares of an account on one machine: its runs divide each account among themselves."""
 
 import os
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
-from datetime import datetime
-from math import inf
 from pathlib import Path
-
-import anyio
+from typing import NamedTuple
 
 from pipeline.stores import sharing
-from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_shares
-from pipeline.stores.protocols import Share
+from pipeline.stores.leased_shares import LeasedShares, LeaseTerms, Renew, Waiting
 from pipeline.stores.sharing import LEASE_S, Division, HeldShare, ShareRenewal, ShareWish
 from pipeline.stores.sqlite.division_file import DivisionFile
 from pipeline.stores.sqlite.server_lease import ServerLock, file_name
@@ -20,56 +16,33 @@ from pipeline.stores.values import LeaseHolder, ServerAccount
 RENEWAL_INTERVAL_S = 0.5
 
 
-class LocalShares:
-    """The accounts of one user, divided among the runs of one machine."""
+def local_shares(folder: Path, terms: LeaseTerms) -> LeasedShares:
+    """The accounts of one user, divided among the runs of one machine.
 
-    def __init__(
-        self,
-        folder: Path,
-        *,
-        clock: Callable[[], datetime],
-        ticks: Callable[[], float],
-        waiting: Callable[[LeaseHolder], None],
-        wait_max_s: float = inf,
-    ) -> None:
-        """Lease nothing yet.
+    Args:
+        folder: where the locks and divisions are, one folder for all processes of a user.
+        terms: of this run.
+    """
+    return LeasedShares(_Divisions(folder, terms).opened, terms, every_s=RENEWAL_INTERVAL_S)
 
-        Args:
-            folder: where the locks and divisions are, one folder for all processes of a user.
-            clock: the time in UTC, which other processes of this machine go by too.
-            ticks: the monotonic clock that all processes of this machine have in common.
-            waiting: called with each other run that is waited for.
-            wait_max_s: how long to wait for them, in all.
-        """
-        self._folder = folder
-        self._clock = clock
-        self._ticks = ticks
-        self._announce = waiting
-        self._wait_max_s = wait_max_s
+
+class _Divisions(NamedTuple):
+    """The locks and divisions in a folder."""
+
+    folder: Path
+    terms: LeaseTerms
 
     @asynccontextmanager
-    async def lease(self, accounts: Collection[ServerAccount]) -> AsyncIterator[Mapping[str, Share]]:
-        """Wait until there is a share of each account, and have them until the block ends.
-
-        Raises:
-            IncompleteError: other runs left nothing in time; nothing was sent.
-            OutputError, DiskError: the folder cannot be written.
-        """
-        waiting = Waiting(self._announce, anyio.current_time() + self._wait_max_s)
+    async def opened(
+        self, accounts: Collection[ServerAccount], waiting: Waiting
+    ) -> AsyncIterator[Callable[[ServerAccount], Renew]]:
+        """Lock the servers, and open the division of each account."""
         async with AsyncExitStack() as stack:
             await self._take_locks(accounts, waiting, stack)
             files = {account: DivisionFile(self._path(account)) for account in accounts}
             for file in files.values():
                 stack.callback(file.close)
-
-            def new_share(account: ServerAccount) -> LeasedShare:
-                def new_holder() -> Renew:
-                    return _renewal_in(files[account], account, self._me(account), self._ticks)
-
-                return LeasedShare(account, new_holder, ticks=self._ticks)
-
-            leasing = leased_shares(accounts, new_share, every_s=RENEWAL_INTERVAL_S, waiting=waiting)
-            yield await stack.enter_async_context(leasing)
+            yield lambda account: _renewal_in(files[account], account, self._me(account), self.terms.ticks)
 
     async def _take_locks(
         self, accounts: Collection[ServerAccount], waiting: Waiting, stack: AsyncExitStack
@@ -82,7 +55,7 @@ class LocalShares:
                 # One lock for two APIs that one client asks of one server.
                 for scope in sorted({account.scope for account in accounts}):
                     window_s = max(account.window_s for account in accounts if account.scope == scope)
-                    lock = ServerLock(self._folder, scope, window_s, self._clock)
+                    lock = ServerLock(self.folder, scope, window_s, self.terms.clock)
                     taken.callback(lock.end)
                     locks.append(lock)
                     rests[scope] = await lock.take(waiting)
@@ -95,7 +68,7 @@ class LocalShares:
 
     async def _begin(self, account: ServerAccount, rest_s: float) -> None:
         """Divide an account anew, which nobody has a share of."""
-        nobody = sharing.not_before(self._ticks() + rest_s, account) if rest_s else Division()
+        nobody = sharing.not_before(self.terms.ticks() + rest_s, account) if rest_s else Division()
         file = DivisionFile(self._path(account))
         try:
             await file.change(lambda _: (nobody, None))
@@ -103,13 +76,13 @@ class LocalShares:
             file.close()
 
     def _path(self, account: ServerAccount) -> Path:
-        return self._folder / f"{file_name(f'{account.scope}|{account.api}')}.json"
+        return self.folder / f"{file_name(f'{account.scope}|{account.api}')}.json"
 
     def _me(self, account: ServerAccount) -> HeldShare:
         """This process, at an account; no other one has begun with its number at this moment."""
-        began, pid = self._ticks(), os.getpid()
+        began, pid = self.terms.ticks(), os.getpid()
         server = account.scope.partition("|")[0]
-        who = LeaseHolder(server, pid, self._clock().strftime("%Y-%m-%dT%H:%M:%SZ"))
+        who = LeaseHolder(server, pid, self.terms.clock().strftime("%Y-%m-%dT%H:%M:%SZ"))
         return sharing.joining(f"{pid} {began:.9f}", who, account)
 
 

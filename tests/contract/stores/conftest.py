@@ -17,6 +17,7 @@ from virtual_time import VIRTUAL
 
 from pipeline.frames import CHECKS, Check
 from pipeline.stages.ask import AskingTally, remaining_questions
+from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.postgres.address import parsed
 from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresCap
@@ -26,7 +27,7 @@ from pipeline.stores.shared import AccountCap, AskingProcess, QuestionPlan
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.quota import SqliteQuota
 from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
-from pipeline.stores.sqlite.shares import LocalShares
+from pipeline.stores.sqlite.shares import local_shares
 from pipeline.stores.values import PlannedChunk, RunIdentity
 from schemas.outcomes import ApiName
 
@@ -118,12 +119,8 @@ class SqliteStore:
         return [QuotaInThreads(self._resources.enter_context(quota)) for quota in made]
 
     def shares(self):
-        return LocalShares(
-            self._root / "turns",
-            clock=lambda: NOON + timedelta(seconds=self.monotonic()),
-            ticks=self.monotonic,
-            waiting=lambda _: None,
-        )
+        terms = LeaseTerms(lambda: NOON + timedelta(seconds=self.monotonic()), self.monotonic, lambda _: None)
+        return local_shares(self._root / "turns", terms)
 
     def monotonic(self):
         """No two readings are the same, as on a real machine: processes are known by when they began."""
@@ -255,11 +252,8 @@ class DatabaseStore:
         return [IntentsQuota(self._process().database, one) for _ in range(3)]
 
     def shares(self):
-        return self._process().shares(
-            clock=lambda: datetime.now(UTC),
-            ticks=time.monotonic,
-            waiting=lambda _: None,
-        )
+        terms = LeaseTerms(lambda: datetime.now(UTC), time.monotonic, lambda _: None)
+        return self._process().shares(terms)
 
     def close(self):
         self._resources.close()
