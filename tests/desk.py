@@ -17,14 +17,17 @@ import threading
 import time
 import tomllib
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import chdir, closing, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import pytest
+import structlog
+from click.testing import CliRunner
 from warm import Warm, acts_at_start
 
+from pipeline.cli.main import main
 from pipeline.reports.wording import SIMULATED
 
 COMMAND = (str(Path(sys.executable).with_name("precheck")),)
@@ -113,6 +116,8 @@ class Desk:
 
     is_warm = True
     """Whether a command that runs to its end is forked from a process that has imported the program."""
+    is_here = False
+    """Whether such a command runs in the process of the tests."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -130,6 +135,8 @@ class Desk:
 
     def __call__(self, *words, **how) -> Finished:
         """Run the command to its end; `how` as for `start`."""
+        if self.is_here and not how:
+            return self.here(*words)
         if not self.is_warm or FOR_STARTS & how.keys() or acts_at_start(how):
             with self.start(*words, **how) as running:
                 return running.end()
@@ -140,8 +147,23 @@ class Desk:
         assert "Traceback" not in finished.err, finished.err
         return finished
 
+    def here(self, *words) -> Finished:
+        """Run the command to its end in this process, for what needs no process of its own."""
+        umask = os.umask(0o077)  # as where a command starts
+        try:
+            with chdir(self.folder):
+                done = CliRunner().invoke(
+                    main, [*map(str, words)], env=self.environment, prog_name="precheck"
+                )
+        finally:
+            os.umask(umask)
+            structlog.reset_defaults()
+            structlog.contextvars.clear_contextvars()
+        assert isinstance(done.exception, SystemExit | None), done.exception
+        return Finished(done.exit_code, done.stdout, done.stderr)
+
     def ran(self, *words) -> Finished:
-        """Run the command to its end; what it left is copied where all this lay on a desk before.
+        """Run the command to its end here, or copy what it left where all this lay on a desk before.
 
         For what a test begins with: a finished run whose requests are not looked at.
         """
@@ -154,8 +176,8 @@ class Desk:
                 path.unlink()
             shutil.copytree(kept, self.folder, dirs_exist_ok=True)
             return finished
-        finished, kept = self(*words), Path(tempfile.mkdtemp(prefix="kept"))
-        atexit.register(shutil.rmtree, kept)
+        finished, kept = self.here(*words), Path(tempfile.mkdtemp(prefix="kept"))
+        atexit.register(shutil.rmtree, kept, ignore_errors=True)
         KEPT[key] = finished, Path(shutil.copytree(self.folder, kept / "desk"))
         return finished
 
@@ -331,6 +353,12 @@ def served(folder: Path, *words) -> Iterator[Sandbox]:
 @pytest.fixture
 def desk(tmp_path):
     return Desk(tmp_path / "desk")
+
+
+@pytest.fixture
+def in_this_process(desk):
+    """For tests of what a command decides and writes: commands that run to their end start no process."""
+    desk.is_here = True
 
 
 @pytest.fixture(scope="session")

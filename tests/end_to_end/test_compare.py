@@ -8,6 +8,8 @@ import stat
 import openpyxl
 import pytest
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 HEADER = ("Employee No", "name", "account_type", "sort_code", "account_number", "iban", "amount", "currency")
 UK = {"account_type": "Personal", "sort_code": "001122", "currency": "GBP"}
 AVERY = UK | {

@@ -14,6 +14,8 @@ from schemas.manifest import Manifest
 from schemas.story import Story
 from schemas.summary import Summary
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 UK = {"account_type": "Personal", "sort_code": "00-11-22", "account_number": "00012345", "currency": "GBP"}
 MATCH = UK | {"payment_id": "P1", "name": "Avery Thornwood", "amount": "100.00"}
 AGAIN = MATCH | {"payment_id": "P2", "amount": "1,250.50"}
@@ -183,7 +185,16 @@ def test_verify_notices_a_manifest_that_says_something_else(desk, folder, change
     assert what in not_well(finished)
 
 
-APPROVAL = {"by": "J. Treasurer", "time": "2030-01-01T00:00:00Z", "what": "pay", "why": "known", "rows": [3]}
+APPROVAL = {
+    "by": "J. Treasurer",
+    "time": "2030-01-01T00:00:00Z",
+    "what": "pay",
+    "why": "known",
+    "rows": [3],
+    "approved_by": "J. Treasurer",
+    "approved_at": "2030-01-01T00:00:00Z",
+    "self_approved": True,
+}
 
 
 def test_verify_notices_a_changed_ledger_and_still_looks_at_the_rest(desk, folder):

@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 TODAY = datetime.now(UTC).date()
 LAST_DIGIT = "010203 010203 MOD10 0 0 0 0 0 0 0 0 0 0 0 0 0 1\n"
 """Of the sort code of the network's payments, what ends in 0 passes."""

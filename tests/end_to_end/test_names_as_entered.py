@@ -6,6 +6,8 @@ import openpyxl
 import pytest
 from aiohttp import web
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 UK = {"account_type": "Business", "sort_code": "010203", "amount": "5.00"}
 IBAN = {"iban": "DE89370400440532013000", "amount": "7.00", "currency": "EUR"}
 HEADER_OF = ("x-fapi-interaction-id", "X-Request-ID")

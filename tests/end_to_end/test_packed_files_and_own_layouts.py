@@ -7,6 +7,8 @@ import zipfile
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 SIMULATED = ("--allow-simulated", "--by", "Mara Ellery")
 TABLE = (
     "payment_id,name,account_type,sort_code,account_number,amount,currency\n"

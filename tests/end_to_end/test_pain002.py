@@ -7,6 +7,8 @@ import pytest
 from lxml import etree
 from paymentfiles.pain001 import Batch, Dialect, Payment, document
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 FIRST = Payment(end_to_end_id="E-1", name="Imogen Farraday", iban="DE89370400440532013000", amount="20.00")
 LAST = Payment(end_to_end_id="E-2", name="Averi Thornwood", amount="5.00")
 """Which has no account."""

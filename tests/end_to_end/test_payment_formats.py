@@ -12,6 +12,8 @@ from paymentfiles import pain001
 from standard_18 import File
 from standard_18 import Payment as Record
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 ACCEPT = ("--accept", "close_match", "--reason", "agreed", "--by", "Mara Ellery", "--allow-simulated")
 KNOWN = (
     ("Avery Thornwood", "001122", "00012345"),

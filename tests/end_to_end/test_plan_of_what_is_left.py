@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 JANUARY, FEBRUARY = "january.csv", "february.csv"
 
 

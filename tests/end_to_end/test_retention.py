@@ -8,6 +8,8 @@ import pytest
 
 from pipeline.stores.sqlite.seals import new_seal, register_seal
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 UK = {"account_type": "Personal", "sort_code": "00-11-22", "account_number": "00012345", "currency": "GBP"}
 MATCH = UK | {"payment_id": "P1", "name": "Avery Thornwood", "amount": "100.00"}
 CLOSE = UK | {"payment_id": "P2", "name": "Averi Thornwood", "amount": "25.50"}

@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 UK = {"account_type": "Personal", "sort_code": "001122", "account_number": "00012345", "currency": "GBP"}
 MATCH = UK | {"payment_id": "P1", "name": "Avery Thornwood", "amount": "100.00"}
 NO_MATCH = UK | {"payment_id": "P2", "name": "Rowan Blackmere", "amount": "25.50"}

@@ -12,6 +12,8 @@ from pathlib import Path
 import openpyxl
 import pytest
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 MIXED = Path(__file__).parents[2] / "sample_data" / "payments_mixed.csv"
 FOLDER = "payments_mixed.precheck"
 ACCEPT = ("--accept", "close_match,account_type", "--reason", "agreed", "--by", "Mara Ellery")

@@ -7,6 +7,8 @@ import openpyxl
 import pytest
 import xlsxwriter
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 HEADERS = ("payment_id", "name", "account_type", "sort_code", "account_number", "amount", "currency")
 PAYMENTS = [
     ("P1", "Avery Thornwood", "Personal", "001122", "00012345", "100.00", "GBP"),

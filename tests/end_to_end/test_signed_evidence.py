@@ -16,6 +16,8 @@ from cryptography.hazmat.primitives.serialization import (
     PublicFormat,
 )
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 UK = {"account_type": "Personal", "sort_code": "00-11-22", "account_number": "00012345", "currency": "GBP"}
 ROWS = [
     UK | {"payment_id": "P1", "name": "Avery Thornwood", "amount": "100.00"},

@@ -10,6 +10,8 @@ from paymentfiles.pain001 import Batch, Dialect, Payment, document
 from standard_18 import File
 from standard_18 import Payment as Credit
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 IMOGEN = Payment(name="Imogen Farraday", iban="DE89370400440532013000", amount="20.00")
 XML = document((Batch((IMOGEN,), id="SALARIES"), Batch((IMOGEN,), id="REFUNDS")), Dialect())
 CUT_NAME = "Brakenfell Joinery"

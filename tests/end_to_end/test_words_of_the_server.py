@@ -6,6 +6,8 @@ import re
 import pytest
 from aiohttp import web
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 UK = {"account_type": "Personal", "sort_code": "00-11-22", "amount": "1.00", "currency": "GBP"}
 REFUSED = UK | {"name": "Avery Thornwood", "account_number": "00012345"}
 FAILED = UK | {"name": "Quillan Canaryname", "account_number": "87654321"}

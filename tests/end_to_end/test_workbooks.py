@@ -6,6 +6,8 @@ import xlsxwriter
 
 from schemas.summary import Summary
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 ROWS = [
     ("payment_id", "name", "account_type", "sort_code", "account_number", "amount", "currency"),
     ("P1", "Avery Thornwood", "Personal", "001122", "00012345", 10.1, "GBP"),
