@@ -241,3 +241,15 @@ def test_a_circle_of_modules_is_seen(tmp_path):
     (tmp_path / "pipeline" / "second.py").write_text("def f():\n    from pipeline import first\n")
     with pytest.raises(CycleError):
         TopologicalSorter(imports_in(tmp_path)).prepare()
+
+
+def test_every_statement_of_a_ledger_in_postgresql_is_one_that_a_module_names():
+    folder = ROOT / "pipeline" / "stores" / "postgres"
+    there = re.findall(r"^-- name: (.+)$", (folder / "queries.sql").read_text(), flags=re.MULTILINE)
+    named = [
+        (path.stem, name)
+        for path in sorted(folder.glob("*.py"))
+        for name in re.findall(r'STATEMENTS\["(.+?)"\]', path.read_text())
+    ]
+    assert sorted(there) == sorted(name for _, name in named)
+    assert all(name.startswith(f"{module}.") for module, name in named)

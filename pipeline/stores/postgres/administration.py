@@ -15,18 +15,12 @@ from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.inspection import findings
 from pipeline.stores.postgres.keys import new_keys
 from pipeline.stores.postgres.purge import purge_names
+from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.postgres.status import state_of
 from pipeline.stores.postgres.store import opened_keys
 from pipeline.stores.shared import ClosedRun, StoreClocks, StoreFinding, StoreState
 
-_WHO = """
-SELECT current_user::text, current_database()::text, pg_get_userbyid(datdba)::text,
- has_database_privilege(current_database(), 'CREATE'),
- (SELECT pg_get_userbyid(nspowner)::text FROM pg_namespace WHERE nspname = 'precheck'),
- (SELECT pg_has_role(nspowner, 'USAGE') OR has_schema_privilege(oid, 'USAGE') FROM pg_namespace
-  WHERE nspname = 'precheck')
-FROM pg_database WHERE datname = current_database()
-"""
+_WHO = STATEMENTS["administration.who"]
 _IS_THERE = "SELECT to_regclass('precheck.store') IS NOT NULL"
 _REKEY = "UPDATE precheck.store SET salt = %s, hidden_key = %s"
 

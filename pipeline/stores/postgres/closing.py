@@ -6,18 +6,11 @@ import psycopg
 
 from pipeline.errors import IncompleteError, UsageError
 from pipeline.stores.postgres.connection import Database
+from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.shared import ClosedRun
 
-_RUN = """
-SELECT run, question_count, finished_at IS NOT NULL,
- (SELECT count(*) FROM precheck.answer WHERE answer.run = run.run)
- + (SELECT count(*) FROM precheck.reuse WHERE reuse.run = run.run)
-FROM precheck.run WHERE id = %s FOR UPDATE
-"""
-_AT_WORK = """
-SELECT pid, host FROM precheck.chunk JOIN precheck.holder USING (holder)
-WHERE run = %s AND done_at IS NULL AND lease_until > clock_timestamp() LIMIT 1
-"""
+_RUN = STATEMENTS["closing.run"]
+_AT_WORK = STATEMENTS["closing.at_work"]
 _CLOSE = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %s"
 
 

@@ -16,6 +16,7 @@ from psycopg import errors
 
 from pipeline.errors import ConfigurationError, IncompleteError, PrecheckError
 from pipeline.stores.postgres.address import LedgerAddress
+from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.shared import StoreClocks
 from schemas.wire import timestamp
 
@@ -36,11 +37,7 @@ _CONNECTING = {
 }
 # A commit is one that a power loss leaves in place; a process that was stopped in the middle of a transaction
 # does not hold the others up.
-_SETTINGS = """
-SELECT set_config('idle_in_transaction_session_timeout', '5000', false),
- CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
- THEN set_config('synchronous_commit', 'on', false) END
-"""
+_SETTINGS = STATEMENTS["connection.settings"]
 _REFUSALS = {
     "root certificate file": "sslrootcert names no file of authorities; correct it",
     "password authentication failed": "the server refuses the password; correct PGPASSFILE or PGPASSWORD",

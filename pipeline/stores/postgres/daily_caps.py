@@ -15,6 +15,7 @@ from typing import NamedTuple, assert_never
 import psycopg
 
 from pipeline.stores.postgres.connection import Database
+from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.shared import AccountCap, Window
 
 EDGE_S = 30
@@ -22,32 +23,14 @@ EDGE_S = 30
 _DAY_S = 86_400
 
 _ADD = "INSERT INTO precheck.daily_cap(scope, cap, kind) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
-_READ = """
-SELECT kind, used, counted_from, closed_until,
- greatest(latest, extract(epoch FROM clock_timestamp())::float8)
-FROM precheck.daily_cap WHERE scope = %s FOR UPDATE
-"""
+_READ = STATEMENTS["daily_caps.read"]
 # The cap is that of whoever took units last: a smaller one makes no mistake of what was taken before.
-_WRITE = """
-UPDATE precheck.daily_cap SET used = %(used)s, kind = %(kind)s, counted_from = %(counted_from)s,
- cap = CASE WHEN %(is_taken)s THEN %(cap)s ELSE greatest(cap, %(used)s) END,
- closed_until = %(closed_until)s, latest = %(now)s WHERE scope = %(scope)s
-"""
-_SUM = """
-SELECT coalesce(sum(count), 0)::int FROM precheck.units
-WHERE scope = %s AND second > %s AND second <= %s
-"""
-_COUNT = """
-INSERT INTO precheck.units(scope, second, count) VALUES (%s, %s, %s)
-ON CONFLICT (scope, second) DO UPDATE SET count = units.count + excluded.count
-"""
+_WRITE = STATEMENTS["daily_caps.write"]
+_SUM = STATEMENTS["daily_caps.sum"]
+_COUNT = STATEMENTS["daily_caps.count"]
 _PUT_BACK = "UPDATE precheck.daily_cap SET used = used - %s WHERE scope = %s"
 _UNCOUNT = "UPDATE precheck.units SET count = count - %s WHERE scope = %s AND second = %s"
-_UNIT = """
-SELECT second FROM (SELECT second, sum(count) OVER (ORDER BY second) AS number
- FROM precheck.units WHERE scope = %s AND second > %s) AS numbered
-WHERE number >= %s ORDER BY second LIMIT 1
-"""
+_UNIT = STATEMENTS["daily_caps.unit"]
 _FOR_EVER = 1 << 40
 
 

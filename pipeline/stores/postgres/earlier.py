@@ -7,21 +7,12 @@ import psycopg
 
 from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.lines import RunLines
+from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.shared import StoredRun
 from pipeline.stores.values import FinalAnswer
 
 _AT_ONCE = 1_000
-_LATEST = """
-SELECT DISTINCT ON (answer.question) run.input_sha256, run.run, run.id, run.tool_version,
- answer.question, answer.attempt, intent.request_id, intent.time, intent.seal,
- answer.state, answer.code, answer.time, answer.is_named, answer.matched_name, answer.seal
-FROM unnest(%(questions)b::bytea[]) AS wanted(question)
-JOIN precheck.answer USING (question) JOIN precheck.run USING (run)
-JOIN precheck.intent USING (run, question, attempt)
-WHERE run.run <> %(run)b AND answer.time >= %(after)b AND (run.profile_sha256, run.environment) = (
- SELECT profile_sha256, environment FROM precheck.run WHERE run = %(run)b)
-ORDER BY answer.question, answer.time DESC, run.run DESC
-"""
+_LATEST = STATEMENTS["earlier.latest"]
 
 
 def earlier_answers(

@@ -6,39 +6,16 @@ import psycopg
 
 from pipeline.frames import TURNED_AWAY_CODES, AnswerState, OwnCode
 from pipeline.stores.postgres.lines import RunLines
+from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.values import FinalAnswer, FruitlessQuestion, LedgerCounts, QuestionHistory, ReusedAnswer
 
 ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT}
 """Codes that are no sign of a server or a network in trouble, and so may come back for ever."""
 _AT_ONCE = 1_000
-_ASKED = """
-SELECT intent.question, intent.attempt, intent.request_id, intent.time, intent.seal,
- failure.round, failure.code, failure.time, failure.seal,
- answer.attempt, answer.state, answer.code, answer.time, answer.is_named, answer.matched_name, answer.seal
-FROM unnest(%b::bytea[]) AS wanted(question)
-CROSS JOIN LATERAL (SELECT * FROM precheck.intent AS one WHERE one.run = %b AND one.question = wanted.question
- ORDER BY attempt DESC LIMIT 1) AS intent
-LEFT JOIN precheck.failure ON failure.run = intent.run AND failure.question = intent.question
- AND failure.attempt = intent.attempt
-LEFT JOIN precheck.answer ON answer.run = intent.run AND answer.question = intent.question
-"""
-_REUSED = """
-SELECT question, code, request_id, time, source_sha256, reused_at, seal FROM precheck.reuse
-WHERE run = %b AND question = ANY(%b::bytea[])
-"""
-_FRUITLESS = """
-SELECT question, code, attempt FROM (
- SELECT DISTINCT ON (question, round) question, round, code, attempt FROM precheck.failure JOIN precheck.round
- USING (run, round) WHERE run = %b AND ended_at IS NOT NULL ORDER BY question, round, attempt DESC) AS last
-WHERE code = ANY(%b) AND NOT EXISTS (
- SELECT FROM precheck.answer WHERE answer.run = %b AND answer.question = last.question)
-ORDER BY question, round
-"""
-_COUNTS = """
-SELECT (SELECT count(*) FROM precheck.intent WHERE run = %(run)b),
- (SELECT count(*) FROM precheck.answer WHERE run = %(run)b),
- (SELECT count(*) FROM precheck.reuse WHERE run = %(run)b)
-"""
+_ASKED = STATEMENTS["history.asked"]
+_REUSED = STATEMENTS["history.reused"]
+_FRUITLESS = STATEMENTS["history.fruitless"]
+_COUNTS = STATEMENTS["history.counts"]
 
 
 def known(

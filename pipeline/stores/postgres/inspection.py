@@ -8,35 +8,14 @@ import psycopg
 from pipeline.stores.postgres import schema
 from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.connection import Database
+from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.shared import StoreFinding
 
-_SERVER = """
-SELECT current_setting('server_version'), current_setting('fsync') = 'on',
- current_setting('full_page_writes') = 'on',
- (SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit'),
- (SELECT count(*) FROM pg_stat_replication), current_setting('synchronous_standby_names') <> '',
- (SELECT version FROM precheck.store)
-"""
-_ROLE = """
-SELECT current_user::text, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
- EXISTS (SELECT FROM pg_class
-  WHERE relnamespace = 'precheck'::regnamespace AND pg_has_role(relowner, 'USAGE'))
- OR has_schema_privilege('precheck', 'CREATE'),
- EXISTS (SELECT FROM pg_class WHERE relnamespace = 'precheck'::regnamespace AND relkind = 'r'
- AND (has_table_privilege(oid, 'DELETE') OR has_table_privilege(oid, 'TRUNCATE')))
-"""
-_TRIGGERS = """
-SELECT relname::text, tgname::text FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
-WHERE relnamespace = 'precheck'::regnamespace AND tgenabled IN ('O', 'A')
-"""
-_RUNS = """
-SELECT count(*), count(*) FILTER (WHERE finished_at IS NULL) FROM precheck.run
-"""
-_DOUBT = """
-SELECT count(*) FROM precheck.intent JOIN precheck.run USING (run)
- LEFT JOIN precheck.failure USING (run, question, attempt) LEFT JOIN precheck.answer USING (run, question)
-WHERE finished_at IS NULL AND failure.run IS NULL AND answer.run IS NULL
-"""
+_SERVER = STATEMENTS["inspection.server"]
+_ROLE = STATEMENTS["inspection.role"]
+_TRIGGERS = STATEMENTS["inspection.triggers"]
+_RUNS = STATEMENTS["inspection.runs"]
+_DOUBT = STATEMENTS["inspection.doubt"]
 _LATEST = "SELECT max(time) FROM (SELECT time FROM precheck.intent ORDER BY id DESC LIMIT 1000) AS latest"
 
 

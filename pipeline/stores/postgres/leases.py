@@ -11,15 +11,11 @@ from uuid import UUID
 
 import psycopg
 
+from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.values import ChunkLease, PlannedChunk, RoundState
 
 _NEXT_FENCE = "greatest(fence + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)"
-_FREE = """
- SELECT chunk FROM precheck.chunk JOIN precheck.round USING (run, round)
- WHERE run = %(run)b AND api = %(api)b AND done_at IS NULL AND ended_at IS NULL
-  AND (holder IS NULL OR holder = %(holder)b OR lease_until < clock_timestamp())
-  AND chunk <> ALL(%(not)b::int[])
-"""
+_FREE = STATEMENTS["leases.free"]
 _CLAIM = f"""
 UPDATE precheck.chunk SET holder = %(holder)b, fence = {_NEXT_FENCE},
  lease_until = clock_timestamp() + %(lease)b * interval '1 s'
@@ -27,37 +23,15 @@ WHERE run = %(run)b AND chunk = ({_FREE} ORDER BY chunk LIMIT 1 FOR UPDATE OF ch
 RETURNING chunk, fence, round, part, members
 """  # noqa: S608 (constants)
 _HAS_FREE = f"SELECT EXISTS ({_FREE})"
-_KEEP = """
-WITH kept AS (
- UPDATE precheck.chunk SET lease_until = clock_timestamp() + %(lease)b * interval '1 s'
- FROM unnest(%(chunks)b::int[], %(fences)b::bigint[]) AS mine(chunk, fence)
- WHERE run = %(run)b AND chunk.chunk = mine.chunk AND chunk.fence = mine.fence AND holder = %(holder)b
- RETURNING chunk.chunk, chunk.fence),
-seen AS (UPDATE precheck.holder SET seen_at = clock_timestamp() WHERE holder = %(holder)b)
-SELECT chunk, fence FROM kept
-"""
+_KEEP = STATEMENTS["leases.keep"]
 _SEEN = "UPDATE precheck.holder SET seen_at = clock_timestamp() WHERE holder = %s"
 _LEFT = "UPDATE precheck.holder SET left_at = clock_timestamp() WHERE holder = %s"
-_DONE = """
-UPDATE precheck.chunk SET done_at = clock_timestamp(), holder = NULL, lease_until = NULL
-WHERE run = %b AND chunk = %b AND fence = %b AND done_at IS NULL
-"""
-_GIVE_BACK = """
-UPDATE precheck.chunk SET holder = NULL, lease_until = NULL
-WHERE run = %(run)b AND done_at IS NULL AND holder = %(holder)b AND (%(api)b::text IS NULL OR api = %(api)b)
-"""
-_STATE = """
-SELECT round, ended_at IS NULL, count(chunk) FILTER (WHERE done_at IS NULL),
- count(chunk) FILTER (WHERE done_at IS NULL AND (holder IS NULL OR lease_until < clock_timestamp()))
-FROM precheck.round LEFT JOIN precheck.chunk USING (run, round)
-WHERE run = %b AND round = (SELECT max(round) FROM precheck.round WHERE run = %b)
-GROUP BY round, ended_at
-"""
+_DONE = STATEMENTS["leases.done"]
+_GIVE_BACK = STATEMENTS["leases.give_back"]
+_STATE = STATEMENTS["leases.state"]
 _LOCK = "SELECT 1 FROM precheck.run WHERE run = %b FOR UPDATE"
 _OPEN = "INSERT INTO precheck.round(run, round) VALUES (%b, %b)"
-_ADD = """
-INSERT INTO precheck.chunk(run, chunk, round, api, part, members) VALUES (%b, %b, %b, %b, %b, %b)
-"""
+_ADD = STATEMENTS["leases.add"]
 # What is undone is asked in chunks of the next round: under these, nobody writes any more.
 _END = f"""
 WITH ended AS (

@@ -9,26 +9,13 @@ from uuid import UUID
 import psycopg
 
 from pipeline.stores.postgres.connection import Database
+from pipeline.stores.postgres.queries import STATEMENTS
 
 # By way of the intents: they alone lie in the order of runs.
-_NAMES = """
-UPDATE precheck.answer SET matched_name = NULL FROM precheck.run JOIN precheck.intent USING (run)
-WHERE run.id = %(id)s AND (answer.run, answer.question, answer.attempt)
- = (intent.run, intent.question, intent.attempt) AND matched_name IS NOT NULL AND answer.time < %(before)s
-"""
-_DETAILS_OF_ANSWERS = """
-UPDATE precheck.answer SET detail = NULL FROM precheck.run JOIN precheck.intent USING (run)
-WHERE run.id = %(id)s AND (answer.run, answer.question, answer.attempt)
- = (intent.run, intent.question, intent.attempt) AND detail IS NOT NULL AND answer.time < %(before)s
-"""
-_DETAILS_OF_FAILURES = """
-UPDATE precheck.failure SET detail = NULL FROM precheck.run
-WHERE run.id = %(id)s AND failure.run = run.run AND detail IS NOT NULL AND time < %(before)s
-"""
-_PURGED = """
-INSERT INTO precheck.purge(run, time, answers_before, name_count)
-SELECT run, %(now)s, %(before)s, %(count)s FROM precheck.run WHERE id = %(id)s
-"""
+_NAMES = STATEMENTS["purge.names"]
+_DETAILS_OF_ANSWERS = STATEMENTS["purge.details_of_answers"]
+_DETAILS_OF_FAILURES = STATEMENTS["purge.details_of_failures"]
+_PURGED = STATEMENTS["purge.purged"]
 
 
 def purge_names(database: Database, run_id: UUID, *, answers_before: str, now: str) -> int:

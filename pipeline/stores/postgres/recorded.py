@@ -10,25 +10,13 @@ from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.history import reused_answer
 from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.lines import RunLines
+from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.shared import StoredRun
 from pipeline.stores.values import RecordedRequest, ReusedAnswer
 
 _AT_ONCE = 5_000
-_REQUESTS = """
-DECLARE requests NO SCROLL CURSOR WITH HOLD FOR
-SELECT intent.id, intent.question, intent.attempt, intent.request_id, intent.time, intent.seal,
- failure.round, failure.code, failure.time, failure.detail, failure.seal,
- answer.state, answer.code, answer.time, answer.is_named, answer.matched_name, answer.seal, answer.detail
-FROM precheck.intent LEFT JOIN precheck.failure USING (run, question, attempt)
-LEFT JOIN precheck.answer USING (run, question, attempt)
-WHERE run = %s AND intent.id > %s ORDER BY intent.id
-"""
-_REUSED = """
-SELECT (
- SELECT count(*) FROM precheck.intent AS one WHERE one.run = reuse.run AND one.question = reuse.question),
- question, code, request_id, time, source_sha256, reused_at, seal
-FROM precheck.reuse WHERE run = %b ORDER BY question
-"""
+_REQUESTS = STATEMENTS["recorded.requests"]
+_REUSED = STATEMENTS["recorded.reused"]
 
 
 def recorded(

@@ -9,6 +9,7 @@ from typing import Any, LiteralString, NamedTuple, Protocol
 
 import psycopg
 
+from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.values import ChunkLease
 
 
@@ -93,53 +94,9 @@ class Units(Protocol):
         """Put back, in the same transaction, units whose intents were not written, by their APIs."""
 
 
-_RECORD = """
-WITH held AS MATERIALIZED (
- SELECT no FROM unnest(%b::int[], %b::bigint[]) WITH ORDINALITY AS mine(chunk, fence, no)
- JOIN precheck.chunk USING (chunk, fence) WHERE chunk.run = %b FOR SHARE OF chunk),
-intents AS (
- INSERT INTO precheck.intent(run, question, attempt, request_id, time, seal)
- SELECT %b, question, attempt, request_id, time, seal
- FROM unnest(%b::int[], %b::bytea[], %b::int[], %b::text[], %b::text[], %b::bytea[])
-  AS line(no, question, attempt, request_id, time, seal) JOIN held USING (no)
- WHERE attempt = 1 OR EXISTS (SELECT FROM precheck.intent AS before
-   WHERE before.run = %b AND before.question = line.question AND before.attempt = line.attempt - 1)
-  AND NOT EXISTS (SELECT FROM precheck.answer WHERE run = %b AND answer.question = line.question)
- RETURNING 1),
-answers AS (
- INSERT INTO precheck.answer(run, question, attempt, state, code, time, is_named, matched_name, detail, seal)
- SELECT run, question, attempt, state, code, line.time, name IS NOT NULL, name, detail, line.seal
- FROM unnest(%b::int[], %b::bytea[], %b::int[], %b::text[], %b::text[], %b::text[], %b::bytea[], %b::bytea[],
-  %b::bytea[]) AS line(no, question, attempt, state, code, time, name, detail, seal) JOIN held USING (no)
- JOIN precheck.intent USING (question, attempt) WHERE run = %b
- RETURNING 1)
-SELECT ARRAY(SELECT no FROM held), (SELECT count(*) FROM intents), (SELECT count(*) FROM answers)
-"""
-_FAILURES = """
-WITH held AS MATERIALIZED (
- SELECT no FROM unnest(%b::int[], %b::bigint[]) WITH ORDINALITY AS mine(chunk, fence, no)
- JOIN precheck.chunk USING (chunk, fence) WHERE chunk.run = %b FOR SHARE OF chunk),
-failures AS (
- INSERT INTO precheck.failure(run, question, attempt, round, code, time, detail, seal)
- SELECT run, question, attempt, round, code, line.time, detail, line.seal
- FROM unnest(%b::int[], %b::bytea[], %b::int[], %b::int[], %b::text[], %b::text[], %b::bytea[], %b::bytea[])
-  AS line(no, question, attempt, round, code, time, detail, seal) JOIN held USING (no)
- JOIN precheck.intent USING (question, attempt)
- WHERE run = %b
-  AND NOT EXISTS (SELECT FROM precheck.answer WHERE run = %b AND answer.question = line.question)
- RETURNING 1)
-SELECT ARRAY(SELECT no FROM held), (SELECT count(*) FROM failures)
-"""
-_THERE = """
-SELECT 0, place FROM precheck.intent JOIN unnest(%b::bytea[], %b::int[], %b::text[]) WITH ORDINALITY
- AS line(question, attempt, request_id, place) USING (question, attempt, request_id) WHERE run = %b
-UNION ALL
-SELECT 1, place FROM precheck.failure JOIN unnest(%b::bytea[], %b::int[], %b::bytea[]) WITH ORDINALITY
- AS line(question, attempt, seal, place) USING (question, attempt, seal) WHERE run = %b
-UNION ALL
-SELECT 2, place FROM precheck.answer JOIN unnest(%b::bytea[], %b::int[], %b::bytea[]) WITH ORDINALITY
- AS line(question, attempt, seal, place) USING (question, attempt, seal) WHERE run = %b
-"""
+_RECORD = STATEMENTS["recording.record"]
+_FAILURES = STATEMENTS["recording.failures"]
+_THERE = STATEMENTS["recording.there"]
 
 
 class LineWriter:

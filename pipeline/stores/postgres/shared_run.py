@@ -21,6 +21,7 @@ from pipeline.stores.postgres.group_commit import FencedCommit
 from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.leases import ClaimedChunk
 from pipeline.stores.postgres.lines import RunLines
+from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.postgres.recorded import recorded
 from pipeline.stores.postgres.recording import LineWriter, Units
 from pipeline.stores.shared import QuestionParts, RequestCopy, StoredRun
@@ -423,10 +424,7 @@ class PostgresRun:
         return leases.keep(db, self.run.number, self._holder, held, self._lease_s)
 
 
-_REUSE = """
-INSERT INTO precheck.reuse(run, question, code, request_id, time, source_sha256, reused_at, seal)
-VALUES (%b, %b, %b, %b, %b, %b, %b, %b) ON CONFLICT DO NOTHING
-"""
+_REUSE = STATEMENTS["shared_run.reuse"]
 
 
 def _reuse(db: psycopg.Connection, rows: Sequence[tuple[object, ...]]) -> None:

@@ -11,6 +11,7 @@ from pipeline.stores import sharing
 from pipeline.stores.division_json import as_json, from_json
 from pipeline.stores.leased_shares import LeasedShares, LeaseTerms, Renew, Waiting
 from pipeline.stores.postgres.connection import Database
+from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.shared import AskingProcess
 from pipeline.stores.sharing import Division, HeldShare, ShareRenewal, ShareWish
 from pipeline.stores.values import LeaseHolder, ServerAccount
@@ -18,14 +19,8 @@ from pipeline.stores.values import LeaseHolder, ServerAccount
 RENEWAL_INTERVAL_S = 1.0
 
 _ADD = "INSERT INTO precheck.account(scope, api, division) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
-_READ = """
-SELECT division::text, greatest(latest, extract(epoch FROM clock_timestamp())::float8)
-FROM precheck.account WHERE scope = %s AND api = %s FOR UPDATE
-"""
-_LOOK = """
-SELECT division::text, greatest(latest, extract(epoch FROM clock_timestamp())::float8)
-FROM precheck.account WHERE scope = %s AND api = %s
-"""
+_READ = STATEMENTS["shares.read"]
+_LOOK = STATEMENTS["shares.look"]
 _WRITE = "UPDATE precheck.account SET division = %s, latest = %s WHERE scope = %s AND api = %s"
 
 

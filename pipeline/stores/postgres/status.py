@@ -8,6 +8,7 @@ from psycopg.rows import namedtuple_row
 from pipeline.stores.division_json import from_json
 from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.daily_caps import EDGE_S
+from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.shared import AccountState, StoreState
 
 SEEN_MAX_S = 60.0
@@ -44,19 +45,8 @@ ORDER BY started_at, holder.holder
 """  # noqa: S608 (constants)
 
 
-_ACCOUNTS = """
-SELECT scope, api, division::text AS division,
- greatest(latest, extract(epoch FROM clock_timestamp())::float8) AS now
-FROM precheck.account ORDER BY scope, api
-"""
-_CAPS = """
-SELECT scope, cap, now < closed_until AS closed, (
- SELECT coalesce(sum(count), 0)::int FROM precheck.units
- WHERE units.scope = daily_cap.scope AND second > greatest(
-  counted_from, CASE kind WHEN 'utc_day' THEN now - now %% 86400 ELSE now - 86400 END - %s)) AS used
-FROM precheck.daily_cap, LATERAL (
- SELECT greatest(latest, extract(epoch FROM clock_timestamp()))::bigint AS now) AS clock ORDER BY scope
-"""
+_ACCOUNTS = STATEMENTS["status.accounts"]
+_CAPS = STATEMENTS["status.caps"]
 
 
 def state_of(database: Database) -> StoreState:

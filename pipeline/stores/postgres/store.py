@@ -18,6 +18,7 @@ from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.daily_caps import DailyCaps, PostgresCap
 from pipeline.stores.postgres.keys import StoreKeys, WrappedKey, unwrapped
 from pipeline.stores.postgres.lines import damaged
+from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.postgres.recorded import recorded
 from pipeline.stores.postgres.shared_run import LEASE_S, PostgresRun
 from pipeline.stores.postgres.shares import postgres_shares, require_same_limits
@@ -32,19 +33,13 @@ from pipeline.stores.shared import (
 from pipeline.stores.values import RecordedRequest, RunIdentity, ServerAccount
 
 _STORE = "SELECT version, salt, hidden_key FROM precheck.store"
-_HOLDER = """
-INSERT INTO precheck.holder(holder, host, pid, tool_version) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING
-"""
+_HOLDER = STATEMENTS["store.holder"]
 _TIMES = """to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
 _RUN = f"""
 SELECT run, id, tool_version, {_TIMES.format("created_at")}, {_TIMES.format("finished_at")},
  input_sha256, profile_sha256, environment, plan_hash, seal FROM precheck.run
 """  # noqa: S608 (constants)
-_BEGIN = """
-INSERT INTO precheck.run(
- id, input_sha256, profile_sha256, environment, tool_version, plan_hash, question_count, seal)
-VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
-"""
+_BEGIN = STATEMENTS["store.begin"]
 _FINISH = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %s AND finished_at IS NULL"
 _WHAT = ("input file", "profile", "environment")
 

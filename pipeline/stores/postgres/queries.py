@@ -1,0 +1,8 @@
+"""The longer statements of a ledger in PostgreSQL, as `queries.sql` has them."""
+
+from importlib.resources import files
+
+_FILE = files("pipeline.stores.postgres").joinpath("queries.sql").read_text("utf-8")
+_NAMED = (part.partition("\n") for part in _FILE.split("-- name: ")[1:])
+STATEMENTS = {name: statement.strip() for name, _, statement in _NAMED}
+"""Module and name -> statement."""

@@ -1,0 +1,259 @@
+-- The longer statements of a ledger in PostgreSQL, each under its module and its name there; see queries.py.
+
+-- name: administration.who
+SELECT current_user::text, current_database()::text, pg_get_userbyid(datdba)::text,
+ has_database_privilege(current_database(), 'CREATE'),
+ (SELECT pg_get_userbyid(nspowner)::text FROM pg_namespace WHERE nspname = 'precheck'),
+ (SELECT pg_has_role(nspowner, 'USAGE') OR has_schema_privilege(oid, 'USAGE') FROM pg_namespace
+  WHERE nspname = 'precheck')
+FROM pg_database WHERE datname = current_database()
+
+-- name: closing.run
+SELECT run, question_count, finished_at IS NOT NULL,
+ (SELECT count(*) FROM precheck.answer WHERE answer.run = run.run)
+ + (SELECT count(*) FROM precheck.reuse WHERE reuse.run = run.run)
+FROM precheck.run WHERE id = %s FOR UPDATE
+
+-- name: closing.at_work
+SELECT pid, host FROM precheck.chunk JOIN precheck.holder USING (holder)
+WHERE run = %s AND done_at IS NULL AND lease_until > clock_timestamp() LIMIT 1
+
+-- name: connection.settings
+SELECT set_config('idle_in_transaction_session_timeout', '5000', false),
+ CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
+ THEN set_config('synchronous_commit', 'on', false) END
+
+-- name: daily_caps.read
+SELECT kind, used, counted_from, closed_until,
+ greatest(latest, extract(epoch FROM clock_timestamp())::float8)
+FROM precheck.daily_cap WHERE scope = %s FOR UPDATE
+
+-- name: daily_caps.write
+UPDATE precheck.daily_cap SET used = %(used)s, kind = %(kind)s, counted_from = %(counted_from)s,
+ cap = CASE WHEN %(is_taken)s THEN %(cap)s ELSE greatest(cap, %(used)s) END,
+ closed_until = %(closed_until)s, latest = %(now)s WHERE scope = %(scope)s
+
+-- name: daily_caps.sum
+SELECT coalesce(sum(count), 0)::int FROM precheck.units
+WHERE scope = %s AND second > %s AND second <= %s
+
+-- name: daily_caps.count
+INSERT INTO precheck.units(scope, second, count) VALUES (%s, %s, %s)
+ON CONFLICT (scope, second) DO UPDATE SET count = units.count + excluded.count
+
+-- name: daily_caps.unit
+SELECT second FROM (SELECT second, sum(count) OVER (ORDER BY second) AS number
+ FROM precheck.units WHERE scope = %s AND second > %s) AS numbered
+WHERE number >= %s ORDER BY second LIMIT 1
+
+-- name: earlier.latest
+SELECT DISTINCT ON (answer.question) run.input_sha256, run.run, run.id, run.tool_version,
+ answer.question, answer.attempt, intent.request_id, intent.time, intent.seal,
+ answer.state, answer.code, answer.time, answer.is_named, answer.matched_name, answer.seal
+FROM unnest(%(questions)b::bytea[]) AS wanted(question)
+JOIN precheck.answer USING (question) JOIN precheck.run USING (run)
+JOIN precheck.intent USING (run, question, attempt)
+WHERE run.run <> %(run)b AND answer.time >= %(after)b AND (run.profile_sha256, run.environment) = (
+ SELECT profile_sha256, environment FROM precheck.run WHERE run = %(run)b)
+ORDER BY answer.question, answer.time DESC, run.run DESC
+
+-- name: history.asked
+SELECT intent.question, intent.attempt, intent.request_id, intent.time, intent.seal,
+ failure.round, failure.code, failure.time, failure.seal,
+ answer.attempt, answer.state, answer.code, answer.time, answer.is_named, answer.matched_name, answer.seal
+FROM unnest(%b::bytea[]) AS wanted(question)
+CROSS JOIN LATERAL (SELECT * FROM precheck.intent AS one WHERE one.run = %b AND one.question = wanted.question
+ ORDER BY attempt DESC LIMIT 1) AS intent
+LEFT JOIN precheck.failure ON failure.run = intent.run AND failure.question = intent.question
+ AND failure.attempt = intent.attempt
+LEFT JOIN precheck.answer ON answer.run = intent.run AND answer.question = intent.question
+
+-- name: history.reused
+SELECT question, code, request_id, time, source_sha256, reused_at, seal FROM precheck.reuse
+WHERE run = %b AND question = ANY(%b::bytea[])
+
+-- name: history.fruitless
+SELECT question, code, attempt FROM (
+ SELECT DISTINCT ON (question, round) question, round, code, attempt FROM precheck.failure JOIN precheck.round
+ USING (run, round) WHERE run = %b AND ended_at IS NOT NULL ORDER BY question, round, attempt DESC) AS last
+WHERE code = ANY(%b) AND NOT EXISTS (
+ SELECT FROM precheck.answer WHERE answer.run = %b AND answer.question = last.question)
+ORDER BY question, round
+
+-- name: history.counts
+SELECT (SELECT count(*) FROM precheck.intent WHERE run = %(run)b),
+ (SELECT count(*) FROM precheck.answer WHERE run = %(run)b),
+ (SELECT count(*) FROM precheck.reuse WHERE run = %(run)b)
+
+-- name: inspection.server
+SELECT current_setting('server_version'), current_setting('fsync') = 'on',
+ current_setting('full_page_writes') = 'on',
+ (SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit'),
+ (SELECT count(*) FROM pg_stat_replication), current_setting('synchronous_standby_names') <> '',
+ (SELECT version FROM precheck.store)
+
+-- name: inspection.role
+SELECT current_user::text, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
+ EXISTS (SELECT FROM pg_class
+  WHERE relnamespace = 'precheck'::regnamespace AND pg_has_role(relowner, 'USAGE'))
+ OR has_schema_privilege('precheck', 'CREATE'),
+ EXISTS (SELECT FROM pg_class WHERE relnamespace = 'precheck'::regnamespace AND relkind = 'r'
+ AND (has_table_privilege(oid, 'DELETE') OR has_table_privilege(oid, 'TRUNCATE')))
+
+-- name: inspection.triggers
+SELECT relname::text, tgname::text FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+WHERE relnamespace = 'precheck'::regnamespace AND tgenabled IN ('O', 'A')
+
+-- name: inspection.runs
+SELECT count(*), count(*) FILTER (WHERE finished_at IS NULL) FROM precheck.run
+
+-- name: inspection.doubt
+SELECT count(*) FROM precheck.intent JOIN precheck.run USING (run)
+ LEFT JOIN precheck.failure USING (run, question, attempt) LEFT JOIN precheck.answer USING (run, question)
+WHERE finished_at IS NULL AND failure.run IS NULL AND answer.run IS NULL
+
+-- name: leases.free
+ SELECT chunk FROM precheck.chunk JOIN precheck.round USING (run, round)
+ WHERE run = %(run)b AND api = %(api)b AND done_at IS NULL AND ended_at IS NULL
+  AND (holder IS NULL OR holder = %(holder)b OR lease_until < clock_timestamp())
+  AND chunk <> ALL(%(not)b::int[])
+
+-- name: leases.keep
+WITH kept AS (
+ UPDATE precheck.chunk SET lease_until = clock_timestamp() + %(lease)b * interval '1 s'
+ FROM unnest(%(chunks)b::int[], %(fences)b::bigint[]) AS mine(chunk, fence)
+ WHERE run = %(run)b AND chunk.chunk = mine.chunk AND chunk.fence = mine.fence AND holder = %(holder)b
+ RETURNING chunk.chunk, chunk.fence),
+seen AS (UPDATE precheck.holder SET seen_at = clock_timestamp() WHERE holder = %(holder)b)
+SELECT chunk, fence FROM kept
+
+-- name: leases.done
+UPDATE precheck.chunk SET done_at = clock_timestamp(), holder = NULL, lease_until = NULL
+WHERE run = %b AND chunk = %b AND fence = %b AND done_at IS NULL
+
+-- name: leases.give_back
+UPDATE precheck.chunk SET holder = NULL, lease_until = NULL
+WHERE run = %(run)b AND done_at IS NULL AND holder = %(holder)b AND (%(api)b::text IS NULL OR api = %(api)b)
+
+-- name: leases.state
+SELECT round, ended_at IS NULL, count(chunk) FILTER (WHERE done_at IS NULL),
+ count(chunk) FILTER (WHERE done_at IS NULL AND (holder IS NULL OR lease_until < clock_timestamp()))
+FROM precheck.round LEFT JOIN precheck.chunk USING (run, round)
+WHERE run = %b AND round = (SELECT max(round) FROM precheck.round WHERE run = %b)
+GROUP BY round, ended_at
+
+-- name: leases.add
+INSERT INTO precheck.chunk(run, chunk, round, api, part, members) VALUES (%b, %b, %b, %b, %b, %b)
+
+-- name: purge.names
+UPDATE precheck.answer SET matched_name = NULL FROM precheck.run JOIN precheck.intent USING (run)
+WHERE run.id = %(id)s AND (answer.run, answer.question, answer.attempt)
+ = (intent.run, intent.question, intent.attempt) AND matched_name IS NOT NULL AND answer.time < %(before)s
+
+-- name: purge.details_of_answers
+UPDATE precheck.answer SET detail = NULL FROM precheck.run JOIN precheck.intent USING (run)
+WHERE run.id = %(id)s AND (answer.run, answer.question, answer.attempt)
+ = (intent.run, intent.question, intent.attempt) AND detail IS NOT NULL AND answer.time < %(before)s
+
+-- name: purge.details_of_failures
+UPDATE precheck.failure SET detail = NULL FROM precheck.run
+WHERE run.id = %(id)s AND failure.run = run.run AND detail IS NOT NULL AND time < %(before)s
+
+-- name: purge.purged
+INSERT INTO precheck.purge(run, time, answers_before, name_count)
+SELECT run, %(now)s, %(before)s, %(count)s FROM precheck.run WHERE id = %(id)s
+
+-- name: recorded.requests
+DECLARE requests NO SCROLL CURSOR WITH HOLD FOR
+SELECT intent.id, intent.question, intent.attempt, intent.request_id, intent.time, intent.seal,
+ failure.round, failure.code, failure.time, failure.detail, failure.seal,
+ answer.state, answer.code, answer.time, answer.is_named, answer.matched_name, answer.seal, answer.detail
+FROM precheck.intent LEFT JOIN precheck.failure USING (run, question, attempt)
+LEFT JOIN precheck.answer USING (run, question, attempt)
+WHERE run = %s AND intent.id > %s ORDER BY intent.id
+
+-- name: recorded.reused
+SELECT (
+ SELECT count(*) FROM precheck.intent AS one WHERE one.run = reuse.run AND one.question = reuse.question),
+ question, code, request_id, time, source_sha256, reused_at, seal
+FROM precheck.reuse WHERE run = %b ORDER BY question
+
+-- name: recording.record
+WITH held AS MATERIALIZED (
+ SELECT no FROM unnest(%b::int[], %b::bigint[]) WITH ORDINALITY AS mine(chunk, fence, no)
+ JOIN precheck.chunk USING (chunk, fence) WHERE chunk.run = %b FOR SHARE OF chunk),
+intents AS (
+ INSERT INTO precheck.intent(run, question, attempt, request_id, time, seal)
+ SELECT %b, question, attempt, request_id, time, seal
+ FROM unnest(%b::int[], %b::bytea[], %b::int[], %b::text[], %b::text[], %b::bytea[])
+  AS line(no, question, attempt, request_id, time, seal) JOIN held USING (no)
+ WHERE attempt = 1 OR EXISTS (SELECT FROM precheck.intent AS before
+   WHERE before.run = %b AND before.question = line.question AND before.attempt = line.attempt - 1)
+  AND NOT EXISTS (SELECT FROM precheck.answer WHERE run = %b AND answer.question = line.question)
+ RETURNING 1),
+answers AS (
+ INSERT INTO precheck.answer(run, question, attempt, state, code, time, is_named, matched_name, detail, seal)
+ SELECT run, question, attempt, state, code, line.time, name IS NOT NULL, name, detail, line.seal
+ FROM unnest(%b::int[], %b::bytea[], %b::int[], %b::text[], %b::text[], %b::text[], %b::bytea[], %b::bytea[],
+  %b::bytea[]) AS line(no, question, attempt, state, code, time, name, detail, seal) JOIN held USING (no)
+ JOIN precheck.intent USING (question, attempt) WHERE run = %b
+ RETURNING 1)
+SELECT ARRAY(SELECT no FROM held), (SELECT count(*) FROM intents), (SELECT count(*) FROM answers)
+
+-- name: recording.failures
+WITH held AS MATERIALIZED (
+ SELECT no FROM unnest(%b::int[], %b::bigint[]) WITH ORDINALITY AS mine(chunk, fence, no)
+ JOIN precheck.chunk USING (chunk, fence) WHERE chunk.run = %b FOR SHARE OF chunk),
+failures AS (
+ INSERT INTO precheck.failure(run, question, attempt, round, code, time, detail, seal)
+ SELECT run, question, attempt, round, code, line.time, detail, line.seal
+ FROM unnest(%b::int[], %b::bytea[], %b::int[], %b::int[], %b::text[], %b::text[], %b::bytea[], %b::bytea[])
+  AS line(no, question, attempt, round, code, time, detail, seal) JOIN held USING (no)
+ JOIN precheck.intent USING (question, attempt)
+ WHERE run = %b
+  AND NOT EXISTS (SELECT FROM precheck.answer WHERE run = %b AND answer.question = line.question)
+ RETURNING 1)
+SELECT ARRAY(SELECT no FROM held), (SELECT count(*) FROM failures)
+
+-- name: recording.there
+SELECT 0, place FROM precheck.intent JOIN unnest(%b::bytea[], %b::int[], %b::text[]) WITH ORDINALITY
+ AS line(question, attempt, request_id, place) USING (question, attempt, request_id) WHERE run = %b
+UNION ALL
+SELECT 1, place FROM precheck.failure JOIN unnest(%b::bytea[], %b::int[], %b::bytea[]) WITH ORDINALITY
+ AS line(question, attempt, seal, place) USING (question, attempt, seal) WHERE run = %b
+UNION ALL
+SELECT 2, place FROM precheck.answer JOIN unnest(%b::bytea[], %b::int[], %b::bytea[]) WITH ORDINALITY
+ AS line(question, attempt, seal, place) USING (question, attempt, seal) WHERE run = %b
+
+-- name: shared_run.reuse
+INSERT INTO precheck.reuse(run, question, code, request_id, time, source_sha256, reused_at, seal)
+VALUES (%b, %b, %b, %b, %b, %b, %b, %b) ON CONFLICT DO NOTHING
+
+-- name: shares.read
+SELECT division::text, greatest(latest, extract(epoch FROM clock_timestamp())::float8)
+FROM precheck.account WHERE scope = %s AND api = %s FOR UPDATE
+
+-- name: shares.look
+SELECT division::text, greatest(latest, extract(epoch FROM clock_timestamp())::float8)
+FROM precheck.account WHERE scope = %s AND api = %s
+
+-- name: status.accounts
+SELECT scope, api, division::text AS division,
+ greatest(latest, extract(epoch FROM clock_timestamp())::float8) AS now
+FROM precheck.account ORDER BY scope, api
+
+-- name: status.caps
+SELECT scope, cap, now < closed_until AS closed, (
+ SELECT coalesce(sum(count), 0)::int FROM precheck.units
+ WHERE units.scope = daily_cap.scope AND second > greatest(
+  counted_from, CASE kind WHEN 'utc_day' THEN now - now %% 86400 ELSE now - 86400 END - %s)) AS used
+FROM precheck.daily_cap, LATERAL (
+ SELECT greatest(latest, extract(epoch FROM clock_timestamp()))::bigint AS now) AS clock ORDER BY scope
+
+-- name: store.holder
+INSERT INTO precheck.holder(holder, host, pid, tool_version) VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING
+
+-- name: store.begin
+INSERT INTO precheck.run(
+ id, input_sha256, profile_sha256, environment, tool_version, plan_hash, question_count, seal)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING
