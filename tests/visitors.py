@@ -141,7 +141,7 @@ class Visitor:
         self.check(at)
         if self.profiles is not None:
             kept = CHECKED[key] = Path(tempfile.mkdtemp(prefix="kept"))
-            atexit.register(shutil.rmtree, kept)
+            atexit.register(shutil.rmtree, kept, ignore_errors=True)
             _copy_check(self.home / "runs" / at, kept)
         return at
 

@@ -218,6 +218,7 @@ def test_every_count_agrees_after_a_decision_and_no_page_is_loaded(at_the_desk, 
         ]
 
 
+@pytest.mark.nightly
 def test_a_second_tab_that_is_behind_is_told(at_the_desk, reviewed):
     with at_the_desk(complains=True) as page:
         page.goto(reviewed)
@@ -234,6 +235,7 @@ def test_a_second_tab_that_is_behind_is_told(at_the_desk, reviewed):
         behind.close()
 
 
+@pytest.mark.nightly
 def test_back_from_the_release_shows_the_decision(at_the_desk, reviewed):
     with at_the_desk() as page:
         page.goto(reviewed)
@@ -246,6 +248,7 @@ def test_back_from_the_release_shows_the_decision(at_the_desk, reviewed):
         page.wait_for_selector("#row-17.decided")
 
 
+@pytest.mark.nightly
 def test_a_session_that_ended_says_so_instead_of_failing(browser, link_of):
     page = browser.new_context().new_page()
     page.goto(link_of("Cora"))

@@ -91,7 +91,7 @@ def pages(desk_here, visitor):
     """Name -> the address of a page in each state."""
     new, planned = visitor.file(MIXED, "november.csv"), visitor.planned(MIXED, "planned.csv")
     pain = visitor.planned(PAIN001, "payments.xml")
-    at = visitor.checked(MIXED, "payroll.csv")
+    at = visitor.checked(MIXED, "payments_mixed.csv")
     done = desk_here.copy(at)
     for row, decision in ((10, "release"), (2, "fix"), (17, "hold")):
         said = {"decision": decision, "reason": "seen"}

@@ -17,7 +17,7 @@ UP, UMA, RITA, ANNA, OTTO, BOTH = (f"{name}@example.com" for name in NAMES)
 
 @pytest.fixture(scope="module")
 def checked(team_desk):
-    return team_desk.person(UP).checked(MIXED)
+    return team_desk.person(UP).checked(MIXED, "payments_mixed.csv")
 
 
 @pytest.fixture
