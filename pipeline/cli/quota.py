@@ -11,8 +11,9 @@ def quota() -> None:
 
     The caps of profiles with a `ledger` that hosts share are counted there: `precheck status` shows them.
     """
-    from pipeline.jobs.quota import cap_uses, shared_caps
+    from pipeline.jobs.quota import cap_uses
     from pipeline.reports.listings import print_quota
     from pipeline.reports.terminal import console
 
-    print_quota(cap_uses(now()), console(), shared=shared_caps())
+    own, shared = cap_uses(now())
+    print_quota(own, console(), shared=shared)

@@ -6,17 +6,16 @@ Only `cli`, `jobs` and `connections` read it; stages get plain values.
 """
 
 from pipeline.config.example import EXAMPLE, write_example
-from pipeline.config.file import BUILT_IN, Configuration, defines, find, layouts_in, load, read, usual
+from pipeline.config.file import BUILT_IN, Configuration, ConfigurationFile, find, load, read, usual
 from pipeline.config.profile import Profile
 
 __all__ = [
     "BUILT_IN",
     "EXAMPLE",
     "Configuration",
+    "ConfigurationFile",
     "Profile",
-    "defines",
     "find",
-    "layouts_in",
     "load",
     "read",
     "usual",

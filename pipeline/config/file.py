@@ -3,7 +3,7 @@
 import os
 import tomllib
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -101,74 +101,89 @@ def usual() -> Path | None:
         return None
 
 
-def defines(profile_name: str) -> bool:
-    """Whether there is a usual configuration file and it has this profile."""
-    path = usual()
-    return path is not None and profile_name in read(path).profiles
+class ConfigurationFile:
+    """A configuration file, read once at most: an edit while a command runs changes nothing for it."""
+
+    def __init__(self, explicit: Path | None = None) -> None:
+        """Take the file that the user named, or look for the usual one once something of it is needed."""
+        self.explicit = explicit
+
+    @cached_property
+    def path(self) -> Path:
+        """Where it is; raises as `find`."""
+        return find(self.explicit)
+
+    @cached_property
+    def is_there(self) -> bool:
+        """Whether there is one, or one was named."""
+        return self.explicit is not None or usual() is not None
+
+    @cached_property
+    def _text(self) -> str:
+        path = self.path
+        try:
+            return path.read_text("utf-8")
+        except UnicodeDecodeError:
+            raise ConfigurationError(f"{path}: not UTF-8 text", advice="save it as UTF-8") from None
+        except OSError as error:
+            raise ConfigurationError(
+                f"{path}: cannot be read ({error.strerror})", advice="check the path and its permissions"
+            ) from None
+
+    @cached_property
+    def _tables(self) -> dict[str, Any]:
+        """Its tables, before they are understood."""
+        try:
+            return tomllib.loads(self._text)
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigurationError(f"{self.path}: not valid TOML: {error}", advice="correct it") from None
+
+    @cached_property
+    def whole(self) -> Configuration:
+        """All of it; raises as `profile`."""
+        try:
+            return Configuration.model_validate(self._tables, context={"folder": self.path.parent})
+        except ValidationError as error:
+            said = mistakes(error.errors(), Configuration)
+            raise ConfigurationFileError([f"{self.path}: {mistake}" for mistake in said]) from None
+
+    def profile(self, name: str) -> Profile:
+        """One profile.
+
+        Raises:
+            ConfigurationError: the file cannot be read, has a mistake, or lacks the profile; the
+                message names the key and what to do, and quotes no value that could be a secret.
+        """
+        profiles = self.whole.profiles
+        if name not in profiles:
+            raise ConfigurationError(
+                f"{self.path}: no profile {name!r}", advice=Advice.CHOOSE_PROFILE, choices=sorted(profiles)
+            )
+        return profiles[name]
+
+    @property
+    def layouts(self) -> Mapping[str, BankLayout]:
+        """The user's own layouts; what else stands in the file is looked at only where there are some.
+
+        Raises:
+            ConfigurationError: the file cannot be read, which also stops a run on the sandbox, or has layouts
+                and a mistake.
+        """
+        if not self.is_there:
+            return {}
+        try:
+            tables = self._tables
+        except ConfigurationError as error:
+            reason = f"{error.reason}, and [layouts] in it would say how payment files are read"
+            raise ConfigurationError(reason, advice=error.advice) from error
+        return self.whole.layouts if "layouts" in tables else {}
 
 
 def load(path: Path, profile_name: str) -> Profile:
-    """Read one profile.
-
-    Raises:
-        ConfigurationError: the file cannot be read, has a mistake, or lacks the profile; the
-            message names the key and what to do, and quotes no value that could be a secret.
-    """
-    profiles = read(path).profiles
-    if profile_name not in profiles:
-        raise ConfigurationError(
-            f"{path}: no profile {profile_name!r}",
-            advice=Advice.CHOOSE_PROFILE,
-            choices=sorted(profiles),
-        )
-    return profiles[profile_name]
-
-
-def layouts_in(path: Path) -> Mapping[str, BankLayout]:
-    """The user's own layouts; what else stands in the file is looked at only where there are some.
-
-    Raises:
-        ConfigurationError: the file cannot be read, which also stops a run on the sandbox, or has layouts and
-            a mistake.
-    """
-    try:
-        tables = _tables(path)
-    except ConfigurationError as error:
-        reason = f"{error.reason}, and [layouts] in it would say how payment files are read"
-        raise ConfigurationError(reason, advice=error.advice) from error
-    return read(path).layouts if "layouts" in tables else {}
+    """Read one profile; raises as `ConfigurationFile.profile` does."""
+    return ConfigurationFile(path).profile(profile_name)
 
 
 def read(path: Path) -> Configuration:
     """Read the whole file; raises as `load` does."""
-    _tables(path)
-    try:
-        return _configuration(_text(path), path.parent)
-    except ValidationError as error:
-        said = mistakes(error.errors(), Configuration)
-        raise ConfigurationFileError([f"{path}: {mistake}" for mistake in said]) from None
-
-
-@lru_cache(maxsize=1)
-def _configuration(text: str, folder: Path) -> Configuration:
-    """What a file says; a run asks for several parts of the same one."""
-    return Configuration.model_validate(tomllib.loads(text), context={"folder": folder})
-
-
-def _tables(path: Path) -> dict[str, Any]:
-    """The tables of a file, before they are understood."""
-    try:
-        return tomllib.loads(_text(path))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path}: not valid TOML: {error}", advice="correct it") from None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError:
-        raise ConfigurationError(f"{path}: not UTF-8 text", advice="save it as UTF-8") from None
-    except OSError as error:
-        raise ConfigurationError(
-            f"{path}: cannot be read ({error.strerror})", advice="check the path and its permissions"
-        ) from None
+    return ConfigurationFile(path).whole

@@ -18,8 +18,7 @@ from typing import NamedTuple
 
 from pydantic import SecretStr
 
-from pipeline import config as settings
-from pipeline.config import BUILT_IN, Profile
+from pipeline.config import BUILT_IN, ConfigurationFile, Profile, load
 from pipeline.errors import Advice, ConfigurationError, UsageError
 from pipeline.files import child_process as children
 from pipeline.files.signatures import Signer
@@ -39,8 +38,10 @@ class Chosen(NamedTuple):
     """A profile that was asked for, not yet opened."""
 
     name: str
+    profile: Profile | None
+    """As it was when it was chosen; None: the embedded sandbox."""
     config: Path | None
-    """None: the embedded sandbox."""
+    """Its file; None: the embedded sandbox."""
     fingerprint: str
     environment: Environment
     policy: Mapping[str, Verdict] = MappingProxyType({})
@@ -51,7 +52,7 @@ class Chosen(NamedTuple):
     """Who signs the manifest of a run."""
 
 
-def choose(name: str | None, config: Path | None) -> Chosen:
+def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
     """Find the profile of a name. Without a name it is the embedded sandbox.
 
     The built-in names need no configuration file, unless one is named or the usual file has
@@ -62,28 +63,39 @@ def choose(name: str | None, config: Path | None) -> Chosen:
         ConfigurationError: there is no such profile.
     """
     wanted = name or BUILT_IN[0]
-    if config is not None and wanted in BUILT_IN and not settings.read(settings.find(config)).profiles:
-        return _built_in(wanted)  # it is named for its layouts
-    if config is not None and name is None:
-        names = sorted(settings.read(settings.find(config)).profiles)
-        raise UsageError(f"{config}: no profile was chosen", advice=Advice.CHOOSE_PROFILE, choices=names)
-    may_be_built_in = wanted in BUILT_IN and config is None
-    if may_be_built_in and (name is None or not settings.defines(wanted)):
+    file = config if isinstance(config, ConfigurationFile) else ConfigurationFile(config)
+    if file.explicit is not None:
+        profiles = file.whole.profiles
+        if wanted in BUILT_IN and not profiles:
+            return _built_in(wanted)  # it is named for its layouts
+        if name is None:
+            raise UsageError(
+                f"{file.explicit}: no profile was chosen",
+                advice=Advice.CHOOSE_PROFILE,
+                choices=sorted(profiles),
+            )
+    elif wanted in BUILT_IN and (name is None or not file.is_there or wanted not in file.whole.profiles):
         return _built_in(wanted)
-    found = settings.find(config)
-    profile = settings.load(found, wanted)
+    profile = file.profile(wanted)
     if not profile.servers:
         return _built_in(wanted)._replace(policy=profile.policy, newest_of=profile.compare_with)
-    fingerprint = profile.fingerprint()
-    return Chosen(wanted, found, fingerprint, profile.environment, profile.policy, profile.compare_with)
+    return Chosen(
+        wanted,
+        profile,
+        file.path,
+        profile.fingerprint(),
+        profile.environment,
+        profile.policy,
+        profile.compare_with,
+    )
 
 
 def _built_in(name: str) -> Chosen:
     fingerprint = sha256(f"embedded {name}".encode()).hexdigest()
-    return Chosen(name, None, fingerprint, Environment.SANDBOX)
+    return Chosen(name, None, None, fingerprint, Environment.SANDBOX)
 
 
-def format_choice_of(name: str | None, config: Path | None) -> FormatChoice:
+def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) -> FormatChoice:
     """The format that was chosen for a file, if any, and the layouts that the configuration adds.
 
     Args:
@@ -93,8 +105,8 @@ def format_choice_of(name: str | None, config: Path | None) -> FormatChoice:
     Raises:
         ConfigurationError: the file cannot be read, or has layouts and a mistake.
     """
-    path = settings.usual() if config is None else settings.find(config)
-    return FormatChoice(name, {} if path is None else settings.layouts_in(path))
+    file = config if isinstance(config, ConfigurationFile) else ConfigurationFile(config)
+    return FormatChoice(name, file.layouts)
 
 
 def ledger_key(chosen: Chosen) -> SecretStr | None:
@@ -103,12 +115,12 @@ def ledger_key(chosen: Chosen) -> SecretStr | None:
     Raises:
         ConfigurationError: the profile names a key that cannot be read.
     """
-    return None if chosen.config is None else settings.load(chosen.config, chosen.name).ledger_key()
+    return None if chosen.profile is None else chosen.profile.ledger_key()
 
 
 def ledger_url(chosen: Chosen) -> str | None:
     """Where the ledger is that this run shares with others; None where it has its own. Has no password."""
-    return None if chosen.config is None else settings.load(chosen.config, chosen.name).ledger
+    return None if chosen.profile is None else chosen.profile.ledger
 
 
 def signed_with(chosen: Chosen, key: Path | None) -> Chosen:
@@ -122,7 +134,7 @@ def signed_with(chosen: Chosen, key: Path | None) -> Chosen:
 
 def is_signed_by_profile(chosen: Chosen) -> bool:
     """Whether the profile says who signs the manifests of its runs."""
-    return chosen.config is not None and settings.load(chosen.config, chosen.name).sign_with is not None
+    return chosen.profile is not None and chosen.profile.sign_with is not None
 
 
 def signer_again(folder: Path, key: Path | None, profile: str, config: Path | None = None) -> Signer | None:
@@ -154,7 +166,7 @@ def _signer(chosen: Chosen, key: Path | None) -> Signer | None:
     if key is not None:
         variable = SIGN_PASSWORD if os.environ.get(SIGN_PASSWORD) else None
         return Signer.read(key, secret_if_named(variable, None), password_from=SIGN_PASSWORD)
-    profile = None if chosen.config is None else settings.load(chosen.config, chosen.name)
+    profile = chosen.profile
     if profile is None or profile.sign_with is None:
         return None
     where = "sign_with_password_env or sign_with_password_file"
@@ -167,7 +179,7 @@ def modulus_of(chosen: Chosen, *, today: date) -> Modulus | None:
     Raises:
         ConfigurationError: a table cannot be read, or they are not valid yet.
     """
-    tables = None if chosen.config is None else settings.load(chosen.config, chosen.name).modulus_tables()
+    tables = None if chosen.profile is None else chosen.profile.modulus_tables()
     return (
         None
         if tables is None
@@ -178,11 +190,11 @@ def modulus_of(chosen: Chosen, *, today: date) -> Modulus | None:
 @contextmanager
 def opened(chosen: Chosen) -> Iterator[Profile]:
     """The chosen profile, with its sandbox running where it is the embedded one."""
-    if chosen.config is not None:
-        yield settings.load(chosen.config, chosen.name)
+    if chosen.profile is not None:
+        yield chosen.profile
         return
     with sandbox() as config:
-        yield settings.load(config, chosen.name)
+        yield load(config, chosen.name)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis.registry import about_uk_accounts
+from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import Chosen, choose, ledger_key, modulus_of, opened, signed_with
 from pipeline.connections import api_of
 from pipeline.errors import Advice, InputError, PrecheckError, status_of_summary
@@ -73,10 +74,11 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
     clock, started = surface.clock, surface.clock()
     surface.watch.enter(Phase.READING)
     now = timestamp(started)
-    source = read_file(job)
+    file = ConfigurationFile(job.config)
+    source = read_file(job, file)
     if job.pain002:
         require_pain001(source.format, name=job.file.name)
-    chosen = signed_with(choose(job.profile, job.config), job.sign_with)
+    chosen = signed_with(choose(job.profile, file), job.sign_with)
     refuse_own_folder(job.reusable.folders, job.out)
     refuse_foreign_files(job.out, fresh=job.fresh)
     path, identity = ledger_of(job.out), identity_of(source, chosen)

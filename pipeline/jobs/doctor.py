@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from pipeline.config import Profile, usual
+from pipeline.config import ConfigurationFile, Profile, usual
 from pipeline.config.profiles import choose, opened
 from pipeline.connections import tokens_of, try_connection
 from pipeline.errors import NEUTRAL, ConfigurationError, PrecheckError, TlsError, Words
@@ -40,7 +40,8 @@ def diagnose(
     findings = []
     tried = partial(_try, words)
     try:
-        chosen = choose(profile_name, config)
+        file = ConfigurationFile(config)
+        chosen = choose(profile_name, file)
         where = "the embedded sandbox" if chosen.config is None else str(chosen.config)
         with opened(chosen) as profile:
             findings.append(Finding("configuration", f"{where}, profile {chosen.name}"))
@@ -50,7 +51,7 @@ def diagnose(
             if profile.ledger_key_env or profile.ledger_key_file:
                 findings.append(tried("ledger key", partial(_ledger_key, profile)))
             if profile.ledger is not None:
-                job = LedgerJob(chosen.name, chosen.config, lambda: now, lambda: 0.0)
+                job = LedgerJob(chosen.name, file, lambda: now, lambda: 0.0)
                 findings.append(tried("shared ledger", partial(_shared_ledger, job)))
             findings.extend(_try_modulus_tables(profile, now.date(), tried))
             for server in profile.servers:

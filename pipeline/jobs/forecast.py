@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from pipeline.config import Profile
+from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import choose, ledger_url, opened
 from pipeline.connections import api_of, scope_for
 from pipeline.errors import NEUTRAL, Words
@@ -31,8 +31,9 @@ def forecast_file(job: CheckJob, clock: Clock, words: Words = NEUTRAL) -> Foreca
         PrecheckError: the file or the configuration cannot be used; the exit code says why.
     """
     now = clock()
-    source = read_file(job)
-    chosen = choose(job.profile, job.config)
+    file = ConfigurationFile(job.config)
+    source = read_file(job, file)
+    chosen = choose(job.profile, file)
     with opened(chosen) as profile:
         prepared, checks = prepare(job, source, chosen, profile, RunTime(now, begun=timestamp(now)))
     apis = {server.name: api_of(server) for server in profile.servers}

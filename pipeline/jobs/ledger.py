@@ -9,6 +9,7 @@ from uuid import UUID
 
 from pydantic import SecretStr
 
+from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import choose, ledger_key, ledger_url
 from pipeline.errors import ConfigurationError
 from pipeline.runs.evidence import Finding
@@ -21,7 +22,7 @@ class LedgerJob(NamedTuple):
     """Which ledger, and as whom."""
 
     profile: str
-    config: Path | None
+    config: ConfigurationFile | Path | None
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
     role: str | None = None

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.config import Profile
+from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, format_choice_of, modulus_of
 from pipeline.connections import routes
 from pipeline.errors import Advice, InputError, UsageError
@@ -50,9 +50,9 @@ class PreparedFile(NamedTuple):
     """The tables that UK accounts were checked by."""
 
 
-def read_file(job: CheckJob) -> PaymentSource:
+def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
     """The payments of a job, as its options say that they are written."""
-    format_choice = format_choice_of(job.input_format, job.config)
+    format_choice = format_choice_of(job.input_format, file)
     try:
         return read(
             job.file, mapping=job.mapping, encoding=job.encoding, sheet=job.sheet, format_choice=format_choice

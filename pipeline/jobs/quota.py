@@ -21,24 +21,24 @@ class CapUse(NamedTuple):
     resets_at: datetime
 
 
-def cap_uses(now: datetime) -> list[CapUse]:
-    """How much of each daily cap of this user is used.
+def cap_uses(now: datetime) -> tuple[list[CapUse], list[str]]:
+    """How much of each daily cap of this user is used, and where the caps are counted that others share.
+
+    Returns:
+        The caps of this user alone; and a sentence for each profile whose caps hosts share.
 
     Raises:
         OutputError, DiskError, IncompleteError: as `quota.usage`.
     """
-    clients = dict(_clients(_profiles()))
-    return [
+    profiles = _profiles()
+    clients = dict(_clients(profiles))
+    own = [
         CapUse(_whose(use.scope, clients.get(use.scope)), use.used_count, use.cap, use.resets_at)
         for use in quota_usage(now)
     ]
-
-
-def shared_caps() -> list[str]:
-    """Where the daily caps are counted that are not this user's alone: a sentence for each profile."""
-    return [
+    return own, [
         f"{name}: counted for all hosts in {profile.ledger}; `precheck status --profile {name}` shows it"
-        for name, profile in _profiles().items()
+        for name, profile in profiles.items()
         if profile.ledger is not None and any(server.cap is not None for server in profile.servers)
     ]
 

@@ -1,0 +1,122 @@
+"""A command reads the configuration once: an edit in between cannot mix two versions."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pipeline.config import ConfigurationFile
+from pipeline.config.profiles import choose, format_choice_of, ledger_url, opened
+from pipeline.desk.checks import CHILD
+from pipeline.desk.folders import FileFolder
+from schemas.desk import DeskFile
+
+ROOT = Path(__file__).resolve().parents[2]
+COUNTED = """
+import sys
+
+opened = []
+
+def note(event, said):
+    if event == "open" and str(said[0]).endswith("mine.toml"):
+        opened.append(said[0])
+
+sys.addaudithook(note)
+from payee_precheck import main
+
+try:
+    main()
+finally:
+    print(f"opened {len(opened)}", file=sys.stderr)
+"""
+
+
+@pytest.fixture
+def opened_count(desk, sandbox):
+    """`opened_count(*words)`: how often the command opens its configuration, and what it said."""
+    desk.payments([{"name": "Imogen Farraday", "sort_code": "200415", "account_number": "31926819"}])
+
+    def count(*words, shared=False):
+        config = desk.configuration(mine={"cop": sandbox.section()})
+        if shared:
+            keys = (
+                '[profiles.mine]\nledger = "postgresql://precheck@127.0.0.1:1/none"\nledger_key_env = "KEY"\n'
+            )
+            config.write_text(keys + config.read_text())
+        environment = {**desk.environment, "PYTHONPATH": str(ROOT), "PRECHECK_CONFIG": str(config)}
+        environment |= {"KEY": "0123456789abcdef" * 4}
+        ended = subprocess.run(
+            [sys.executable, "-c", COUNTED, *words],
+            cwd=desk.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        return int(ended.stderr.rpartition("opened ")[2]), ended
+
+    return count
+
+
+MINE = ("--profile", "mine")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("plan", "payments.csv", *MINE), ("run", "payments.csv", *MINE), ("doctor", *MINE), ("quota",)],
+    ids=lambda words: words[0],
+)
+def test_it_is_opened_once(opened_count, words):
+    count, ended = opened_count(*words)
+    assert ended.returncode == 0, ended.stderr
+    assert count == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("doctor", *MINE),
+        ("quota",),
+        ("status", *MINE),
+        ("worker", *MINE, "--work", "work", "--until-idle"),
+        ("ledger", "check", *MINE),
+    ],
+    ids=lambda words: words[0],
+)
+def test_it_is_opened_once_where_the_profile_has_a_shared_ledger(opened_count, desk, words):
+    (desk.folder / "work").mkdir(mode=0o700)
+    count, ended = opened_count(*words, shared=True)
+    assert "Traceback" not in ended.stderr
+    assert count == 1
+
+
+def test_a_check_at_the_desk_opens_it_once(opened_count, desk):
+    folder = FileFolder("20260101000000aaaaaaaaaa", desk.folder / "20260101000000aaaaaaaaaa")
+    (folder.path / "input").mkdir(parents=True)
+    (desk.folder / "payments.csv").rename(folder.path / "input" / "payments.csv")
+    folder.write(
+        DeskFile(
+            name="payments.csv", sha256="", byte_count=0, uploaded_by="ann", uploaded_at="", profile="mine"
+        )
+    )
+    count, ended = opened_count(CHILD, str(folder.path))
+    assert ended.returncode == 0, ended.stderr
+    assert count == 1
+
+
+def test_an_edit_between_two_uses_has_no_effect(desk, sandbox):
+    section = sandbox.section()
+    config = desk.configuration(mine={"cop": section})
+    file = ConfigurationFile(config)
+    assert dict(format_choice_of(None, file).layouts) == {}
+    desk.configuration(mine={"cop": {**section, "client_id": "another", "rate_per_s": 1}})
+    chosen = choose("mine", file)
+    desk.configuration(other={"cop": section})
+    with opened(chosen) as profile:
+        [server] = profile.servers
+    assert server.client_id == section["client_id"]
+    assert ledger_url(chosen) is None
+    assert chosen.fingerprint == profile.fingerprint()
