@@ -5,6 +5,8 @@ from collections import Counter
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 CAP = 50
 
 

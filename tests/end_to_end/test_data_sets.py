@@ -17,6 +17,8 @@ from desk import VOLATILE
 
 from pipeline.executors.datasets.engines import engine
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 NAMES = ["ann.csv", "bob.csv", "cid.csv", "part-7.csv"]
 PLACE = re.compile(r"(row \d+) \([^)]*\)")
 """Where a row stands is said by its line in a file, and by its part in a data set."""

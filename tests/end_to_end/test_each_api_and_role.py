@@ -4,6 +4,8 @@ import pytest
 
 from pipeline.sandbox.accounts import describe_accounts
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 OUTCOMES = {
     "MATCHED": ("match", "pay"),
     "MTCH": ("match", "pay"),

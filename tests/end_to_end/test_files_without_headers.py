@@ -3,8 +3,11 @@
 import re
 
 import openpyxl
+import pytest
 
 from schemas.columns import ColumnsRead
+
+pytestmark = pytest.mark.usefixtures("in_this_process")
 
 ROWS = (
     "001122,00012345,Avery Thornwood,100.00\n001122,00012345,Averi Thornwood,50.00\nx,,Rowan Blackmere,1.00\n"

@@ -13,6 +13,8 @@ from contextlib import closing
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 ROW_COUNT = 150
 STOPPED_AT = 16
 RATE_PER_S = 20

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 FOLDER = "payments.precheck"
 FIX = ("fix", FOLDER, "--accept", "account_type", "--allow-simulated")
 SPLIT = ("split", FOLDER, "--hold-undecided", "--allow-simulated")

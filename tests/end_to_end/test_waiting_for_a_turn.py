@@ -6,6 +6,8 @@ import signal
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 ROW_COUNT = 32
 ONE_AT_A_TIME = {"rate_per_s": 0.5}
 """There is less than one request in a second for each of two runs."""

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from aiohttp import web
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 PAYEES = [{"name": f"Invented {n}", "sort_code": "010203", "account_number": f"{n:08}"} for n in range(1, 6)]
 
 

@@ -187,7 +187,9 @@ TOO_LARGE = "its cells expand to more than [0-9,]+ MiB"
     ("data", "sentence"),
     [
         (lambda: shared("x" * 5_000_000), HUGE),
-        (lambda: shared("x" * 60_000, 3 * ROWS), f"{TOO_LARGE}|{HUGE}"),
+        pytest.param(
+            lambda: shared("x" * 60_000, 3 * ROWS), f"{TOO_LARGE}|{HUGE}", marks=pytest.mark.nightly
+        ),
         (lambda: arrow_bytes({"note": ["", TOO_LONG]}), r"row 2: longer than 65536 bytes; correct the row"),
         (lambda: arrow_bytes({"note": [TOO_LONG.encode()]}), r"row 1: longer"),
         (lambda: arrow_bytes({"a": ["x", "x" * 40_000], "b": ["y", "y" * 40_000]}), r"row 2: longer"),
