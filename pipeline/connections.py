@@ -26,8 +26,7 @@ from pipeline.stages.validate import Routes
 from pipeline.stores.leased_shares import LeasedShares, LeaseTerms, WholeShare
 from pipeline.stores.protocols import CapCount, Share, Shares
 from pipeline.stores.scopes import scope_of
-from pipeline.stores.sqlite.quota import SqliteQuota
-from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
+from pipeline.stores.sqlite.quota import QuotaInThreads, SqliteQuota
 from pipeline.stores.sqlite.shares import local_shares
 from pipeline.stores.values import ServerAccount, ShareLimits
 from pipeline.transport.breaker import RESPONDER, SERVER

@@ -165,7 +165,7 @@ def run(given: Given) -> None:
     from pipeline.cli.monitoring import MonitoringTargets, monitored
     from pipeline.cli.observing import ObservingTargets, observed
     from pipeline.jobs.check_files import check_files
-    from pipeline.reports.files import FileEnd
+    from pipeline.reports.listings import FileEnd
     from pipeline.runs.request import CheckJob, ReusePermission, Surface
     from pipeline.runs.starting import folders
 

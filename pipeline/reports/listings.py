@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from pipeline.reports.changes import WORDS, compared_with, sides
-from pipeline.reports.files import FileEnd, merged
 from pipeline.reports.message_fields import COLUMNS_WIDTH_MIN, print_fields, values_in_short
 from pipeline.reports.terminal import outcome_table, rule_table, table_of
 from pipeline.reports.wording import (
@@ -23,11 +23,13 @@ from pipeline.reports.wording import (
     warning_text,
     which_rows,
 )
+from pipeline.rules.totals import added
 from schemas.changes import Change
 from schemas.columns import Column, ColumnsRead
 from schemas.forecast import ApiForecast, Forecast
+from schemas.outcomes import Outcome
 from schemas.places import place_text
-from schemas.summary import Summary
+from schemas.summary import OutcomeTotal, Summary
 
 REJECTS_SHOWN_MAX = 20
 CHANGES_SHOWN_MAX = 10
@@ -265,6 +267,30 @@ def print_changes(told: Summary | Forecast, changes: Sequence[Change], console: 
         place = [] if places is None else [str(places.of(change.row))]
         table.add_row(str(change.row), *place, Text(amount), WORDS[change.code], *map(Text, sides(change)))
     console.print(table)
+
+
+class FileEnd(NamedTuple):
+    """What became of one file of a command."""
+
+    name: str
+    exit_code: int | None
+    """None where the command ended before the file was checked."""
+    summary: Summary | None
+    """None where there is no outcome file."""
+
+
+def merged(outcomes: Sequence[Sequence[OutcomeTotal]]) -> list[OutcomeTotal]:
+    """The rows and amounts of several files, added up by outcome and currency."""
+    every = [total for file in outcomes for total in file]
+    by_outcome = {outcome: [total for total in every if total.outcome is outcome] for outcome in Outcome}
+    return [
+        OutcomeTotal(
+            outcome=outcome,
+            row_count=sum(total.row_count for total in mine),
+            totals=added([total.totals for total in mine]),
+        )
+        for outcome, mine in by_outcome.items()
+    ]
 
 
 def print_files(ends: Collection[FileEnd], console: Console) -> None:

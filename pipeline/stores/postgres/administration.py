@@ -1,4 +1,4 @@
-"""Creating a ledger, and granting its use: what its owner does."""
+"""What the owner of a ledger does: create it, grant its use, close a run, erase names."""
 
 from typing import Self
 from uuid import UUID
@@ -7,14 +7,12 @@ import psycopg
 from psycopg import errors, sql
 from pydantic import SecretStr
 
-from pipeline.errors import ConfigurationError
+from pipeline.errors import ConfigurationError, IncompleteError, UsageError
 from pipeline.stores.postgres import schema
 from pipeline.stores.postgres.address import LedgerAddress
-from pipeline.stores.postgres.closing import close_run
 from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.inspection import findings
 from pipeline.stores.postgres.keys import new_keys
-from pipeline.stores.postgres.purge import purge_names
 from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.postgres.status import state_of
 from pipeline.stores.postgres.store import opened_keys
@@ -23,6 +21,14 @@ from pipeline.stores.shared import ClosedRun, StoreClocks, StoreFinding, StoreSt
 _WHO = STATEMENTS["administration.who"]
 _IS_THERE = "SELECT to_regclass('precheck.store') IS NOT NULL"
 _REKEY = "UPDATE precheck.store SET salt = %s, hidden_key = %s"
+_RUN = STATEMENTS["administration.run"]
+_AT_WORK = STATEMENTS["administration.at_work"]
+_CLOSE = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %s"
+# By way of the intents: they alone lie in the order of runs.
+_PURGE_NAMES = STATEMENTS["administration.purge_names"]
+_DETAILS_OF_ANSWERS = STATEMENTS["administration.details_of_answers"]
+_DETAILS_OF_FAILURES = STATEMENTS["administration.details_of_failures"]
+_PURGED = STATEMENTS["administration.purged"]
 
 
 class PostgresCare:
@@ -137,3 +143,62 @@ def _grant(db: psycopg.Connection, role: str) -> None:
         for part in schema.PARTS:
             for grant in part.grants:
                 db.execute(sql.SQL("GRANT " + grant + " TO {}").format(sql.Identifier(role)))
+
+
+def close_run(database: Database, run_id: UUID) -> ClosedRun:
+    """Have a run on record as one that has ended, with the answers that it has.
+
+    Raises:
+        UsageError: there is no such run in this ledger.
+        IncompleteError: a process asks its questions now; or as `Database.run`.
+        ConfigurationError: as `Database.run`.
+    """
+
+    def close(db: psycopg.Connection) -> ClosedRun:
+        with db.transaction():
+            row = db.execute(_RUN, (run_id,)).fetchone()
+            if row is None:
+                raise UsageError(
+                    f"{database.address.place}: this ledger has no run {run_id}; `precheck status` has those "
+                    "that are unfinished"
+                )
+            run, question_count, was_closed, answer_count = row
+            at_work = db.execute(_AT_WORK, (run,)).fetchone()
+            if at_work is not None:
+                pid, host = at_work
+                raise IncompleteError(
+                    f"run {run_id}: process {pid} on {host} asks its questions; stop it, then close the run"
+                )
+            if not was_closed:
+                db.execute(_CLOSE, (run,))
+        return ClosedRun(question_count, answer_count, was_closed)
+
+    return database.run(close)
+
+
+def purge_names(database: Database, run_id: UUID, *, answers_before: str, now: str) -> int:
+    """Erase the names and details of a run that came before a time, and put it on record: how many names.
+
+    The answers stay final. What is erased is gone from the tables at once, and from the database's files when
+    it vacuums itself; backups and the archive of its log have it for as long as they are kept.
+
+    Args:
+        database: of the ledger; no key is needed.
+        run_id: the run's; where the ledger has none, nothing is erased.
+        answers_before: UTC, ISO 8601 with Z; what came from then on is kept.
+        now: UTC, ISO 8601 with Z.
+
+    Raises:
+        ConfigurationError, IncompleteError: as `Database.run`; nothing was erased.
+    """
+
+    def purge(db: psycopg.Connection) -> int:
+        said = {"id": run_id, "before": answers_before, "now": now}
+        with db.transaction():
+            name_count = db.execute(_PURGE_NAMES, said).rowcount
+            for query in (_DETAILS_OF_ANSWERS, _DETAILS_OF_FAILURES):
+                db.execute(query, said)
+            db.execute(_PURGED, {**said, "count": name_count})
+        return name_count
+
+    return database.run(purge)

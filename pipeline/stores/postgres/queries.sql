@@ -8,13 +8,13 @@ SELECT current_user::text, current_database()::text, pg_get_userbyid(datdba)::te
   WHERE nspname = 'precheck')
 FROM pg_database WHERE datname = current_database()
 
--- name: closing.run
+-- name: administration.run
 SELECT run, question_count, finished_at IS NOT NULL,
  (SELECT count(*) FROM precheck.answer WHERE answer.run = run.run)
  + (SELECT count(*) FROM precheck.reuse WHERE reuse.run = run.run)
 FROM precheck.run WHERE id = %s FOR UPDATE
 
--- name: closing.at_work
+-- name: administration.at_work
 SELECT pid, host FROM precheck.chunk JOIN precheck.holder USING (holder)
 WHERE run = %s AND done_at IS NULL AND lease_until > clock_timestamp() LIMIT 1
 
@@ -145,21 +145,21 @@ GROUP BY round, ended_at
 -- name: leases.add
 INSERT INTO precheck.chunk(run, chunk, round, api, part, members) VALUES (%b, %b, %b, %b, %b, %b)
 
--- name: purge.names
+-- name: administration.purge_names
 UPDATE precheck.answer SET matched_name = NULL FROM precheck.run JOIN precheck.intent USING (run)
 WHERE run.id = %(id)s AND (answer.run, answer.question, answer.attempt)
  = (intent.run, intent.question, intent.attempt) AND matched_name IS NOT NULL AND answer.time < %(before)s
 
--- name: purge.details_of_answers
+-- name: administration.details_of_answers
 UPDATE precheck.answer SET detail = NULL FROM precheck.run JOIN precheck.intent USING (run)
 WHERE run.id = %(id)s AND (answer.run, answer.question, answer.attempt)
  = (intent.run, intent.question, intent.attempt) AND detail IS NOT NULL AND answer.time < %(before)s
 
--- name: purge.details_of_failures
+-- name: administration.details_of_failures
 UPDATE precheck.failure SET detail = NULL FROM precheck.run
 WHERE run.id = %(id)s AND failure.run = run.run AND detail IS NOT NULL AND time < %(before)s
 
--- name: purge.purged
+-- name: administration.purged
 INSERT INTO precheck.purge(run, time, answers_before, name_count)
 SELECT run, %(now)s, %(before)s, %(count)s FROM precheck.run WHERE id = %(id)s
 

@@ -27,6 +27,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, NamedTuple, Self, assert_never
 
+import anyio.to_thread
+
 from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
 from pipeline.files.disk_errors import is_full_or_failed, not_writable, write_failed
 
@@ -379,3 +381,26 @@ def _ms(time: datetime) -> int:
 
 def _time(ms: int) -> datetime:
     return _EPOCH + ms * _MS
+
+
+class QuotaInThreads:
+    """A `Quota` for the tasks of an event loop, which must not wait for a disk. Its owner closes it."""
+
+    def __init__(self, quota: SqliteQuota) -> None:
+        self._quota = quota
+
+    async def reserve(self) -> bool:
+        """As `SqliteQuota.reserve`."""
+        return await anyio.to_thread.run_sync(self._quota.reserve)
+
+    async def resets_at(self) -> datetime:
+        """As `SqliteQuota.resets_at`."""
+        return await anyio.to_thread.run_sync(self._quota.resets_at)
+
+    async def close_for_today(self) -> None:
+        """As `SqliteQuota.close_for_today`."""
+        await anyio.to_thread.run_sync(self._quota.close_for_today)
+
+    async def go_by(self, server_now: datetime) -> None:
+        """As `SqliteQuota.go_by`."""
+        await anyio.to_thread.run_sync(self._quota.go_by, server_now)

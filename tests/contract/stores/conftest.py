@@ -25,8 +25,7 @@ from pipeline.stores.postgres.shared_run import PostgresRun
 from pipeline.stores.postgres.store import PostgresStore
 from pipeline.stores.shared import AccountCap, AskingProcess, QuestionPlan
 from pipeline.stores.sqlite.ledger import SqliteLedger
-from pipeline.stores.sqlite.quota import SqliteQuota
-from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
+from pipeline.stores.sqlite.quota import QuotaInThreads, SqliteQuota
 from pipeline.stores.sqlite.shares import local_shares
 from pipeline.stores.values import PlannedChunk, RunIdentity
 from schemas.outcomes import ApiName

@@ -2,8 +2,7 @@
 
 from decimal import Decimal
 
-from pipeline.reports.files import FileEnd, merged
-from pipeline.reports.listings import print_files
+from pipeline.reports.listings import FileEnd, merged, print_files
 from schemas.outcomes import Outcome
 from schemas.summary import Money, OutcomeTotal
 

@@ -36,8 +36,7 @@ from pipeline.stages.ask.judge import BREACHES_MIN, REFUSALS_IN_A_ROW_LATER_MAX,
 from pipeline.stores.leased_shares import WholeShare
 from pipeline.stores.local_source import LocalSource
 from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
-from pipeline.stores.sqlite.quota import SqliteQuota
-from pipeline.stores.sqlite.quota_in_threads import QuotaInThreads
+from pipeline.stores.sqlite.quota import QuotaInThreads, SqliteQuota
 from pipeline.stores.values import ServerAccount
 from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 from pipeline.transport.rate_limiter import Pace
