@@ -81,16 +81,19 @@ def test_it_is_opened_once(opened_count, words):
         ("doctor", *MINE),
         ("quota",),
         ("status", *MINE),
-        ("worker", *MINE, "--work", "work", "--until-idle"),
         ("ledger", "check", *MINE),
     ],
     ids=lambda words: words[0],
 )
-def test_it_is_opened_once_where_the_profile_has_a_shared_ledger(opened_count, desk, words):
-    (desk.folder / "work").mkdir(mode=0o700)
+def test_it_is_opened_once_where_the_profile_has_a_shared_ledger(opened_count, words):
     count, ended = opened_count(*words, shared=True)
     assert "Traceback" not in ended.stderr
     assert count == 1
+
+
+def test_a_worker_opens_it_once(opened_count):
+    count, ended = opened_count("worker", *MINE, "--work", "work")
+    assert (count, ended.returncode) == (1, 78)  # the profile has no shared ledger
 
 
 def test_a_check_at_the_desk_opens_it_once(opened_count, desk):
