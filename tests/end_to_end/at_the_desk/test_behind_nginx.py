@@ -13,7 +13,10 @@ MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_
 UP, RITA, ANNA = (f"{name}@example.com" for name in ("up", "rita", "anna"))
 MIB = 1024**2
 
-pytestmark = pytest.mark.skipif(NGINX is None, reason="no nginx; `make tools` fetches it")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(NGINX is None, reason="no nginx; `make tools` fetches it"),
+]
 
 
 @pytest.fixture(scope="module")

@@ -35,6 +35,8 @@ PAGE_BYTES_MAX = 100_000
 CPU_LOOPS_MAX = 4.5
 """Of a million steps each; the dearest page costs about two."""
 ROUNDS = (range(5), range(5, 10), range(10, 15))
+pytestmark = pytest.mark.nightly
+
 PROFILE = """
 [profiles.main.cop]
 server = "production"

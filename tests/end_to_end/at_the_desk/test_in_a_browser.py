@@ -112,6 +112,7 @@ def test_the_whole_way_by_mouse(at_the_desk, tmp_path):
         page.wait_for_selector("text=Nothing was changed.")
 
 
+@pytest.mark.nightly
 def test_the_whole_way_without_scripts(at_the_desk):
     with at_the_desk(java_script_enabled=False) as page:
         upload(page)
@@ -304,7 +305,11 @@ def states(desk_here):
 
 @needs_axe
 @pytest.mark.parametrize(
-    ("scheme", "viewport"), [("light", DESKTOP), ("dark", PHONE)], ids=["desktop", "phone"]
+    ("scheme", "viewport"),
+    [
+        pytest.param("light", DESKTOP, id="desktop"),
+        pytest.param("dark", PHONE, id="phone", marks=pytest.mark.nightly),
+    ],
 )
 def test_axe_finds_nothing_in_any_state(at_the_desk, desk_here, states, scheme, viewport):
     with at_the_desk(complains=True) as page:
@@ -319,6 +324,7 @@ def test_axe_finds_nothing_in_any_state(at_the_desk, desk_here, states, scheme, 
         assert found == {}
 
 
+@pytest.mark.nightly
 def test_no_page_has_to_be_moved_sideways(at_the_desk, desk_here, states):
     with at_the_desk(complains=True) as page:
         wide = {}
@@ -339,6 +345,7 @@ def test_pages_stay_small_and_load_nothing_from_outside(at_the_desk, desk_here, 
         assert not [url for url in asked if not url.startswith(desk_here.origin)]
 
 
+@pytest.mark.nightly
 def test_pictures_of_each_page_are_in_the_documentation(
     at_the_desk, desk_here, states, tmp_path, pytestconfig
 ):

@@ -10,7 +10,10 @@ from visitors import REVIEWED
 
 MIXED = Path(__file__).resolve().parents[3] / "sample_data" / "payments_mixed.csv"
 
-pytestmark = pytest.mark.skipif(FIREFOX is None, reason="no Firefox on PATH; `make tools` installs it")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(FIREFOX is None, reason="no Firefox on PATH; `make tools` installs it"),
+]
 
 
 def test_the_main_way_in_another_engine(tmp_path, serve_desk):

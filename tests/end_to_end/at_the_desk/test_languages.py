@@ -224,6 +224,7 @@ def german_page(browser, desk_here):
     context.close()
 
 
+@pytest.mark.nightly
 @each_language
 def test_no_page_has_to_be_moved_sideways_in_longer_words(german_page, desk_here, pages, code):
     german_page.goto(desk_here.origin)
@@ -236,6 +237,7 @@ def test_no_page_has_to_be_moved_sideways_in_longer_words(german_page, desk_here
     assert wide == {}
 
 
+@pytest.mark.nightly
 @needs_axe
 def test_axe_finds_nothing_in_german(german_page, desk_here, pages):
     german_page.goto(desk_here.origin)
@@ -248,6 +250,7 @@ def test_axe_finds_nothing_in_german(german_page, desk_here, pages):
     assert found == {}
 
 
+@pytest.mark.nightly
 def test_the_script_of_a_page_speaks_its_language(german_page, desk_here, pages, tmp_path):
     german_page.goto(desk_here.origin)
     german_page.click("button[lang=de]")

@@ -15,6 +15,8 @@ LOOKS = [("light", DESKTOP), ("dark", PHONE)]
 WAIT_MAX_MS = 60_000
 CAP = 2
 
+pytestmark = pytest.mark.nightly
+
 
 def payments(count, start=1):
     header = "payment_id,name,sort_code,account_number,amount,currency"
