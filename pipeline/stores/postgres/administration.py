@@ -127,8 +127,7 @@ def _create(db: psycopg.Connection, secret: SecretStr) -> bool:
         if is_there:
             return False
         db.execute("CREATE SCHEMA IF NOT EXISTS precheck")
-        for part in schema.PARTS:
-            db.execute(part.ddl.encode(), prepare=False)
+        db.execute(schema.TABLES, prepare=False)
         wrapped = new_keys().wrapped(secret)
         db.execute(
             "INSERT INTO precheck.store(version, salt, hidden_key) VALUES (%s, %s, %s)",
@@ -140,9 +139,8 @@ def _create(db: psycopg.Connection, secret: SecretStr) -> bool:
 def _grant(db: psycopg.Connection, role: str) -> None:
     with db.transaction():
         db.execute(sql.SQL("GRANT USAGE ON SCHEMA precheck TO {}").format(sql.Identifier(role)))
-        for part in schema.PARTS:
-            for grant in part.grants:
-                db.execute(sql.SQL("GRANT " + grant + " TO {}").format(sql.Identifier(role)))
+        for grant in schema.GRANTS:
+            db.execute(sql.SQL("GRANT " + grant + " TO {}").format(sql.Identifier(role)))
 
 
 def close_run(database: Database, run_id: UUID) -> ClosedRun:
