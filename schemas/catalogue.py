@@ -4,17 +4,15 @@ import json
 
 from pydantic import BaseModel
 
-from schemas.approvals import Approvals
-from schemas.columns import ColumnsRead
+from schemas.columns import ColumnsRead, KnownFormats
 from schemas.cop import NameVerificationRequest, NameVerificationResponse
 from schemas.desk import AuditEntry, CheckProgress, DeskFile, RowsDecided
 from schemas.forecast import Forecast
-from schemas.formats import KnownFormats
 from schemas.manifest import Manifest
 from schemas.outcomes import OutcomeColumns
 from schemas.payments import Payment
 from schemas.problem import Problem
-from schemas.review import Fix, Split
+from schemas.review import Approvals, Fix, Split
 from schemas.shared import LedgerStatus, SharedRunRecord, WorkRecord
 from schemas.story import Story
 from schemas.summary import Summary

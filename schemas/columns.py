@@ -1,4 +1,4 @@
-"""How the columns of a payment file are read: what `precheck columns --json` prints."""
+"""How payment files are read: what `precheck columns --json` and `precheck formats --json` print."""
 
 from typing import Annotated
 
@@ -73,3 +73,25 @@ class ColumnsRead(OwnDocument):
         str | None,
         Field(description="Why the file cannot be read like this, and what to say; null where it can."),
     ] = None
+
+
+class KnownFormat(OwnDocument):
+    """One format."""
+
+    name: Annotated[str, Field(description="As --input-format takes it.")]
+    title: str
+    suffixes: Annotated[list[str], Field(description="Usual ends of the names of its files.")]
+    known_by: Annotated[str, Field(description="By what a file is known to have it.")]
+    is_own: Annotated[bool, Field(description="Whether the configuration describes it, as [layouts.NAME].")]
+    written_as: Annotated[
+        str | None,
+        Field(description="The format in which fix and split write its payments; null where they cannot."),
+    ]
+    why_not: Annotated[str | None, Field(description="Why they cannot.")] = None
+
+
+class KnownFormats(OwnDocument):
+    """All formats of payment files, and how those may be compressed."""
+
+    formats: list[KnownFormat]
+    compressions: list[str]

@@ -4,10 +4,9 @@ It names the files by their hashes and states with which program, which settings
 were made. It holds no name, no account number and no credential.
 """
 
-from schemas.approvals import Approval
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
-from schemas.review import Verdict
+from schemas.review import Approval, Verdict
 from schemas.strict import OwnDocument
 from schemas.summary import InputFile, Money, OutcomeTotal
 

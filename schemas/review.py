@@ -1,9 +1,12 @@
-"""What `precheck fix` and `precheck split` did, as a document; and the words in which rows are decided.
+"""The words in which rows are decided, what `precheck fix` and `precheck split` did, and who decided what.
 
-Neither document holds a name or an account number.
+No document here holds the name of a payee or an account number.
 """
 
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field, RootModel
 
 from schemas.places import Places
 from schemas.strict import OwnDocument
@@ -105,3 +108,37 @@ class Split(OwnDocument):
     """Most rows first."""
     unheeded_rows: list[int]
     """Rows that a person decided to release, and that stay held; approvals.json records the refusal."""
+
+
+class Approval(OwnDocument):
+    """One decision of one person about some rows, and who approved the file that was made by it."""
+
+    by: Annotated[str, Field(description="Who decided.")]
+    time: Annotated[str, Field(description="When that was decided, UTC, ISO 8601 with Z.")]
+    what: Annotated[str, Field(description="What was decided, and for which file.")]
+    why: Annotated[str, Field(description="The reason that was given.")]
+    rows: Annotated[list[int], Field(description="The rows that it is about.")]
+    decision: Annotated[
+        Decision | None,
+        Field(description="What was decided and followed; null where it was refused, or is not on record."),
+    ] = None
+    approved_by: Annotated[str, Field(description="Who had the file made.")]
+    approved_at: Annotated[str, Field(description="When, UTC, ISO 8601 with Z.")]
+    self_approved: Annotated[
+        bool,
+        Field(
+            description="False where another person than any who decided approved it, and both had to "
+            "identify themselves."
+        ),
+    ]
+    claimed_by: Annotated[
+        str | None,
+        Field(
+            description="Who decided by the word of the workbook that the decision stood in: a claim, as "
+            "nobody signed in by it; null where it names nobody."
+        ),
+    ] = None
+
+
+class Approvals(RootModel[list[Approval]]):
+    """`approvals.json`, a list that only grows: every decision, in the order in which they were made."""

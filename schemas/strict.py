@@ -1,6 +1,7 @@
-"""What every document is made of: the two kinds of model, and how JSON from outside becomes one."""
+"""What every document is made of: the two kinds of model, how JSON from outside becomes one, and moments."""
 
 import json
+from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -64,3 +65,12 @@ def parse(model: type[AnyDocument], body: bytes) -> AnyDocument:
     document = model.model_validate_json(body, by_alias=True, by_name=False)
     _STRICT.decode(body.decode())
     return document
+
+
+def timestamp(moment: datetime) -> str:
+    """A moment as the APIs write it: UTC, milliseconds, Z (API reference, "Request headers").
+
+    >>> timestamp(datetime(2030, 1, 2, 3, 4, 5, 678901, tzinfo=UTC))
+    '2030-01-02T03:04:05.678Z'
+    """
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pipeline.errors import Advice, OutputError
 from pipeline.files.disk_errors import not_writable
+from pipeline.files.private import opened
 
 EXAMPLE = files("pipeline.config").joinpath("example.toml").read_text("utf-8")
 
@@ -16,10 +17,9 @@ def write_example(path: Path, *, force: bool) -> None:
     Raises:
         OutputError: there is a file already, or none can be written.
     """
-    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | (os.O_TRUNC if force else os.O_EXCL)
     try:
-        with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8") as file:
-            file.write(EXAMPLE)
+        with opened(path, os.O_TRUNC if force else os.O_EXCL) as file:
+            file.write(EXAMPLE.encode())
     except FileExistsError:
         raise OutputError(f"{path}: exists already", advice=Advice.REPLACE_FILE) from None
     except OSError as error:

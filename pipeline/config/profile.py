@@ -23,9 +23,8 @@ from pipeline.apis.registry import APIS, SECTIONS
 from pipeline.rules.identifiers import iban_structures
 from pipeline.rules.modulus_tables import ModulusTables, read_tables
 from pipeline.rules.unasked import UNASKED
-from pipeline.sections.secrets import secret_if_named
 from pipeline.sections.servers import Server
-from pipeline.sections.values import FilePath, LedgerUrl, NewestOf, Section, VariableName
+from pipeline.sections.values import FilePath, LedgerUrl, NewestOf, Section, VariableName, secret_if_named
 from schemas.cop import AccountType
 from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.review import Verdict

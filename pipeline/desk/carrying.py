@@ -9,9 +9,8 @@ from pipeline.desk.releasing import corrected_file
 from pipeline.desk.review import LastWord, Review, last_words, opened
 from pipeline.errors import InputError
 from pipeline.runs.manifest import identity_of, read_manifest
-from schemas.approvals import Approval
 from schemas.desk import DeskFile, RowsDecided
-from schemas.review import Decision
+from schemas.review import Approval, Decision
 
 CARRIED = "(carried over from the earlier file)"
 """Ends the reason of such a decision, also in the evidence, which is in English."""

@@ -14,10 +14,10 @@ from pathlib import Path
 
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.languages import gettext, gettext_noop
-from pipeline.desk.private_files import opened
 from pipeline.desk.refusals import Conflict
 from pipeline.errors import MistakeError
 from pipeline.files import child_process as children
+from pipeline.files.private import opened
 from schemas.desk import CheckProgress
 from schemas.strict import parse
 

@@ -15,7 +15,7 @@ from pipeline.jobs.check import check
 from pipeline.runs.request import Clock, Notice, Phase, RunProgress, SetStep, StopSwitch, Surface
 from pipeline.stores.values import LeaseHolder
 from schemas.desk import CheckProgress
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 STOP_INTERVAL_S = 0.2
 

@@ -14,7 +14,7 @@ from pipeline.desk.guards import person_of
 from pipeline.desk.states import Standing, standing
 from pipeline.desk.uploads import Uploader, UploadLimits
 from schemas.desk import AuditEntry, Deed
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 _MIB = 1024**2
 

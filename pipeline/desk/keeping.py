@@ -13,7 +13,7 @@ from pipeline.errors import PrecheckError
 from pipeline.jobs.purge import PurgeJob, purge
 from pipeline.runs.folder import has_begun
 from schemas.desk import Deed
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 BY_ITSELF = "the desk"
 """Who deletes what is older than the configuration has it kept."""

@@ -32,7 +32,7 @@ from schemas.folder import (
     SUMMARY,
 )
 from schemas.review import Decision, Fix, Split
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 REASON_CHARS_MAX = 400
 

@@ -15,11 +15,11 @@ from aiohttp import BodyPartReader, web
 
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.languages import gettext, number
-from pipeline.desk.private_files import opened
 from pipeline.desk.refusals import DeskRefusal, TooLarge
 from pipeline.errors import DiskError, InputError
+from pipeline.files.private import opened
 from schemas.desk import DeskFile
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 CHUNK_BYTES = 256 * 1024
 NAME_CHARS_MAX = 120

@@ -37,8 +37,8 @@ from pipeline.stores.sqlite.ledger import SqliteLedger
 from schemas.changes import Change
 from schemas.outcomes import WarningCode
 from schemas.places import in_brackets
+from schemas.strict import timestamp
 from schemas.summary import ROWS_NAMED_MAX, Summary
-from schemas.wire import timestamp
 
 
 class RunResult(NamedTuple):

@@ -27,7 +27,7 @@ from schemas.changes import Comparison, EarlierRun
 from schemas.folder import CHANGES as CHANGES_NAME
 from schemas.manifest import Manifest
 from schemas.outcomes import WarningCode
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 
 class ComparisonRequest(NamedTuple):

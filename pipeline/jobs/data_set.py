@@ -35,7 +35,7 @@ from pipeline.runs.request import CheckJob, DataSetJob, Notice, Phase, Surface
 from pipeline.runs.shared_folder import settled
 from pipeline.runs.starting import refuse_foreign_files, remove_outdated
 from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 PROBLEMS_NAMED_MAX = 5
 

@@ -36,8 +36,8 @@ from pipeline.stores.protocols import RunLedger
 from schemas.data_set import PartDecided
 from schemas.folder import ATTENTION, OUTCOMES, REPORT_HTML
 from schemas.outcomes import ApiName
+from schemas.strict import timestamp
 from schemas.summary import InputFile, Summary
-from schemas.wire import timestamp
 
 _UNDECIDED = (AnswerState.UNANSWERED, AnswerState.DEFERRED)
 _READ = ["check", "state", "code", "time", "attempts"]

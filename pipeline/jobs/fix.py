@@ -37,7 +37,7 @@ from pipeline.runs.approvals import record_approval
 from pipeline.runs.finished import FinishedRun, finished_run
 from schemas.folder import CORRECTED, CORRECTIONS, REPORT_XLSX
 from schemas.review import Acceptance, Decision, Fix, PaymentFile
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from pipeline.runs.request import CheckJob, Clock
 from pipeline.stages.forecast import ApiLimits, forecast
 from schemas.forecast import Forecast
 from schemas.outcomes import ApiName
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 
 def forecast_file(job: CheckJob, clock: Clock, words: Words = NEUTRAL) -> Forecast:

@@ -3,7 +3,7 @@
 from pipeline.files.compressed import Compression
 from pipeline.formats import Entry, FormatChoice, FormatEntry
 from pipeline.formats.layouts import LayoutFormat
-from schemas.formats import KnownFormat, KnownFormats
+from schemas.columns import KnownFormat, KnownFormats
 
 
 def known_formats(choice: FormatChoice) -> KnownFormats:

@@ -26,10 +26,9 @@ from pipeline.runs.profile_used import routes_of
 from pipeline.stages.compare import ContradictedKeys, EarlierPayees
 from pipeline.stages.validate import validate
 from pipeline.stores.keyed_hash import payee_hashes
-from schemas.approvals import Approval
 from schemas.folder import PAYEES, made_anew
 from schemas.manifest import Manifest
-from schemas.review import Decision
+from schemas.review import Approval, Decision
 
 
 class RunOrigin(NamedTuple):

@@ -23,7 +23,7 @@ from pipeline.stores.shared import StoreClocks
 from pipeline.stores.sqlite.purge import purge as purge_ledger
 from schemas.folder import OUTCOMES, PAYEES, files_of_review
 from schemas.manifest import Purge
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 _PATTERN = frozenset("*?[")
 

@@ -17,8 +17,8 @@ from pipeline.runs.ended import ended_run
 from pipeline.runs.folder import opened_to_read
 from pipeline.runs.manifest import keep_changed_workbook, refresh_manifest
 from schemas.review import Verdict
+from schemas.strict import timestamp
 from schemas.summary import Summary
-from schemas.wire import timestamp
 
 
 class BankReport(NamedTuple):

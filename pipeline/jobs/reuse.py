@@ -22,7 +22,7 @@ from pipeline.stages.forecast import SparedChecks
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.stores.values import FinalAnswer, ReusedAnswer, RunIdentity
 from schemas.outcomes import ApiName, Environment, Outcome
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 
 class EarlierRecord(Protocol):

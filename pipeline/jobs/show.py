@@ -35,11 +35,11 @@ from pipeline.stages.plan import plan
 from pipeline.stages.read.messages import batches_in
 from pipeline.stages.validate import validate
 from pipeline.stores.values import RequestAttempt
-from schemas.approvals import Approval
 from schemas.manifest import Manifest, SplitMade
 from schemas.outcomes import COLUMNS, ApiName, Environment, Outcome, OutcomeColumns
 from schemas.payments import FIELDS
 from schemas.places import Places, place_text
+from schemas.review import Approval
 from schemas.story import (
     Story,
     StoryAttempt,
@@ -49,7 +49,7 @@ from schemas.story import (
     StoryQuestion,
     StoryRoute,
 )
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 ROWS_LISTED_MAX = 100
 _ACCOUNTS = ("account_number", "iban", "account")

@@ -40,13 +40,12 @@ from pipeline.rules.totals import currency_shown
 from pipeline.runs.approvals import approvals_of, record_approval
 from pipeline.runs.finished import FinishedRun, finished_run
 from pipeline.runs.manifest import evidence
-from schemas.approvals import Approval
 from schemas.folder import HOLD, HOLD_REASONS, RELEASE
 from schemas.manifest import PaymentsEvidence, SplitMade
 from schemas.outcomes import Action, WarningCode
-from schemas.review import Decision, HoldReason, PaymentFile, Split, Verdict
+from schemas.review import Approval, Decision, HoldReason, PaymentFile, Split, Verdict
+from schemas.strict import timestamp
 from schemas.summary import WarningCount
-from schemas.wire import timestamp
 
 _SINGLE = (
     "{} has a single payment, and banks may refuse a file of one payment that opts out of verification of "

@@ -42,8 +42,8 @@ from pipeline.stages.validate import validate
 from pipeline.stores.sqlite.reader import LedgerReader
 from schemas.folder import APPROVALS, MANIFEST, SIGNATURE, made_anew
 from schemas.manifest import Manifest
+from schemas.strict import timestamp
 from schemas.verification import Verification, VerifiedItem
-from schemas.wire import timestamp
 
 _VERSION = version("payee-precheck")
 

@@ -24,8 +24,8 @@ from pipeline.stages.summarise import SummaryHeader, summarise
 from pipeline.stages.write import WrittenOutcomes
 from pipeline.stores.protocols import RunLedger
 from schemas.changes import Change
+from schemas.strict import timestamp
 from schemas.summary import InputFile, Summary
-from schemas.wire import timestamp
 
 
 class OpenRun(NamedTuple):

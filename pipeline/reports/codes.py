@@ -9,7 +9,7 @@ from rich.text import Text
 from pipeline.reports.explanations import Case, CodesSection, Explanation
 from pipeline.reports.terminal import table_of
 from pipeline.reports.wording import visible
-from schemas.formats import KnownFormat, KnownFormats
+from schemas.columns import KnownFormat, KnownFormats
 
 
 def print_explanation(explanation: Explanation, console: Console) -> None:

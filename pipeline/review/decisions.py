@@ -12,8 +12,7 @@ from pipeline.formats.excel import decisions as workbook
 from pipeline.frames import DECISIONS, Decisions
 from pipeline.runs.approvals import decider
 from pipeline.runs.finished import FinishedRun
-from schemas.approvals import Approval
-from schemas.review import Decision
+from schemas.review import Approval, Decision
 
 NO_REASON = "no reason given"
 

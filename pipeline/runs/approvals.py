@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pipeline.errors import Advice, InputError, UsageError
 from pipeline.files.atomic import write_atomically
-from schemas.approvals import Approval, Approvals
 from schemas.folder import APPROVALS
+from schemas.review import Approval, Approvals
 from schemas.strict import parse
 
 

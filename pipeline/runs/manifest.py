@@ -39,9 +39,8 @@ from schemas.manifest import (
     Purge,
     SplitMade,
 )
-from schemas.strict import parse
+from schemas.strict import parse, timestamp
 from schemas.summary import Summary
-from schemas.wire import timestamp
 
 LIBRARIES = ("aiohttp", "anyio", "httpx", "polars", "pyarrow", "pydantic", "schwifty")
 """Those on which the reading of a file, a request or an answer depends."""

@@ -7,7 +7,7 @@ wire cannot share a bug.
     server.py      starts, announces, stops;  assembly.py  puts the parts together
     ports.py       connections: tls_handshake.py (TLS, client_hello.py), http_connection.py (HTTP)
     service.py     one request in, one response out;  endpoints.py  what stands at each path
-    intake.py      the rules that a request must keep;  bodies.py  how its body arrives
+    intake.py      how the body of a request arrives, and the rules that a request must keep
     identity.py    tokens;  participants.py  client certificates
     accounts.py    role sandbox: fixed dummy accounts
     network.py     roles test and production: banks.py, registers.py, matching.py

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from cryptography import x509
 
 from pipeline.sandbox.accounts import DummyAccounts
-from pipeline.sandbox.clock import Clock
 from pipeline.sandbox.endpoints import (
     Answering,
     CheckEndpoint,
@@ -23,7 +22,7 @@ from pipeline.sandbox.limits import DailyCap, RateLimit
 from pipeline.sandbox.network import Network
 from pipeline.sandbox.responders import Responder
 from pipeline.sandbox.service import Recorder, Service
-from pipeline.sandbox.settings import DESCRIPTION_PATH, TOKEN_PATH, SandboxSettings
+from pipeline.sandbox.settings import DESCRIPTION_PATH, TOKEN_PATH, Clock, SandboxSettings
 from pipeline.sandbox.surface import APIS
 from schemas.outcomes import Environment
 

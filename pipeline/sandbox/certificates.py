@@ -19,8 +19,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from pipeline.files.private import write_private
 from pipeline.sandbox import der, participants
-from pipeline.sandbox.private_files import write_private
 from pipeline.sandbox.settings import ServerCertificate
 
 AUTHORISATION_NUMBER = "PSDFR-ACPR-99999"

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from pipeline.files.private import write_private
 from pipeline.sandbox.certificates import CertificateFiles
-from pipeline.sandbox.private_files import write_private
 from pipeline.sandbox.settings import CLIENT_IDS, SCOPES, TOKEN_PATH
 from schemas.outcomes import Environment
 

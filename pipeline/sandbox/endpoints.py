@@ -14,14 +14,13 @@ from aiohttp import web
 from cryptography import x509
 
 from pipeline.sandbox import intake, participants
-from pipeline.sandbox.bodies import read_body
 from pipeline.sandbox.calls import TOKEN, Call, fingerprint
-from pipeline.sandbox.clock import Clock
 from pipeline.sandbox.identity import IdentityProvider
 from pipeline.sandbox.network import NameReply, PayeeReply
 from pipeline.sandbox.openapi import describe
 from pipeline.sandbox.problems import Refusal, format_error, not_found
 from pipeline.sandbox.responders import Responder
+from pipeline.sandbox.settings import Clock
 from pipeline.sandbox.surface import NameCheckApi, Question
 from schemas.cop import (
     NameVerification,
@@ -115,7 +114,7 @@ class TokenService:
             detail = "query: not accepted; send the fields as a form in the body"
             raise format_error(detail, Refusal.QUERY)
         intake.check_body_headers(request.headers, "application/x-www-form-urlencoded")
-        role, body = self._identity.issue(await read_body(request, self._request_wait_s))
+        role, body = self._identity.issue(await intake.read_body(request, self._request_wait_s))
         call.role = role.value
         call.headers["Cache-Control"] = "no-store"
         return body
@@ -162,7 +161,7 @@ class CheckEndpoint:
             now_s=self.clock.now(),
             clock_skew_max_s=self.clock_skew_max_s,
         )
-        body = await read_body(request, self.request_wait_s)
+        body = await intake.read_body(request, self.request_wait_s)
         call.question = fingerprint(body)
         question = intake.read_question(self.api.document, body)
         call.question = fingerprint(intake.canonical(question))

@@ -12,8 +12,7 @@ from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
 
-from pipeline.sandbox.problems import ProblemError, Refusal, client_invalid, format_error
-from pipeline.sandbox.redaction import shown_member
+from pipeline.sandbox.problems import ProblemError, Refusal, client_invalid, format_error, shown_member
 from pipeline.sandbox.settings import CLIENT_IDS, SCOPES
 from schemas.outcomes import Environment
 from schemas.token import TokenRequest

@@ -16,8 +16,7 @@ from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from functools import lru_cache
 
-from pipeline.sandbox.names import SURNAME_PARTICLES, TITLES
-from pipeline.sandbox.variants import are_variants
+from pipeline.sandbox.names import SURNAME_PARTICLES, TITLES, are_variants
 from schemas.outcomes import Outcome
 from schemas.vop import IdMatch, OrganisationId
 

@@ -1,4 +1,12 @@
-"""Words from which the simulated account holders are named, and variants of forenames."""
+"""Words from which the simulated account holders are named, and which forenames may be one person's.
+
+Most variants come from the package `nicknames`, a list of English forenames that is kept by hand; British and
+continental ones that it lacks are here.
+"""
+
+from functools import cache, lru_cache
+
+from nicknames import NickNamer
 
 UK_FORENAMES = (
     "William", "Elizabeth", "Robert", "Margaret", "Thomas", "Katherine", "James", "Victoria",
@@ -53,7 +61,7 @@ SURNAME_PARTICLES = frozenset({
     "ter", "ten", "zu", "el", "al", "bin", "ibn", "o",
 })  # fmt: skip
 
-FURTHER_VARIANTS = tuple(
+_FURTHER_VARIANTS = tuple(
     frozenset(group.split())
     for group in (
         "william will bill billy liam",
@@ -84,3 +92,32 @@ FURTHER_VARIANTS = tuple(
     )
 )
 """Forenames that may be one person's, where the package `nicknames` does not list all of them."""
+
+
+@lru_cache(maxsize=4096)  # the same few names are compared again and again
+def are_variants(one: str, other: str) -> bool:
+    """Whether two forenames, in small letters, are nicknames or variants of one.
+
+    >>> are_variants("bob", "robert"), are_variants("bob", "rob"), are_variants("bob", "william")
+    (True, True, False)
+    """
+    if any(one in group and other in group for group in _FURTHER_VARIANTS):
+        return True
+    return not _full_forms(one).isdisjoint(_full_forms(other))
+
+
+def _full_forms(forename: str) -> set[str]:
+    """The forenames that it may be short for, and itself."""
+    return {forename, *_listed().canonicals_of(forename)}
+
+
+class _Listed(NickNamer):
+    """The list, asked as names are compared: `L.R.` is `lr`."""
+
+    def _normalize_name(self, name: str) -> str:
+        return "".join(filter(str.isalnum, name.casefold()))
+
+
+@cache
+def _listed() -> NickNamer:
+    return _Listed()

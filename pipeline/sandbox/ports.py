@@ -10,8 +10,8 @@ from functools import partial
 
 from aiohttp import web
 
-from pipeline.sandbox.bodies import BODY_BYTES_MAX
 from pipeline.sandbox.http_connection import HttpConnection
+from pipeline.sandbox.intake import BODY_BYTES_MAX
 from pipeline.sandbox.journal import Reception
 from pipeline.sandbox.service import Service
 from pipeline.sandbox.tls_handshake import SecuredConnection

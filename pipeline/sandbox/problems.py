@@ -2,8 +2,13 @@
 
 Source: API reference, "Problem details" and "Errors". Codes beyond the five of the reference are for
 what it does not describe: an unknown path, a wrong method, a limit that was exceeded, a clock that is off.
+
+A client that is being written puts things where they do not belong: a name where a member's name should
+stand, a token in a path. Neither problem details nor the call log repeat what does not look like the word
+that it should be.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
@@ -148,3 +153,27 @@ def too_many_requests(detail: str, retry_after_s: int, refusal: Refusal) -> Prob
 def server_error() -> ProblemError:
     """500: a mistake of this server."""
     return ProblemError(500, ProblemCode.SERVER_ERROR, "a technical problem prevented execution")
+
+
+_MEMBER = re.compile(r"[a-z][A-Za-z]{0,30}|[a-z]+(_[a-z]+){1,4}")
+_SEGMENT = re.compile(r"[a-z][a-z0-9.-]{0,30}")
+_HIDDEN = "..."
+
+
+def shown_member(name: str) -> str:
+    """A member of a document or a form by its name, where it looks like one.
+
+    >>> shown_member("partyAgent"), shown_member("client_id"), shown_member("Avery Thornwood")
+    ('partyAgent', 'client_id', '...')
+    """
+    return name if _MEMBER.fullmatch(name) else _HIDDEN
+
+
+def shown_path(path: str) -> str:
+    """A path that is not one of this server's: segments that do not look like a word are hidden.
+
+    >>> shown_path("/sandbox/vop/v2/checks"), shown_path("/checks/00112200012345/Avery%20Thornwood")
+    ('/sandbox/vop/v2/checks', '/checks/.../...')
+    """
+    segments = path.split("/")
+    return "/".join(part if not part or _SEGMENT.fullmatch(part) else _HIDDEN for part in segments)

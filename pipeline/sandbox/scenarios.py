@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from pipeline.files.private import write_private
 from pipeline.sandbox.accounts import IBAN_ACCOUNTS, UK_ACCOUNTS
 from pipeline.sandbox.faults.selection import parse
-from pipeline.sandbox.private_files import write_private
 from pipeline.sandbox.settings import SandboxSettings
 from pipeline.sandbox.verdict.rules import WRONG_PORTS
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Protocol
 
 from pipeline.errors import ConfigurationError
+from pipeline.files.private import make_folder, write_private
 from pipeline.sandbox.assembly import conditions_of, service_of
 from pipeline.sandbox.calls import CallLog
 from pipeline.sandbox.certificates import CertificateFiles, load_client_issuer, provide_certificates
@@ -28,14 +29,13 @@ from pipeline.sandbox.control import SandboxControl, controlled
 from pipeline.sandbox.identity import IdentityProvider, registered_clients
 from pipeline.sandbox.journal import Journal, Reception
 from pipeline.sandbox.ports import Port, served
-from pipeline.sandbox.private_files import make_folder, write_private
 from pipeline.sandbox.scenarios import Scenario, scenario_named, write_scenario
 from pipeline.sandbox.service import Recorder
 from pipeline.sandbox.settings import SandboxSettings, ServerCertificate, Tls
 from pipeline.sandbox.surface import APIS
 from pipeline.sandbox.tls import server_context
-from pipeline.sandbox.verdict.connections import ELSEWHERE
 from pipeline.sandbox.verdict.reports import ConductVerdict, verdict_on, write_verdict
+from pipeline.sandbox.verdict.requests import ELSEWHERE
 from schemas.outcomes import Environment
 
 __all__ = ["SandboxSettings", "run", "serve"]

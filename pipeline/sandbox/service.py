@@ -9,7 +9,6 @@ from typing import Protocol
 from aiohttp import web
 
 from pipeline.sandbox.calls import Call
-from pipeline.sandbox.clock import Clock
 from pipeline.sandbox.endpoints import Endpoint
 from pipeline.sandbox.faults.deliveries import deliver
 from pipeline.sandbox.faults.injector import Injector
@@ -22,10 +21,12 @@ from pipeline.sandbox.problems import (
     method_not_allowed,
     not_found,
     server_error,
+    shown_path,
     too_slow,
 )
-from pipeline.sandbox.redaction import shown_path
 from pipeline.sandbox.replies import Reply
+from pipeline.sandbox.settings import Clock
+from schemas.strict import timestamp
 
 
 class Recorder(Protocol):
@@ -135,9 +136,8 @@ class Service:
         return self._dated(Reply(problem.status, headers, problem.to_json(call.path or "/")))
 
     def _dated(self, reply: Reply) -> Reply:
-        return reply.with_headers(
-            Content_Type="application/json", X_Response_Timestamp=_timestamp(self._clock.now())
-        )
+        now = datetime.fromtimestamp(self._clock.now(), UTC)
+        return reply.with_headers(Content_Type="application/json", X_Response_Timestamp=timestamp(now))
 
     def _note(self, call: Call) -> None:
         for recorder in self._recorders:
@@ -165,8 +165,3 @@ def _retry_after_s(reply: Reply, now_s: float) -> float | None:
     if value is None:
         return None
     return float(value) if value.isdigit() else parsedate_to_datetime(value).timestamp() - now_s
-
-
-def _timestamp(time_s: float) -> str:
-    """A moment as YYYY-MM-DDThh:mm:ss.sssZ."""
-    return datetime.fromtimestamp(time_s, UTC).isoformat(timespec="milliseconds")[:-6] + "Z"

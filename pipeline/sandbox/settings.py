@@ -1,5 +1,6 @@
 """What can be set about a sandbox, and the names under which it is known."""
 
+import time
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -92,3 +93,15 @@ class SandboxSettings:
     def responder_wait_s(self, api: ApiName) -> float:
         """How long the gateway waits for a responder of an API before it answers 504."""
         return self.cop_responder_wait_s if api is ApiName.COP else self.vop_responder_wait_s
+
+
+@dataclass(slots=True)
+class Clock:
+    """The time of this machine, or one that is off on purpose."""
+
+    ahead_s: float = 0.0
+    """How far ahead of the machine's clock it goes; negative: behind."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        return time.time() + self.ahead_s

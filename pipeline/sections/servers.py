@@ -7,8 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, SecretStr, model_validator
 
 from pipeline.sections.prices import PriceText, price_of
-from pipeline.sections.secrets import secret, secret_if_named
-from pipeline.sections.values import FilePath, HttpsUrl, Section, VariableName, Words
+from pipeline.sections.values import FilePath, HttpsUrl, Section, VariableName, Words, secret, secret_if_named
 from schemas.outcomes import ApiName, Environment
 from schemas.prices import Price
 

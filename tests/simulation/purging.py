@@ -11,7 +11,7 @@ from pipeline.errors import IncompleteError
 from pipeline.jobs.purge import PurgeJob, purge
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import FinalAnswer, RecordedRequest, RunIdentity
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 _RUN = RunIdentity("0" * 64, "profile", "test", "1")
 _BEGUN = "2030-01-01T09:00:00.000Z"

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from pipeline.cli.options import by_option
 from pipeline.errors import InputError, UsageError
 from pipeline.runs.approvals import approvals_of, decider, record_approval
-from schemas.approvals import Approval
+from schemas.review import Approval
 
 TIME = "2030-01-02T03:04:05.678Z"
 APPROVAL = Approval(

@@ -22,7 +22,7 @@ BREACHES = {
     "stages": ("pipeline/stages/plan.py", "import pipeline.stages.write"),
     "apis": ("pipeline/apis/cop.py", "import pipeline.apis.vop"),
     "formats": ("pipeline/formats/parquet.py", "import pipeline.formats.excel.grid"),
-    "sandbox": ("pipeline/sandbox/clock.py", "import pipeline.frames"),
+    "sandbox": ("pipeline/sandbox/settings.py", "import pipeline.frames"),
     "httpx": ("pipeline/reports/page.py", "import httpx"),
     "aiohttp": ("pipeline/transport/client.py", "import aiohttp"),
     "babel": ("pipeline/reports/page.py", "import babel"),

@@ -9,10 +9,9 @@ from aiohttp import web
 from pipeline.desk.context import context_of
 from pipeline.desk.folders import DeskHome
 from pipeline.desk.guards import person_of
-from pipeline.desk.pages.numbers import number
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Missing
-from pipeline.desk.rendering import html
+from pipeline.desk.rendering import html, number
 from pipeline.errors import PrecheckError
 
 routes = web.RouteTableDef()

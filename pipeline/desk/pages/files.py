@@ -11,11 +11,9 @@ from pipeline.desk.carrying import carry_holds, made_from
 from pipeline.desk.context import Context, context_of
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.guards import person_of
-from pipeline.desk.jobs import SIMULATED, profiles
-from pipeline.desk.mappings import remembered
-from pipeline.desk.pages.numbers import number
+from pipeline.desk.jobs import SIMULATED, profiles, remembered
 from pipeline.desk.people import Role
-from pipeline.desk.rendering import html
+from pipeline.desk.rendering import html, number
 from pipeline.desk.states import Standing, standing
 from pipeline.desk.uploads import file_in
 from pipeline.errors import PrecheckError
@@ -23,8 +21,8 @@ from pipeline.jobs.columns import columns_of
 from pipeline.rules.totals import control_totals
 from pipeline.runs.manifest import identity_of
 from schemas.desk import Deed, DeskFile
+from schemas.strict import timestamp
 from schemas.summary import Money, Summary
-from schemas.wire import timestamp
 
 routes = web.RouteTableDef()
 LISTED_ON_PAGE = 100

@@ -11,9 +11,8 @@ from pipeline.config.profiles import format_choice_of
 from pipeline.desk import checks
 from pipeline.desk.context import context_of
 from pipeline.desk.guards import person_of
-from pipeline.desk.jobs import job_of, profiles
+from pipeline.desk.jobs import job_of, profiles, remember
 from pipeline.desk.languages import gettext
-from pipeline.desk.mappings import remember
 from pipeline.desk.pages.files import same_files
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal

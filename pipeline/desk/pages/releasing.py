@@ -24,7 +24,7 @@ from pipeline.runs.manifest import identity_of, read_manifest
 from schemas.desk import Deed, DeskFile
 from schemas.manifest import SplitMade
 from schemas.review import Decision
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 routes = web.RouteTableDef()
 

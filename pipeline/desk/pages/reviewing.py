@@ -12,11 +12,10 @@ from aiohttp import web
 from pipeline.desk.context import context_of
 from pipeline.desk.guards import person_of
 from pipeline.desk.languages import gettext
-from pipeline.desk.pages.numbers import number
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal, Missing
 from pipeline.desk.releasing import Decided, decide, reason_of, require_possible, signed
-from pipeline.desk.rendering import html
+from pipeline.desk.rendering import html, number
 from pipeline.desk.review import Asked, LastWord, Review, last_words, opened
 from pipeline.desk.states import Standing, State
 from pipeline.desk.uploads import uploaded_to

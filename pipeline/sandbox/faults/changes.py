@@ -17,7 +17,7 @@ from pipeline.sandbox.faults.effects import ReplyChange, Scene
 from pipeline.sandbox.problems import ProblemError
 from pipeline.sandbox.replies import Reply
 from schemas.outcomes import ApiName
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 Json = Mapping[str, object]
 

@@ -1,8 +1,7 @@
 """What a client did, held against the rules: those of the reference, of HTTP and TLS, and a few of manners.
 
     judgement.py    what comes of a rule: kept, broken or never met
-    connections.py  the rules of connections and TLS, one function each
-    requests.py     the rules of a request
+    requests.py     the rules of connections, TLS and requests, one function each
     conduct.py      the rules of what a client does next
     rules.py        the table: each rule's name, what a right client does, where that is written
     reports.py      the verdict as text, JSON and JUnit XML

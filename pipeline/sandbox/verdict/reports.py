@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+from pipeline.files.private import write_private
 from pipeline.sandbox.journal import Journal
-from pipeline.sandbox.private_files import write_private
-from pipeline.sandbox.verdict.connections import tls_facts
 from pipeline.sandbox.verdict.judgement import Judgement, RuleStatus
+from pipeline.sandbox.verdict.requests import tls_facts
 from pipeline.sandbox.verdict.rules import Duty, judge
 
 

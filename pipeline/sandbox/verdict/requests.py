@@ -1,11 +1,12 @@
-"""The rules of a request: its form, its headers, who sends it."""
+"""The rules of connections and TLS, and of a request: its form, its headers, who sends it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from pipeline.sandbox.calls import TOKEN, Call
+from pipeline.sandbox.client_hello import REFERENCE_SUITES
 from pipeline.sandbox.journal import Journal
 from pipeline.sandbox.problems import Refusal
-from pipeline.sandbox.verdict.judgement import Judgement, checks, judged, shown_call
+from pipeline.sandbox.verdict.judgement import Judgement, checks, judged, shown_call, shown_visit
 from schemas.outcomes import ApiName
 
 _TOKEN_FAULTS = {"token-forged", "tokens-revoked"}
@@ -61,3 +62,73 @@ def uses_a_correlation_id_once(journal: Journal) -> Judgement:
                 again.append(call)
             seen.add(call.request_id.lower())
     return judged(met, map(shown_call, again))
+
+
+ELSEWHERE = "elsewhere"
+"""The port to which redirects lead."""
+
+
+def speaks_tls(journal: Journal) -> Judgement:
+    """Every connection begins with TLS."""
+    plain = [visit for visit in journal.visits if visit.is_plain_http]
+    return judged(len(journal.visits), (shown_visit(visit, "plain HTTP") for visit in plain))
+
+
+def offers_tls_1_2(journal: Journal) -> Judgement:
+    """Every ClientHello offers TLS 1.2 or 1.3."""
+    greeted = [(visit, visit.hello) for visit in journal.visits if visit.hello is not None]
+    old = [(visit, hello) for visit, hello in greeted if not hello.is_modern]
+    notes = (
+        shown_visit(visit, f"offers {', '.join(hello.versions) or 'nothing known'}") for visit, hello in old
+    )
+    return judged(len(greeted), notes)
+
+
+def offers_a_listed_suite(journal: Journal) -> Judgement:
+    """Every ClientHello offers a suite of the reference."""
+    greeted = [(visit, visit.hello) for visit in journal.visits if visit.hello is not None]
+    without = [
+        (visit, hello) for visit, hello in greeted if not set(REFERENCE_SUITES.values()) & set(hello.suites)
+    ]
+    notes = (shown_visit(visit, f"offers {', '.join(hello.suites)}") for visit, hello in without)
+    return judged(len(greeted), notes)
+
+
+def sends_nothing_to(port: str) -> Callable[[Journal], Judgement]:
+    """The rule that a connection to a port whose TLS is wrong carries no request."""
+
+    def judge(journal: Journal) -> Judgement:
+        numbers = {visit.number for visit in journal.visits if visit.port == port}
+        sent = [call for call in journal.calls if call.connection in numbers]
+        return judged(len(numbers), map(shown_call, sent))
+
+    return judge
+
+
+def does_not_pipeline(journal: Journal) -> Judgement:
+    """No request is sent on a connection before the one before it is answered."""
+    calls = [call for call in journal.calls if call.method]
+    hurried = [call for call in calls if call.waiting_count]
+    return judged(len(calls), (shown_call(call, f"{call.waiting_count} sent behind it") for call in hurried))
+
+
+def follows_no_redirect(journal: Journal) -> Judgement:
+    """Nothing is sent to where a redirect leads."""
+    met = [call for call in journal.calls if any(fault.startswith("redirect-") for fault in call.faults)]
+    numbers = {visit.number for visit in journal.visits if visit.port == ELSEWHERE}
+    return judged(len(met), (shown_call(call) for call in journal.calls if call.connection in numbers))
+
+
+def tls_facts(journal: Journal) -> dict[str, list[str]]:
+    """What was offered and agreed on all connections, each once: no rule, but good to know."""
+    hellos = [visit.hello for visit in journal.visits if visit.hello is not None]
+    return {
+        "versions offered": _once(version for hello in hellos for version in hello.versions),
+        "suites offered": _once(suite for hello in hellos for suite in hello.suites),
+        "agreed": _once(f"{visit.version} {visit.suite}" for visit in journal.visits if visit.version),
+        "handshakes failed": _once(visit.failure for visit in journal.visits if visit.failure),
+    }
+
+
+def _once(words: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(words))

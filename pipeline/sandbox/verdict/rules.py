@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from pipeline.sandbox.journal import Journal
 from pipeline.sandbox.problems import Refusal
-from pipeline.sandbox.verdict import conduct, connections, requests
+from pipeline.sandbox.verdict import conduct, requests
 from pipeline.sandbox.verdict.judgement import Judgement, checks
 from pipeline.sandbox.verdict.requests import never_refused
 
@@ -31,17 +31,17 @@ _MANNERS = "manners"
 _R = Refusal
 
 RULES: tuple[Duty, ...] = (
-    Duty("https", "speaks HTTPS and never plain HTTP", "reference, Conventions", connections.speaks_tls),
-    Duty("tls-version", "offers TLS 1.2 or 1.3", _TRANSPORT, connections.offers_tls_1_2),
+    Duty("https", "speaks HTTPS and never plain HTTP", "reference, Conventions", requests.speaks_tls),
+    Duty("tls-version", "offers TLS 1.2 or 1.3", _TRANSPORT, requests.offers_tls_1_2),
     Duty(
-        "tls-suites", "offers a suite that the reference lists", _TRANSPORT, connections.offers_a_listed_suite
+        "tls-suites", "offers a suite that the reference lists", _TRANSPORT, requests.offers_a_listed_suite
     ),
     *(
         Duty(
             f"tls-{port}",
             f"sends nothing to a server whose TLS is wrong: {port}",
             f"{_TRANSPORT}; RFC 9110, section 4.3.4",
-            connections.sends_nothing_to(port),
+            requests.sends_nothing_to(port),
         )
         for port in WRONG_PORTS
     ),
@@ -51,7 +51,7 @@ RULES: tuple[Duty, ...] = (
     ),
     Duty(
         "pipelining", "sends no request on a connection before the last one is answered",
-        "RFC 9112, section 9.3.2", connections.does_not_pipeline,
+        "RFC 9112, section 9.3.2", requests.does_not_pipeline,
     ),
     Duty(
         "endpoint", "calls the paths and methods that there are", "reference, Endpoints",
@@ -133,7 +133,7 @@ RULES: tuple[Duty, ...] = (
     Duty("cookie", "keeps no cookie", _MANNERS, conduct.keeps_no_cookie),
     Duty(
         "redirect", "follows no redirect with a payee and a token", "RFC 9110, section 15.4",
-        connections.follows_no_redirect,
+        requests.follows_no_redirect,
     ),
 )  # fmt: skip
 """Every rule, in the order of the verdict."""

@@ -15,8 +15,7 @@ import structlog
 from pipeline.errors import ConfigurationError
 from schemas.outcomes import ApiName
 from schemas.problem import Problem
-from schemas.strict import parse
-from schemas.wire import timestamp
+from schemas.strict import parse, timestamp
 
 SKEW_MAX_S = 30.0
 """How far two clocks may differ without a warning; those set by a time server differ by less than one."""

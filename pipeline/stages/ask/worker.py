@@ -25,7 +25,7 @@ from pipeline.stores.values import ChunkLease, Question
 from pipeline.transport import retry
 from pipeline.transport.tokens import Token
 from schemas.outcomes import ApiName
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 DOUBT_INTERVAL_S = 0.1
 """How often to look whether failures have become an outage."""

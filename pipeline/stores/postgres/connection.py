@@ -18,7 +18,7 @@ from pipeline.errors import ConfigurationError, IncompleteError, PrecheckError
 from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.shared import StoreClocks
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 _PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)
 """Between two tries to connect; the last one is repeated."""

@@ -11,8 +11,8 @@ import pytest
 
 from pipeline.apis import cop, vop
 from schemas.outcomes import ApiName
+from schemas.strict import timestamp
 from schemas.vop import SchemeCode
-from schemas.wire import timestamp
 
 REFERENCE = tomllib.loads(Path(__file__).parents[1].joinpath("reference.toml").read_text("utf-8"))
 ENDPOINTS = REFERENCE["endpoint"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from pipeline.sandbox.private_files import write_private
+from pipeline.files.private import write_private
 from pipeline.sandbox.surface import APIS
 
 SSLYZE = Path(__file__).parents[3] / ".cache" / "sslyze" / "bin" / "sslyze"

@@ -9,13 +9,13 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from pipeline.files.private import write_private
 from pipeline.sandbox.certificates import (
     CertificateFiles,
     Issuer,
     issue_client_certificate,
     load_client_issuer,
 )
-from pipeline.sandbox.private_files import write_private
 from pipeline.stages.ask.admission import ALIKE_MAX
 
 SERVERS = {

@@ -15,7 +15,7 @@ from pipeline.stages.ask.clock_skew import (
     wrong_day,
 )
 from schemas.outcomes import ApiName
-from schemas.wire import timestamp
+from schemas.strict import timestamp
 
 SENT = datetime(2030, 1, 1, 12, tzinfo=UTC)
 RECEIVED = SENT + timedelta(seconds=7)

@@ -1,7 +1,8 @@
-"""Files that only their owner may read, and that appear whole or not at all."""
+"""Files and folders that only their owner may read, from their first byte on, whatever the umask."""
 
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 from pipeline.files.disk_errors import not_writable
 
@@ -18,8 +19,19 @@ def make_folder(folder: Path) -> None:
         raise not_writable(folder, error, otherwise="choose another folder") from error
 
 
+def opened(path: Path, flags: int) -> BinaryIO:
+    """Open a file to write to it; a new one has mode 0600, and a link is not followed.
+
+    Args:
+        path: the file.
+        flags: beside O_WRONLY and O_CREAT, such as O_APPEND, O_EXCL or O_TRUNC.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
+    return os.fdopen(descriptor, "ab" if flags & os.O_APPEND else "wb")
+
+
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file with mode 0600, whatever the umask.
+    """Write a file that appears whole or not at all; it need not survive a crash of the computer.
 
     Raises:
         OutputError, DiskError: it cannot be written.
@@ -27,9 +39,7 @@ def write_private(path: Path, content: bytes) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         draft.unlink(missing_ok=True)
-        # The mode is set as the file is made: there is no moment at which others could open it.
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
+        with opened(draft, os.O_EXCL) as file:
             file.write(content)
         draft.replace(path)
     except OSError as error:
