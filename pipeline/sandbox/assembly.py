@@ -1,27 +1,20 @@
 """Puts a sandbox together from its settings; nothing is served yet."""
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cryptography import x509
 
 from pipeline.sandbox.accounts import DummyAccounts
-from pipeline.sandbox.endpoints import (
-    Answering,
-    CheckEndpoint,
-    DescriptionEndpoint,
-    Directory,
-    Endpoint,
-    Limit,
-    TokenService,
-)
+from pipeline.sandbox.calls import CallLog
+from pipeline.sandbox.endpoints import CheckEndpoint, DescriptionEndpoint, Directory, Endpoint, TokenService
 from pipeline.sandbox.faults.injector import Injector, Surroundings
 from pipeline.sandbox.identity import IdentityProvider
+from pipeline.sandbox.journal import Journal
 from pipeline.sandbox.limits import DailyCap, RateLimit
 from pipeline.sandbox.network import Network
 from pipeline.sandbox.responders import Responder
-from pipeline.sandbox.service import Recorder, Service
+from pipeline.sandbox.service import Service
 from pipeline.sandbox.settings import DESCRIPTION_PATH, TOKEN_PATH, Clock, SandboxSettings
 from pipeline.sandbox.surface import APIS
 from schemas.outcomes import Environment
@@ -39,13 +32,7 @@ class Conditions:
 
 
 def conditions_of(settings: SandboxSettings, identity: IdentityProvider, *, elsewhere: str) -> Conditions:
-    """The conditions with which a sandbox starts.
-
-    Args:
-        settings: how it answers.
-        identity: who issues the tokens that a fault may revoke.
-        elsewhere: the base URL of another port, for faults that redirect.
-    """
+    """The conditions with which a sandbox starts; `elsewhere` is the base URL that faults redirect to."""
     surroundings = Surroundings(
         correlation_headers={api.name: api.correlation_header for api in APIS},
         responder_waits_s={api.name: settings.responder_wait_s(api.name) for api in APIS},
@@ -68,18 +55,9 @@ def service_of(  # noqa: PLR0913 (its parts)
     authority: x509.Certificate,
     *,
     url: str,
-    recorders: Sequence[Recorder],
+    recorders: list[CallLog | Journal],
 ) -> Service:
-    """The service under some conditions.
-
-    Args:
-        settings: how it answers.
-        conditions: what may change while it serves.
-        identity: who knows the tokens.
-        authority: who issues the certificates of clients.
-        url: where it serves.
-        recorders: record each call.
-    """
+    """The service at a URL, under some conditions; the authority is that of client certificates."""
     directory = Directory(identity, authority)
     endpoints: dict[str, Endpoint] = {
         TOKEN_PATH: TokenService(identity, settings.request_wait_s),
@@ -93,12 +71,12 @@ def _checks(
     settings: SandboxSettings, conditions: Conditions, directory: Directory
 ) -> dict[str, CheckEndpoint]:
     network = Network(settings.seed, is_faulty=settings.responder_faults)
-    answering: dict[Environment, Answering] = {
+    answering: dict[Environment, DummyAccounts | Network] = {
         Environment.SANDBOX: DummyAccounts(),
         Environment.TEST: network,
         Environment.PRODUCTION: network,
     }
-    limits: dict[Environment, list[Limit]] = {
+    limits: dict[Environment, list[DailyCap | RateLimit]] = {
         Environment.SANDBOX: [conditions.rate],
         Environment.TEST: [conditions.rate, conditions.daily_cap],
         Environment.PRODUCTION: [conditions.rate],

@@ -7,7 +7,6 @@ curl --unix-socket sandbox/control.sock -X PUT -d '{"ahead_s": 600}' http://sand
 curl --unix-socket sandbox/control.sock http://sandbox/verdict
 """
 
-import json
 import os
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, TypeAdapter, ValidationError
 
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.sandbox.assembly import Conditions
@@ -26,6 +26,22 @@ from pipeline.sandbox.verdict.reports import ConductVerdict, as_json, as_junit, 
 SOCKET = "control.sock"
 _AHEAD_MAX_S = 10 * 365 * 86_400
 _FORMS = {"json": as_json, "xml": as_junit, "text": as_text}
+
+
+_FAULTS = TypeAdapter(list[str])
+
+
+class _Limits(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    rate_max: PositiveInt | None = None
+    daily_cap: NonNegativeInt = 0
+
+
+class _ClockSetting(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    ahead_s: float = Field(gt=-_AHEAD_MAX_S, lt=_AHEAD_MAX_S)
 
 
 class SandboxControl:
@@ -76,41 +92,31 @@ class SandboxControl:
             return _refused(f"form: one of {', '.join(_FORMS)}")
         return web.Response(text=form(self._verdict()))
 
-    def _change(self, change: Callable[[object], None]) -> Callable[[web.Request], Any]:
+    def _change(self, change: Callable[[bytes], None]) -> Callable[[web.Request], Any]:
         async def handle(request: web.Request) -> web.Response:
             try:
-                change(json.loads(await request.read()))
+                change(await request.read())
             except UsageError as error:
                 return _refused(str(error))
-            except (ValueError, TypeError):
+            except ValidationError:
                 return _refused("the body must be the JSON that docs/sandbox.md shows")
             return await self._state(request)
 
         return handle
 
-    def _set_faults(self, told: object) -> None:
-        if not isinstance(told, list):
-            raise TypeError
-        self._conditions.injector.aim(tuple(parse(each) for each in map(_text, told)))
+    def _set_faults(self, body: bytes) -> None:
+        self._conditions.injector.aim(tuple(map(parse, _FAULTS.validate_json(body))))
 
-    def _set_limits(self, told: object) -> None:
-        limits = {key: _count(value) for key, value in _members(told).items()}
-        if limits.keys() - {"rate_max", "daily_cap"}:
-            raise TypeError
-        if limits.get("daily_cap", 0) is None or limits.get("rate_max", 1) == 0:
-            raise TypeError
-        if "rate_max" in limits:
-            self._conditions.rate.rate_per_s_max = limits["rate_max"]
-            self._journal.has_rate = self._journal.has_rate or limits["rate_max"] is not None
-        daily_cap = limits.get("daily_cap")
-        if daily_cap is not None:
-            self._conditions.daily_cap.requests_max = daily_cap
+    def _set_limits(self, body: bytes) -> None:
+        limits = _Limits.model_validate_json(body)
+        if "rate_max" in limits.model_fields_set:
+            self._conditions.rate.rate_per_s_max = limits.rate_max
+            self._journal.has_rate = self._journal.has_rate or limits.rate_max is not None
+        if "daily_cap" in limits.model_fields_set:
+            self._conditions.daily_cap.requests_max = limits.daily_cap
 
-    def _set_clock(self, told: object) -> None:
-        members = _members(told)
-        if members.keys() != {"ahead_s"} or not abs(ahead_s := float(members["ahead_s"])) < _AHEAD_MAX_S:
-            raise TypeError
-        self._conditions.clock.ahead_s = ahead_s
+    def _set_clock(self, body: bytes) -> None:
+        self._conditions.clock.ahead_s = _ClockSetting.model_validate_json(body).ahead_s
 
 
 @asynccontextmanager
@@ -145,22 +151,3 @@ async def controlled(folder: Path, control: SandboxControl) -> AsyncIterator[Pat
 
 def _refused(detail: str) -> web.Response:
     return web.json_response({"detail": detail}, status=400)
-
-
-def _members(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise TypeError
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError
-    return value
-
-
-def _count(value: object) -> int | None:
-    """A number from 0 on, or None for no limit."""
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
-        return value
-    raise TypeError

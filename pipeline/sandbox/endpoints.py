@@ -14,22 +14,19 @@ from aiohttp import web
 from cryptography import x509
 
 from pipeline.sandbox import intake, participants
+from pipeline.sandbox.accounts import DummyAccounts
 from pipeline.sandbox.calls import TOKEN, Call, fingerprint
 from pipeline.sandbox.identity import IdentityProvider
-from pipeline.sandbox.network import NameReply, PayeeReply
+from pipeline.sandbox.limits import DailyCap, RateLimit
+from pipeline.sandbox.network import Network
 from pipeline.sandbox.openapi import describe
 from pipeline.sandbox.problems import Refusal, format_error, not_found
 from pipeline.sandbox.responders import Responder
 from pipeline.sandbox.settings import Clock
 from pipeline.sandbox.surface import NameCheckApi, Question
-from schemas.cop import (
-    NameVerification,
-    NameVerificationRequest,
-    NameVerificationResponse,
-    VerificationResult,
-)
+from schemas.cop import NameVerificationRequest, NameVerificationResponse, VerificationResult
 from schemas.outcomes import ApiName, Environment
-from schemas.vop import GatewayRequest, StandardRequest
+from schemas.vop import StandardRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,23 +37,6 @@ class Directory:
     """By their tokens."""
     authority: x509.Certificate
     """By their certificates: who issues those."""
-
-
-class Answering(Protocol):
-    """Who knows the answers: the dummy accounts, or the network."""
-
-    def check_name(self, question: NameVerification) -> NameReply:
-        """Answer a question of Confirmation of Payee."""
-
-    def check_payee(self, question: GatewayRequest) -> PayeeReply:
-        """Answer a question of Verification of Payee."""
-
-
-class Limit(Protocol):
-    """Something that a client may exceed."""
-
-    def admit(self, client: str) -> None:
-        """Count one request of a client, or raise a 429."""
 
 
 class Endpoint(Protocol):
@@ -128,9 +108,10 @@ class CheckEndpoint:
     role: Environment
     """Which server."""
     directory: Directory
-    limits: Sequence[Limit]
+    limits: Sequence[DailyCap | RateLimit]
     """What a client may not exceed here."""
-    answering: Answering
+    answering: DummyAccounts | Network
+    """Who knows the answers."""
     responder: Responder
     """How long responders take, and how they fail."""
     clock: Clock

@@ -7,7 +7,7 @@ worth nothing at another.
 import hmac
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from urllib.parse import parse_qsl
 
 from pydantic import ValidationError
@@ -21,43 +21,19 @@ _CHALLENGE = {"WWW-Authenticate": "Bearer"}
 
 
 @dataclass(frozen=True, slots=True)
-class RegisteredClient:
-    """A registered client."""
-
-    client_id: str
-    secret: str = field(repr=False)
-    scope: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Token:
     role: Environment
-    client_id: str
     expires: float
-
-
-def registered_clients(client_secrets: Mapping[Environment, str]) -> dict[Environment, RegisteredClient]:
-    """The client of each role, from the secrets of this sandbox."""
-    return {
-        role: RegisteredClient(CLIENT_IDS[role], secret, SCOPES[role])
-        for role, secret in client_secrets.items()
-    }
 
 
 class IdentityProvider:
     """Issues tokens and looks up their owners."""
 
     def __init__(
-        self, clients: Mapping[Environment, RegisteredClient], token_life_s: int, clock: Callable[[], float]
+        self, client_secrets: Mapping[Environment, str], token_life_s: int, clock: Callable[[], float]
     ) -> None:
-        """Know the clients; no token is issued yet.
-
-        Args:
-            clients: the client of each role.
-            token_life_s: seconds from issue to expiry.
-            clock: monotonic seconds.
-        """
-        self._roles = {client.client_id: (role, client) for role, client in clients.items()}
+        """Know the client of each role by its secret; the clock gives monotonic seconds."""
+        self._secrets = client_secrets
         self._token_life_s = token_life_s
         self._clock = clock
         self._tokens: dict[str, _Token] = {}
@@ -75,19 +51,19 @@ class IdentityProvider:
             ProblemError: 400 for a malformed form, 401 for a client, secret or scope that is not valid.
         """
         request = _token_request(form)
-        role, client = self._roles.get(request.client_id, (None, None))
+        role = next((role for role, known in CLIENT_IDS.items() if known == request.client_id), None)
         # An unknown client costs the same comparison, so that timing does not reveal which part was wrong.
-        expected = client.secret if client else secrets.token_urlsafe(32)
+        expected = secrets.token_urlsafe(32) if role is None else self._secrets[role]
         is_secret_right = hmac.compare_digest(
             request.client_secret.get_secret_value().encode(), expected.encode()
         )
-        if role is None or client is None or not is_secret_right:
+        if role is None or not is_secret_right:
             raise client_invalid("the client id or the client secret is not valid", Refusal.CLIENT)
-        if request.scope != client.scope:
+        if request.scope != SCOPES[role]:
             raise client_invalid("the client has no permission for this scope", Refusal.CLIENT)
         self._forget_expired()
         token = secrets.token_urlsafe(32)
-        self._tokens[token] = _Token(role, client.client_id, self._clock() + self._token_life_s)
+        self._tokens[token] = _Token(role, self._clock() + self._token_life_s)
         body = f'{{"token_type":"Bearer","expires_in":{self._token_life_s},"access_token":"{token}"}}'
         return role, body.encode()
 
@@ -113,7 +89,7 @@ class IdentityProvider:
             raise client_invalid(
                 "the access token is for another server", Refusal.TOKEN_OF_ANOTHER_SERVER, _CHALLENGE
             )
-        return token.client_id
+        return CLIENT_IDS[role]
 
     def revoke_all(self) -> None:
         """Make every token issued so far worthless."""

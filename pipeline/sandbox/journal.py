@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 
 from pipeline.sandbox.calls import Call
 from pipeline.sandbox.client_hello import ClientHello
-from pipeline.sandbox.tls_handshake import Watcher
 from schemas.outcomes import ApiName
 
 
 @dataclass(slots=True)
-class Visit(Watcher):
+class Visit:
     """One connection."""
 
     number: int = 0
@@ -29,22 +28,6 @@ class Visit(Watcher):
     failure: str | None = None
     """OpenSSL's word for why the handshake failed."""
     is_plain_http: bool = False
-
-    def greeted(self, hello: ClientHello) -> None:
-        """Note what the client offers."""
-        self.hello = hello
-
-    def secured(self, version: str, suite: str) -> None:
-        """Note what was agreed."""
-        self.version, self.suite = version, suite
-
-    def failed(self, reason: str, *, is_plain_http: bool) -> None:
-        """Note why there is no connection."""
-        self.failure, self.is_plain_http = reason, is_plain_http
-
-    def ended(self) -> None:
-        """Note the end."""
-        self.lasted_until = time.monotonic()
 
 
 @dataclass(slots=True)

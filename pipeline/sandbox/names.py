@@ -61,7 +61,7 @@ SURNAME_PARTICLES = frozenset({
     "ter", "ten", "zu", "el", "al", "bin", "ibn", "o",
 })  # fmt: skip
 
-_FURTHER_VARIANTS = tuple(
+FURTHER_VARIANTS = tuple(
     frozenset(group.split())
     for group in (
         "william will bill billy liam",
@@ -101,7 +101,7 @@ def are_variants(one: str, other: str) -> bool:
     >>> are_variants("bob", "robert"), are_variants("bob", "rob"), are_variants("bob", "william")
     (True, True, False)
     """
-    if any(one in group and other in group for group in _FURTHER_VARIANTS):
+    if any(one in group and other in group for group in FURTHER_VARIANTS):
         return True
     return not _full_forms(one).isdisjoint(_full_forms(other))
 

@@ -8,6 +8,7 @@ import csv
 import random
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,7 +51,15 @@ class SampleQuestion(NamedTuple):
     secondary_reference: str
 
 
-Flaw = Callable[[SampleQuestion, RegisteredAccount, random.Random], SampleQuestion]
+class _Payment(NamedTuple):
+    """A row that is right, before a flaw is put into it."""
+
+    question: SampleQuestion
+    account: RegisteredAccount
+    chance: random.Random
+
+
+Flaw = Callable[[_Payment], SampleQuestion]
 
 
 def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> None:
@@ -139,12 +148,12 @@ def _next_question(seed: int, chance: random.Random, remembered: list[SampleQues
 
 
 def _new_question(seed: int, chance: random.Random) -> SampleQuestion:
-    flaws, weights = _FLAWS
-    (flaw,) = chance.choices(flaws, cum_weights=weights)
+    (flaw,) = chance.choices([*_SHARES_PER_MILLE], cum_weights=_FLAW_WEIGHTS)
     needs_roll_number = flaw in (_no_secondary_reference, _wrong_secondary_reference)
     is_uk = needs_roll_number or chance.random() < _UK_SHARE
     while True:
-        bank = _draw_bank(chance, is_uk=is_uk)
+        choices, weights = _weighted_banks(is_uk=is_uk)
+        (bank,) = chance.choices(choices, cum_weights=weights)
         if needs_roll_number and not bank.has_roll_numbers:
             continue
         number = _draw_uk_number(bank, chance) if is_uk else _draw_iban(bank, chance)
@@ -159,19 +168,13 @@ def _new_question(seed: int, chance: random.Random) -> SampleQuestion:
         iban="" if is_uk else number,
         secondary_reference=account.secondary_reference or "",
     )
-    return flaw(question, account, chance)
-
-
-def _draw_bank(chance: random.Random, *, is_uk: bool) -> Bank:
-    choices, weights = _weighted_banks(is_uk=is_uk)
-    (bank,) = chance.choices(choices, cum_weights=weights)
-    return bank
+    return flaw(_Payment(question, account, chance))
 
 
 @cache
 def _weighted_banks(*, is_uk: bool) -> tuple[tuple[Bank, ...], list[int]]:
     choices = banks.UK_BANKS if is_uk else banks.IBAN_BANKS
-    return choices, _cumulative([bank.weight for bank in choices])
+    return choices, [*accumulate(bank.weight for bank in choices)]
 
 
 def _draw_uk_number(bank: Bank, chance: random.Random) -> str:
@@ -186,20 +189,17 @@ def _draw_iban(bank: Bank, chance: random.Random) -> str:
     return iban.compose(bank.country, bban)
 
 
-def _right(question: SampleQuestion, _account: RegisteredAccount, _chance: random.Random) -> SampleQuestion:
-    return question
+def _right(payment: _Payment) -> SampleQuestion:
+    return payment.question
 
 
-def _as_it_comes(
-    question: SampleQuestion, _account: RegisteredAccount, _chance: random.Random
-) -> SampleQuestion:
+def _as_it_comes(payment: _Payment) -> SampleQuestion:
     """The account may be absent, switched, opted out or of an unsupported type."""
-    return question
+    return payment.question
 
 
-def _close_name(
-    question: SampleQuestion, account: RegisteredAccount, chance: random.Random
-) -> SampleQuestion:
+def _close_name(payment: _Payment) -> SampleQuestion:
+    question, account, chance = payment
     words = account.name.split()
     if account.is_business:
         name = " ".join(words[:-1])
@@ -213,46 +213,39 @@ def _close_name(
     return question._replace(name=name)
 
 
-def _wrong_name(
-    question: SampleQuestion, _account: RegisteredAccount, chance: random.Random
-) -> SampleQuestion:
+def _wrong_name(payment: _Payment) -> SampleQuestion:
+    question, _, chance = payment
     pool = names.EUROPEAN_SURNAMES if question.iban else names.UK_SURNAMES
     return question._replace(name=f"{chance.choice(names.UK_FORENAMES)} {chance.choice(pool)}")
 
 
-def _wrong_type(
-    question: SampleQuestion, account: RegisteredAccount, _chance: random.Random
-) -> SampleQuestion:
-    other = AccountType.PERSONAL if account.is_business else AccountType.BUSINESS
-    return question._replace(account_type=other.value)
+def _wrong_type(payment: _Payment) -> SampleQuestion:
+    other = AccountType.PERSONAL if payment.account.is_business else AccountType.BUSINESS
+    return payment.question._replace(account_type=other.value)
 
 
-def _close_name_wrong_type(
-    question: SampleQuestion, account: RegisteredAccount, chance: random.Random
-) -> SampleQuestion:
-    return _wrong_type(_close_name(question, account, chance), account, chance)
+def _close_name_wrong_type(payment: _Payment) -> SampleQuestion:
+    return _wrong_type(payment._replace(question=_close_name(payment)))
 
 
-def _no_route(question: SampleQuestion, _account: RegisteredAccount, chance: random.Random) -> SampleQuestion:
+def _no_route(payment: _Payment) -> SampleQuestion:
+    question, _, chance = payment
     if question.iban:
         return question._replace(iban=iban.compose("NL", f"QQQQ{chance.randrange(10**10):010d}"))
     return question._replace(sort_code=f"9{chance.randrange(10**5):05d}")
 
 
-def _no_secondary_reference(
-    question: SampleQuestion, _account: RegisteredAccount, _chance: random.Random
-) -> SampleQuestion:
-    return question._replace(secondary_reference="")
+def _no_secondary_reference(payment: _Payment) -> SampleQuestion:
+    return payment.question._replace(secondary_reference="")
 
 
-def _wrong_secondary_reference(
-    question: SampleQuestion, _account: RegisteredAccount, _chance: random.Random
-) -> SampleQuestion:
-    return question._replace(secondary_reference="ROLL00000000")
+def _wrong_secondary_reference(payment: _Payment) -> SampleQuestion:
+    return payment.question._replace(secondary_reference="ROLL00000000")
 
 
-def _broken(question: SampleQuestion, _account: RegisteredAccount, chance: random.Random) -> SampleQuestion:
+def _broken(payment: _Payment) -> SampleQuestion:
     """What a client should find by itself: a lost digit, a wrong check digit, no name."""
+    question, _, chance = payment
     if chance.random() < 0.3:
         return question._replace(name="")
     if question.iban:
@@ -261,27 +254,16 @@ def _broken(question: SampleQuestion, _account: RegisteredAccount, chance: rando
     return question._replace(account_number=question.account_number[1:])
 
 
-def _cumulative(weights: list[int]) -> list[int]:
-    totals, total = [], 0
-    for weight in weights:
-        total += weight
-        totals.append(total)
-    return totals
-
-
-_SHARES_PER_MILLE: tuple[tuple[Flaw, int], ...] = (
-    (_right, 804),
-    (_close_name, 70),
-    (_wrong_name, 30),
-    (_wrong_type, 25),
-    (_close_name_wrong_type, 5),
-    (_as_it_comes, 40),
-    (_no_route, 6),
-    (_no_secondary_reference, 10),
-    (_wrong_secondary_reference, 4),
-    (_broken, 6),
-)
-_FLAWS = (
-    tuple(flaw for flaw, _ in _SHARES_PER_MILLE),
-    _cumulative([share for _, share in _SHARES_PER_MILLE]),
-)
+_SHARES_PER_MILLE: dict[Flaw, int] = {
+    _right: 804,
+    _close_name: 70,
+    _wrong_name: 30,
+    _wrong_type: 25,
+    _close_name_wrong_type: 5,
+    _as_it_comes: 40,
+    _no_route: 6,
+    _no_secondary_reference: 10,
+    _wrong_secondary_reference: 4,
+    _broken: 6,
+}
+_FLAW_WEIGHTS = [*accumulate(_SHARES_PER_MILLE.values())]

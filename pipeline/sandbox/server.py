@@ -26,11 +26,10 @@ from pipeline.sandbox.calls import CallLog
 from pipeline.sandbox.certificates import CertificateFiles, load_client_issuer, provide_certificates
 from pipeline.sandbox.configuration import secret_path, write_configuration
 from pipeline.sandbox.control import SandboxControl, controlled
-from pipeline.sandbox.identity import IdentityProvider, registered_clients
+from pipeline.sandbox.identity import IdentityProvider
 from pipeline.sandbox.journal import Journal, Reception
 from pipeline.sandbox.ports import Port, served
 from pipeline.sandbox.scenarios import Scenario, scenario_named, write_scenario
-from pipeline.sandbox.service import Recorder
 from pipeline.sandbox.settings import SandboxSettings, ServerCertificate, Tls
 from pipeline.sandbox.surface import APIS
 from pipeline.sandbox.tls import server_context
@@ -80,11 +79,11 @@ async def serve(
         settings = scenario.settings(settings)
         write_scenario(settings.folder, scenario)
     files = provide_certificates(settings.folder, settings.host, datetime.now(UTC))
-    clients = registered_clients({role: _secret(settings.folder, role) for role in Environment})
-    identity = IdentityProvider(clients, settings.token_life_s, time.monotonic)
+    client_secrets = {role: _secret(settings.folder, role) for role in Environment}
+    identity = IdentityProvider(client_secrets, settings.token_life_s, time.monotonic)
     journal = _journal(settings)
     async with AsyncExitStack() as stack:
-        recorders: list[Recorder] = [] if journal is None else [journal]
+        recorders: list[CallLog | Journal] = [] if journal is None else [journal]
         if settings.call_log is not None:
             recorders.append(stack.enter_context(CallLog(settings.call_log)))
         ports = [

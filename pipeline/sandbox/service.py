@@ -4,16 +4,15 @@ import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Protocol
 
 from aiohttp import web
 
-from pipeline.sandbox.calls import Call
+from pipeline.sandbox.calls import Call, CallLog
 from pipeline.sandbox.endpoints import Endpoint
 from pipeline.sandbox.faults.deliveries import deliver
 from pipeline.sandbox.faults.injector import Injector
 from pipeline.sandbox.http_connection import HttpConnection
-from pipeline.sandbox.journal import Visit
+from pipeline.sandbox.journal import Journal, Visit
 from pipeline.sandbox.problems import (
     ProblemError,
     Refusal,
@@ -29,13 +28,6 @@ from pipeline.sandbox.settings import Clock
 from schemas.strict import timestamp
 
 
-class Recorder(Protocol):
-    """Who notes the calls."""
-
-    def write(self, call: Call) -> None:
-        """Note one call."""
-
-
 class Service:
     """The three APIs on their servers, and the token endpoint."""
 
@@ -44,17 +36,12 @@ class Service:
         endpoints: Mapping[str, Endpoint],
         injector: Injector,
         clock: Clock,
-        recorders: Sequence[Recorder],
+        recorders: Sequence[CallLog | Journal],
         request_wait_s: float,
     ) -> None:
-        """Put the service together; nothing is served yet.
+        """Know the endpoints by their paths, what befalls answers, and who records calls.
 
-        Args:
-            endpoints: by path.
-            injector: applies faults to the answers.
-            clock: for the dates of answers.
-            recorders: record each call.
-            request_wait_s: how long the head of a request may take.
+        The clock dates the answers; the wait is that for the head of a request.
         """
         self._endpoints = endpoints
         self._injector = injector

@@ -6,29 +6,15 @@ what a client offered. Here TLS runs in memory, between the loop's connection an
 
 import asyncio
 import ssl
+import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, cast
 
-from pipeline.sandbox.client_hello import ClientHello, Greeting
+from pipeline.sandbox.client_hello import Greeting
+from pipeline.sandbox.journal import Visit
 
 _READ_BYTES = 256 * 1024
-
-
-class Watcher:
-    """Receives the events of a connection; this one ignores them."""
-
-    def greeted(self, hello: ClientHello) -> None:
-        """A client has sent its offer."""
-
-    def secured(self, version: str, suite: str) -> None:
-        """The handshake is done."""
-
-    def failed(self, reason: str, *, is_plain_http: bool) -> None:
-        """The handshake has failed: OpenSSL's word for why."""
-
-    def ended(self) -> None:
-        """The connection is no more."""
 
 
 class SecuredConnection(asyncio.Protocol):
@@ -38,7 +24,7 @@ class SecuredConnection(asyncio.Protocol):
         self,
         context: ssl.SSLContext,
         make_protocol: Callable[[], asyncio.Protocol],
-        watcher: Watcher,
+        visit: Visit,
         handshake_max_s: float,
         stays_open: Callable[[], bool] = lambda: False,
     ) -> None:
@@ -47,12 +33,12 @@ class SecuredConnection(asyncio.Protocol):
         Args:
             context: of the server.
             make_protocol: makes the protocol above, once the handshake is done.
-            watcher: receives the events.
+            visit: the connection, as it is recorded.
             handshake_max_s: how long the handshake may take; then the connection ends.
             stays_open: whether a client's close_notify goes unanswered.
         """
         self._make_protocol = make_protocol
-        self._watcher = watcher
+        self._visit = visit
         self._handshake_max_s = handshake_max_s
         self._stays_open = stays_open
         self._greeting = Greeting()
@@ -75,9 +61,7 @@ class SecuredConnection(asyncio.Protocol):
         if self._is_closed:
             return
         if not self._greeting.is_over:
-            hello = self._greeting.feed(data)
-            if hello is not None:
-                self._watcher.greeted(hello)
+            self._visit.hello = self._greeting.feed(data) or self._visit.hello
         self._incoming.write(data)
         if self._above is None:
             self._shake_hands()
@@ -96,7 +80,7 @@ class SecuredConnection(asyncio.Protocol):
             self._deadline.cancel()
         if self._above is not None:
             self._above.connection_lost(exc)
-        self._watcher.ended()
+        self._visit.lasted_until = time.monotonic()
 
     def pause_writing(self) -> None:
         """Slow the protocol above down."""
@@ -139,14 +123,15 @@ class SecuredConnection(asyncio.Protocol):
             self._flush()
             return
         except ssl.SSLError as error:
-            self._watcher.failed(error.reason or "UNKNOWN", is_plain_http=self._greeting.is_plain_http)
+            self._visit.failure = error.reason or "UNKNOWN"
+            self._visit.is_plain_http = self._greeting.is_plain_http
             self._end()
             return
         self._flush()
         if self._deadline is not None:
             self._deadline.cancel()
         suite = self.tls.cipher()
-        self._watcher.secured(self.tls.version() or "", suite[0] if suite else "")
+        self._visit.version, self._visit.suite = self.tls.version() or "", suite[0] if suite else ""
         self._above = self._make_protocol()
         self._above.connection_made(SecuredTransport(self))
 
@@ -174,7 +159,7 @@ class SecuredConnection(asyncio.Protocol):
             self.raw.close()
 
     def _give_up(self) -> None:
-        self._watcher.failed("TIMEOUT", is_plain_http=False)
+        self._visit.failure = "TIMEOUT"
         self._end()
 
     def _flush(self) -> None:

@@ -3,8 +3,10 @@
 Source: API reference, for what an answer should be; RFC 9110 and RFC 6749 where it is silent.
 """
 
+import gzip
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 
 from pipeline.sandbox.faults import changes, deliveries
 from pipeline.sandbox.faults.effects import (
@@ -84,21 +86,12 @@ _BUSY = changes.problem(503, UNAVAILABLE, "the service is not available at the m
 _TOO_MANY = changes.problem(429, TOO_MANY_REQUESTS, "too many requests")
 
 
-def _checks(name: str, what: str, client: str, *effects: Effect) -> Fault:
-    return Fault(name, Reach.CHECKS, what, client, effects)
+def _fault(reach: Reach, name: str, what: str, client: str, *effects: Effect) -> Fault:
+    return Fault(name, reach, what, client, effects)
 
 
-def _cop(name: str, what: str, client: str, *effects: Effect) -> Fault:
-    return Fault(name, Reach.COP, what, client, effects)
-
-
-def _vop(name: str, what: str, client: str, *effects: Effect) -> Fault:
-    return Fault(name, Reach.VOP, what, client, effects)
-
-
-def _token(name: str, what: str, client: str, *effects: Effect) -> Fault:
-    return Fault(name, Reach.TOKENS, what, client, effects)
-
+_checks, _cop = partial(_fault, Reach.CHECKS), partial(_fault, Reach.COP)
+_vop, _token = partial(_fault, Reach.VOP), partial(_fault, Reach.TOKENS)
 
 _STATUSES = (
     _checks(
@@ -184,9 +177,9 @@ _CONNECTIONS = (
         "slow-headers", f"a byte every {_DRIP_S:g} s, from the first on",
         f"stops reading at its deadline; {_AGAIN}", Delivery(deliveries.all_by_bytes, _DRIP_S),
     ),
-    Fault(
-        "half-close", Reach.CONNECTIONS, "keeps a connection open after the close_notify of the client",
-        "does not wait for the other side", (HalfClose(),),
+    _fault(
+        Reach.CONNECTIONS, "half-close", "keeps a connection open after the close_notify of the client",
+        "does not wait for the other side", HalfClose(),
     ),
 )  # fmt: skip
 
@@ -197,7 +190,7 @@ _SIZES = (
     ),
     _checks(
         "gzip-body", "a good answer, compressed though nobody asked for it", NO_ANSWER,
-        changes.rewritten(changes.compressed, Content_Encoding="gzip"),
+        changes.rewritten(gzip.compress, Content_Encoding="gzip"),
     ),
     _checks(
         "gzip-bomb", f"4 KiB that unpack to {changes.PADDING_BYTES // 2**20} MiB",
@@ -222,7 +215,8 @@ _BODIES = (
         changes.written(cop=b'{"matched":true,"score":NaN}', vop=b'{"partyNameMatch":"MTCH","score":NaN}'),
     ),
     _checks(
-        "deep-nesting", "30,000 arrays within one another", NO_ANSWER, changes.body(changes.nested(30_000))
+        "deep-nesting", "30,000 arrays within one another", NO_ANSWER,
+        changes.body(b"[" * 30_000 + b"]" * 30_000),
     ),
     _checks("not-json", "a match as text that is no JSON", NO_ANSWER, changes.body(b"matched=true MTCH")),
     _checks("empty-body", "200 without a body", NO_ANSWER, changes.body(b"")),
@@ -411,14 +405,5 @@ SECTIONS: tuple[tuple[str, tuple[Fault, ...]], ...] = (
 )
 """Every fault, in the order in which they are listed."""
 
-_BY_NAME = {fault.name: fault for _, faults in SECTIONS for fault in faults}
-
-
-def fault_named(name: str) -> Fault | None:
-    """The fault of a name; None where there is none."""
-    return _BY_NAME.get(name)
-
-
-def faults() -> tuple[Fault, ...]:
-    """Every fault."""
-    return tuple(_BY_NAME.values())
+FAULTS = {fault.name: fault for _, section in SECTIONS for fault in section}
+"""The same by their names."""

@@ -1,7 +1,7 @@
 """What a fault makes of a reply: other statuses, other headers, other bodies.
 
-Each function gives an effect. Where a body contradicts the reference, it holds a match as well: a
-client that reads only the part it likes is found out.
+Each function is called without its first two arguments, and gives an effect that has them. Where a body
+contradicts the reference, it holds a match as well: a client that reads only the part it likes is found out.
 """
 
 import gzip
@@ -11,7 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import format_datetime
+from functools import wraps
 from math import ceil
+from typing import Concatenate, ParamSpec
 
 from pipeline.sandbox.faults.effects import ReplyChange, Scene
 from pipeline.sandbox.problems import ProblemError
@@ -20,143 +22,106 @@ from schemas.outcomes import ApiName
 from schemas.strict import timestamp
 
 Json = Mapping[str, object]
+Said = ParamSpec("Said")
 
 LOGIN_PAGE = b"<!DOCTYPE html><html><title>Sign in</title><body><form method=post>...</form></body></html>"
 PADDING_BYTES = 4 * 1024 * 1024
 _PADDING = b" " * PADDING_BYTES  # white space, so that the body stays good JSON
-_HEADER_PADDING_BYTES = 200 * 1024
+HEADER_PADDING = "x" * 200 * 1024
+"""A header that no client should keep."""
 
 
-def problem(status: int, code: str, detail: str) -> ReplyChange:
+def _change(make: Callable[Concatenate[Reply, Scene, Said], Reply]) -> Callable[Said, ReplyChange]:
+    """A function of a reply, its scene and some words, as one of the words that gives an effect."""
+
+    @wraps(make)
+    def change(*words: Said.args, **named: Said.kwargs) -> ReplyChange:
+        return ReplyChange(lambda reply, scene: make(reply, scene, *words, **named))
+
+    return change
+
+
+@_change
+def problem(reply: Reply, scene: Scene, status: int, code: str, detail: str) -> Reply:
     """Problem details instead of the answer."""
-
-    def make(reply: Reply, scene: Scene) -> Reply:
-        body = ProblemError(status, code, detail).to_json(scene.path)
-        return replace(reply, status=status, body=body)
-
-    return ReplyChange(make)
+    return replace(reply, status=status, body=ProblemError(status, code, detail).to_json(scene.path))
 
 
-def retry_after(wait_s: int, *, as_date: bool = False) -> ReplyChange:
+@_change
+def retry_after(reply: Reply, scene: Scene, wait_s: int, *, as_date: bool = False) -> Reply:
     """Retry-After, as seconds or as a date."""
-
-    def make(reply: Reply, scene: Scene) -> Reply:
-        if not as_date:
-            return reply.with_headers(Retry_After=str(wait_s))
-        until = datetime.fromtimestamp(ceil(scene.time_s + wait_s), UTC)
-        return reply.with_headers(Retry_After=format_datetime(until, usegmt=True))
-
-    return ReplyChange(make)
+    if not as_date:
+        return reply.with_headers(Retry_After=str(wait_s))
+    until = datetime.fromtimestamp(ceil(scene.time_s + wait_s), UTC)
+    return reply.with_headers(Retry_After=format_datetime(until, usegmt=True))
 
 
-def status(code: int, body: bytes | None = None) -> ReplyChange:
+@_change
+def status(reply: Reply, _scene: Scene, code: int, body: bytes | None = None) -> Reply:
     """Another status, and another body where one is given."""
-
-    def make(reply: Reply, _scene: Scene) -> Reply:
-        return replace(reply, status=code, body=reply.body if body is None else body)
-
-    return ReplyChange(make)
+    return replace(reply, status=code, body=reply.body if body is None else body)
 
 
-def body(content: bytes, content_type: str = "application/json") -> ReplyChange:
+@_change
+def body(reply: Reply, _scene: Scene, content: bytes, content_type: str = "application/json") -> Reply:
     """Another body."""
-
-    def make(reply: Reply, _scene: Scene) -> Reply:
-        return replace(reply, body=content).with_headers(Content_Type=content_type)
-
-    return ReplyChange(make)
+    return replace(reply, body=content).with_headers(Content_Type=content_type)
 
 
-def rewritten(rewrite: Callable[[bytes], bytes], **headers: str | None) -> ReplyChange:
+@_change
+def rewritten(
+    reply: Reply, _scene: Scene, /, rewrite: Callable[[bytes], bytes], **headers: str | None
+) -> Reply:
     """The true body, rewritten, with other headers."""
-
-    def make(reply: Reply, _scene: Scene) -> Reply:
-        return replace(reply, body=rewrite(reply.body)).with_headers(**headers)
-
-    return ReplyChange(make)
+    return replace(reply, body=rewrite(reply.body)).with_headers(**headers)
 
 
-def said(*, cop: Json | None = None, vop: Json | None = None) -> ReplyChange:
-    """An answer in the form of the API that was asked.
-
-    Args:
-        cop: the members of verificationReport; None where no CoP request meets this.
-        vop: the members of VerificationOfPayeeResponse.
-    """
-
-    def make(reply: Reply, scene: Scene) -> Reply:
-        if scene.api is ApiName.COP:
-            assert cop is not None
-            return replace(reply, body=json.dumps({"data": {"verificationReport": cop}}).encode())
-        assert vop is not None
-        return replace(reply, body=json.dumps(vop).encode())
-
-    return ReplyChange(make)
+@_change
+def said(reply: Reply, scene: Scene, *, cop: Json | None = None, vop: Json | None = None) -> Reply:
+    """The verificationReport `cop` or the VerificationOfPayeeResponse `vop`, by the API that was asked."""
+    answer = {"data": {"verificationReport": cop}} if scene.api is ApiName.COP else vop
+    return replace(reply, body=json.dumps(answer).encode())
 
 
-def written(*, cop: bytes, vop: bytes) -> ReplyChange:
-    """As `said`, but letter by letter, for what a JSON encoder would not write.
-
-    Args:
-        cop: the value of verificationReport.
-        vop: the whole body.
-    """
-
-    def make(reply: Reply, scene: Scene) -> Reply:
-        if scene.api is ApiName.COP:
-            return replace(reply, body=b'{"data":{"verificationReport":' + cop + b"}}")
-        return replace(reply, body=vop)
-
-    return ReplyChange(make)
+@_change
+def written(reply: Reply, scene: Scene, *, cop: bytes, vop: bytes) -> Reply:
+    """As `said`, but letter by letter, for what a JSON encoder would not write."""
+    if scene.api is ApiName.COP:
+        return replace(reply, body=b'{"data":{"verificationReport":' + cop + b"}}")
+    return replace(reply, body=vop)
 
 
-def token_said(**changes: object) -> ReplyChange:
+@_change
+def token_said(reply: Reply, _scene: Scene, /, **changes: object) -> Reply:
     """A token answer with other members; None takes a member away."""
-
-    def make(reply: Reply, _scene: Scene) -> Reply:
-        answer = {**json.loads(reply.body), **changes}
-        kept = {name: value for name, value in answer.items() if value is not None}
-        return replace(reply, body=json.dumps(kept).encode())
-
-    return ReplyChange(make)
+    answer = {**json.loads(reply.body), **changes}
+    kept = {name: value for name, value in answer.items() if value is not None}
+    return replace(reply, body=json.dumps(kept).encode())
 
 
-def header(**changes: str | None) -> ReplyChange:
+@_change
+def header(reply: Reply, _scene: Scene, /, **changes: str | None) -> Reply:
     """Other headers, `_` for `-` in their names; None takes a header away."""
-
-    def make(reply: Reply, _scene: Scene) -> Reply:
-        return reply.with_headers(**changes)
-
-    return ReplyChange(make)
+    return reply.with_headers(**changes)
 
 
-def echo(*, missing: bool = False) -> ReplyChange:
+@_change
+def echo(reply: Reply, scene: Scene, *, missing: bool = False) -> Reply:
     """No correlation id, or one of no request."""
-
-    def make(reply: Reply, scene: Scene) -> Reply:
-        value = None if missing else str(uuid.uuid4())
-        return reply.with_headers(**{scene.correlation_header: value})
-
-    return ReplyChange(make)
+    return reply.with_headers(**{scene.correlation_header: None if missing else str(uuid.uuid4())})
 
 
-def clock(ahead_s: float) -> ReplyChange:
+@_change
+def clock(reply: Reply, scene: Scene, ahead_s: float) -> Reply:
     """X-Response-Timestamp of a clock that goes wrong."""
-
-    def make(reply: Reply, scene: Scene) -> Reply:
-        moment = datetime.fromtimestamp(scene.time_s + ahead_s, UTC)
-        return reply.with_headers(X_Response_Timestamp=timestamp(moment))
-
-    return ReplyChange(make)
+    moment = datetime.fromtimestamp(scene.time_s + ahead_s, UTC)
+    return reply.with_headers(X_Response_Timestamp=timestamp(moment))
 
 
-def redirect(code: int) -> ReplyChange:
+@_change
+def redirect(_reply: Reply, scene: Scene, code: int) -> Reply:
     """To the same path at another port of this server, below /elsewhere."""
-
-    def make(_reply: Reply, scene: Scene) -> Reply:
-        return Reply(code, {"Location": f"{scene.elsewhere}/elsewhere{scene.path}"}, b"")
-
-    return ReplyChange(make)
+    return Reply(code, {"Location": f"{scene.elsewhere}/elsewhere{scene.path}"}, b"")
 
 
 def padded(content: bytes) -> bytes:
@@ -164,20 +129,6 @@ def padded(content: bytes) -> bytes:
     return content + _PADDING
 
 
-def compressed(content: bytes) -> bytes:
-    """The body, compressed."""
-    return gzip.compress(content)
-
-
 def bomb(content: bytes) -> bytes:
     """A small body that unpacks to four thousand times its size."""
     return gzip.compress(padded(content), 9)
-
-
-HEADER_PADDING = "x" * _HEADER_PADDING_BYTES
-"""A header that no client should keep."""
-
-
-def nested(depth: int) -> bytes:
-    """Arrays within arrays."""
-    return b"[" * depth + b"]" * depth

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from textwrap import wrap
 
-from pipeline.sandbox.faults.catalogue import SECTIONS, faults
+from pipeline.sandbox.faults.catalogue import FAULTS, SECTIONS
 from pipeline.sandbox.faults.selection import FORM
 
 _WIDTH = 80
@@ -15,7 +15,7 @@ def lines() -> Iterator[str]:
 
     A name stands at the beginning of a line, and on no other.
     """
-    width = max(len(fault.name) for fault in faults())
+    width = max(map(len, FAULTS))
     yield from _beside("--fault ", FORM)
     for title, section in SECTIONS:
         yield ""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pipeline.errors import UsageError
 from pipeline.sandbox.calls import Call
-from pipeline.sandbox.faults.catalogue import Fault, Reach, fault_named
+from pipeline.sandbox.faults.catalogue import FAULTS, Fault, Reach
 from schemas.outcomes import ApiName
 
 FORM = (
@@ -73,7 +73,7 @@ def parse(text: str) -> Selection:
         UsageError: there is no such fault or condition, or a value does not fit.
     """
     name, _, conditions = text.partition(":")
-    fault = fault_named(name)
+    fault = FAULTS.get(name)
     if fault is None:
         raise UsageError(f"--fault {name}: no such fault; see `precheck sandbox --list-faults`")
     said: dict[str, str] = {}

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection
 
 from pipeline.sandbox.calls import TOKEN, Call
-from pipeline.sandbox.faults.catalogue import NO_ANSWER, SECTIONS, faults
+from pipeline.sandbox.faults.catalogue import FAULTS, NO_ANSWER, SECTIONS
 from pipeline.sandbox.journal import Journal
 from pipeline.sandbox.problems import Refusal
 from pipeline.sandbox.verdict.judgement import Judgement, checks, judged, shown_call
@@ -22,7 +22,7 @@ _PUNCTUAL_S = 0.05
 _SINGLE_USE_TOKENS_MAX = 4
 
 ECHO_FAULTS = frozenset(fault.name for fault in dict(SECTIONS)["Correlation"])
-CONTENT_FAULTS = frozenset(fault.name for fault in faults() if NO_ANSWER in fault.client) - ECHO_FAULTS
+CONTENT_FAULTS = frozenset(fault.name for fault in FAULTS.values() if NO_ANSWER in fault.client) - ECHO_FAULTS
 CONNECTION_FAULTS = frozenset(fault.name for fault in dict(SECTIONS)["Connections"])
 _FAILURES = (500, 502, 503, 504)
 

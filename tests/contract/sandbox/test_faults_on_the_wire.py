@@ -11,7 +11,7 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 
-from pipeline.sandbox.faults.catalogue import SECTIONS, faults
+from pipeline.sandbox.faults.catalogue import FAULTS, SECTIONS
 from pipeline.sandbox.faults.selection import parse
 from schemas.outcomes import ApiName
 
@@ -27,7 +27,7 @@ STATUSES = {
 }  # fmt: skip
 DIRECT = [
     fault.name
-    for fault in faults()
+    for fault in FAULTS.values()
     if fault.befalls(ApiName.COP) and fault.name not in {*SLOW, "tokens-revoked", "swapped-answers"}
 ]
 

@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.errors import UsageError
 from pipeline.sandbox.calls import TOKEN, Call
-from pipeline.sandbox.faults.catalogue import SECTIONS, faults
+from pipeline.sandbox.faults.catalogue import FAULTS, SECTIONS
 from pipeline.sandbox.faults.listing import lines
 from pipeline.sandbox.faults.selection import Aim, parse, written
 
@@ -125,12 +125,12 @@ def test_what_befalls_connections_takes_no_condition():
 
 def test_every_fault_has_a_name_of_its_own_and_says_what_a_right_client_does():
     listed = [fault for _, section in SECTIONS for fault in section]
-    assert len(listed) == len(faults()) > 60
-    assert all(fault.what and fault.client and fault.effects for fault in faults())
-    assert not [fault.name for fault in faults() if {":", ",", "=", " "} & set(fault.name)]
+    assert len(listed) == len(FAULTS) > 60
+    assert all(fault.what and fault.client and fault.effects for fault in FAULTS.values())
+    assert not [fault.name for fault in FAULTS.values() if {":", ",", "=", " "} & set(fault.name)]
     text = "\n".join(lines())
     assert max(map(len, text.splitlines())) <= 80
-    assert not [fault.name for fault in faults() if f"\n{fault.name} " not in text]
+    assert not [fault.name for fault in FAULTS.values() if f"\n{fault.name} " not in text]
 
 
 def test_the_page_about_the_sandbox_tells_every_fault_as_the_table_does():
@@ -141,4 +141,4 @@ def test_the_page_about_the_sandbox_tells_every_fault_as_the_table_does():
         if line.startswith("| `")
     ]
     conditions = 7
-    assert told[conditions:] == [f"{fault.name} | {fault.what} | {fault.client}" for fault in faults()]
+    assert told[conditions:] == [f"{fault.name} | {fault.what} | {fault.client}" for fault in FAULTS.values()]
