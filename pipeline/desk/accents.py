@@ -34,11 +34,9 @@ def _plain(letter: str) -> str:
 
 
 def pattern_of(plain: str, between: str = "") -> str:
-    """A regular expression, in capitals or not, for a text whatever accents it has.
+    """A regular expression, in capitals or not, for a text without accents, whatever accents it has.
 
-    Args:
-        plain: as `without_accents` gives it.
-        between: what may stand between two of its characters, as a regular expression.
+    Another expression says what may stand between two of its characters.
     """
     pieces = [_with_any_accent(one) if one.isalpha() else re.escape(one) for one in plain]
     whole = between.join(pieces)

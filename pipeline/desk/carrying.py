@@ -17,14 +17,7 @@ CARRIED = "(carried over from the earlier file)"
 
 
 def carry_holds(before: FileFolder, to: FileFolder) -> int:
-    """Put what people held in a file on record for its correction: by them, at their time.
-
-    Args:
-        before: the folder of the file.
-        to: the folder of the correction.
-
-    Returns:
-        How many rows.
+    """Put the rows that people held in a file on record for its correction, by them; return how many.
 
     Raises:
         PrecheckError: what was decided there cannot be read.

@@ -29,11 +29,7 @@ _ENDED_UNSEEN = gettext_noop(
 
 
 def start(folder: FileFolder, environment: dict[str, str]) -> None:
-    """Start to check the file of a folder, or go on.
-
-    Args:
-        folder: of the file.
-        environment: of the process; it needs the secrets that the configuration names.
+    """Start to check the file of a folder, or go on; the environment has the secrets of the configuration.
 
     Raises:
         Conflict: it is being checked already.

@@ -76,16 +76,9 @@ class ProgressFile:
 
 
 def check_file(folder: Path, clock: Clock, stop: StopSwitch, request_stop: Callable[[], object]) -> int:
-    """Check the file of a folder of the desk.
+    """Check the file of a folder of the desk; return the exit status, that of `precheck run`.
 
-    Args:
-        folder: of the file.
-        clock: gives the time.
-        stop: as the command has it.
-        request_stop: does what a signal to stop does.
-
-    Returns:
-        The exit status: that of `precheck run`.
+    A signal to stop does what `request_stop` does.
     """
     of_file = FileFolder(folder.name, folder)
     seen = ProgressFile(of_file, clock)

@@ -190,11 +190,7 @@ def _in_english(text: str) -> str:
 
 
 def translated(text: str) -> str | None:
-    """A text of the program in the language of the page; None where some of it is not known.
-
-    Args:
-        text: in the words of the desk: a sentence, or several of them.
-    """
+    """A sentence of the desk, or several, in the language of the page; None where some of it is not known."""
     if language() != "en" and has_translation(text):
         return gettext(text)
     said, at = [], 0

@@ -145,12 +145,7 @@ class DeskHome:
         return FileFolder(file_id, path)
 
     def new_folder(self, time: str, chance: Callable[[], str]) -> FileFolder:
-        """An empty folder for a file that comes in.
-
-        Args:
-            time: UTC, ISO 8601 with Z.
-            chance: gives ten hexadecimal digits.
-        """
+        """An empty folder for a new file, named by the time (ISO 8601, UTC) and ten hexadecimal digits."""
         file_id = f"{re.sub('[^0-9]', '', time)[:14]}{chance()}"
         folder = FileFolder(file_id, self.runs / file_id)
         (folder.path / "input").mkdir(mode=0o700, parents=True)

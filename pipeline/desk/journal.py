@@ -35,10 +35,7 @@ class ChainedJournal(Generic[AnyEntry]):
         self._read: _Read[AnyEntry] = _Read()
 
     def append(self, entry_after: Callable[[str], AnyEntry]) -> AnyEntry:
-        """Add a line, and have it on the disk.
-
-        Args:
-            entry_after: gives the entry, from the hash of the line before it.
+        """Add the entry that is made from the hash of the line before it, and have it on the disk.
 
         Raises:
             DiskError: it cannot be written.

@@ -44,16 +44,9 @@ def forget_old(
     now: datetime,
     record: Callable[[str, Deed, str], object],
 ) -> int:
-    """Delete what is older than it is to be kept.
+    """Delete files that were checked last, or uploaded, more than so many days ago; return how many.
 
-    Args:
-        folders: of all files.
-        keep_days: how long that is, after the last check or the upload.
-        now: the time.
-        record: puts a deed on record: by whom, which, and of which file.
-
-    Returns:
-        Of how many files.
+    Each is put on record: by whom, what, and which file.
     """
     before, count = timestamp(now - timedelta(days=keep_days)), 0
     for folder in folders:

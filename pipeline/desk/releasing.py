@@ -60,14 +60,7 @@ def reason_of(wanted: Decided) -> str:
 
 
 def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: datetime) -> None:
-    """Put a decision on record.
-
-    Args:
-        at: the file.
-        review: its run.
-        wanted: the decision; that it can be followed was checked.
-        person: who decides.
-        now: the time.
+    """Put a decision on record that was found to be one that can be followed.
 
     Raises:
         DeskRefusal: it lacks a reason.

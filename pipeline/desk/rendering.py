@@ -80,14 +80,7 @@ _NOT_DONE = gettext_noop("Not done")
 
 
 def html(request: web.Request, name: str, status: int = 200, **values: Any) -> web.Response:  # noqa: ANN401 (what templates take)
-    """A page.
-
-    Args:
-        request: that asks for it.
-        name: of the template, without its suffix.
-        status: of the answer.
-        values: that are filled in.
-    """
+    """A page, from the template of this name without its suffix, with these values filled in."""
     person = request.get(PERSON)
     text = environment().get_template(f"{name}.html").render(person=person, path=request.path, **values)
     return web.Response(text=text, content_type="text/html", charset="utf-8", status=status)

@@ -130,12 +130,7 @@ class Review(NamedTuple):
     """What `answers_of` has found so far."""
 
     def page(self, asked: Asked, said: Mapping[int, LastWord]) -> ReviewPage:
-        """The rows that were asked for.
-
-        Args:
-            asked: which.
-            said: row -> the decision that counts.
-        """
+        """The rows that were asked for, with the decisions that count, by row."""
         found = self._chosen(asked, said)
         page_count = max(1, -(-found.height // ROWS_ON_PAGE))
         page = min(max(asked.page, 1), page_count)

@@ -51,10 +51,7 @@ async def _static(request: web.Request) -> web.Response:
 
 
 def loopback(port: int) -> socket.socket:
-    """A socket on the loopback address.
-
-    Args:
-        port: 0 for any that is free.
+    """A socket on the loopback address; port 0 stands for any that is free.
 
     Raises:
         OutputError: the port is taken.
@@ -101,13 +98,9 @@ async def serve(
     stopped: Callable[[], Awaitable[object]],
     started: Callable[[], None],
 ) -> None:
-    """Serve until asked to stop. Checks that run go on without the desk.
+    """Serve until `stopped` returns; `started` is called once pages can be asked for.
 
-    Args:
-        context: of the desk.
-        listening: where.
-        stopped: waits for the request to stop.
-        started: called once pages can be asked for.
+    Checks that run go on without the desk.
     """
     cleaning = asyncio.create_task(_keep_no_longer_than_told(context))
     runner = web.AppRunner(application(context), access_log=None, shutdown_timeout=SHUTDOWN_MAX_S)
@@ -136,14 +129,7 @@ def run(
     started: Callable[[], None],
     on_stop: Callable[[Callable[[], None]], None],
 ) -> None:
-    """The same, with an event loop of its own.
-
-    Args:
-        context: of the desk.
-        listening: where.
-        started: called once pages can be asked for.
-        on_stop: is given what a signal is to call.
-    """
+    """The same, with an event loop of its own; `on_stop` gets what a signal has to call."""
 
     async def main() -> None:
         asked = asyncio.Event()

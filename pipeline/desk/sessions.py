@@ -46,11 +46,8 @@ class Sessions:
     ) -> None:
         """Begin without a session.
 
-        Args:
-            home: of the desk.
-            idle_max_s: how long a session lasts in which nothing is asked for.
-            clock: gives the time, seconds since the epoch.
-            chance: gives a token that cannot be guessed.
+        Sessions end when nothing is asked for in so many seconds. The clock gives seconds since the epoch,
+        and chance a token that cannot be guessed.
         """
         self._links = home / LINKS
         self._idle_max_s = idle_max_s
@@ -72,11 +69,9 @@ class Sessions:
         return None
 
     def person(self, token: str | None, *, counts: bool = True) -> Person | None:
-        """Whose session it is; None where it is nobody's, or has ended.
+        """Whose session has the token of this cookie; None where it is nobody's, or has ended.
 
-        Args:
-            token: from the cookie.
-            counts: whether the session lasts longer by this.
+        Unless it counts, the session does not last longer by this.
         """
         key, now = _hash(token or ""), self._clock()
         session = self._sessions.get(key)

@@ -54,11 +54,7 @@ class Uploader(NamedTuple):
     """Gives ten hexadecimal digits."""
 
     async def take(self, part: Arriving, by: str) -> FileFolder:
-        """Write a file as it arrives.
-
-        Args:
-            part: of the upload.
-            by: who uploads.
+        """Write a file as it arrives from the person who uploads it.
 
         Raises:
             DeskRefusal: there is no file, it is empty or too large, or this person has too much at the desk.

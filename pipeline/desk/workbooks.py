@@ -46,15 +46,8 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
 ) -> int:
     """Put the decisions of a workbook on record, as those of who uploads it; names in it are kept as claims.
 
-    What it says as it was decided already stays the decision of who made it.
-
-    Args:
-        at: the file.
-        review: its run.
-        said: row -> the decision that counts.
-        path: of the workbook.
-        person: who uploads it.
-        now: the time.
+    What it says as it was decided already stays the decision of who made it. `said` has the decisions that
+    count, by row.
 
     Returns:
         How many rows it decides about.

@@ -41,46 +41,23 @@ class Issuer:
     key: ec.EllipticCurvePrivateKey
 
 
-@dataclass(frozen=True, slots=True)
 class CertificateFiles:
     """Where the certificates of a sandbox lie; all PEM, mode 0600."""
 
-    folder: Path
-
-    @property
-    def authority(self) -> Path:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.authority = folder / "ca.pem"
         """The authority that a client must trust."""
-        return self.folder / "ca.pem"
-
-    @property
-    def servers(self) -> tuple[Path, Path]:
+        self.servers = folder / "server_ec.pem", folder / "server_rsa.pem"
         """Key and certificate of the server: on an elliptic curve, and on RSA."""
-        return self.folder / "server_ec.pem", self.folder / "server_rsa.pem"
-
-    @property
-    def client_authority(self) -> Path:
+        self.client_authority = folder / "qwac_ca.pem"
         """The authority whose client certificates the server accepts."""
-        return self.folder / "qwac_ca.pem"
-
-    @property
-    def client_authority_key(self) -> Path:
+        self.client_authority_key = folder / "qwac_ca.key"
         """Its key, with which tests issue further certificates."""
-        return self.folder / "qwac_ca.key"
-
-    @property
-    def client(self) -> Path:
-        """The client certificate."""
-        return self.folder / "client.pem"
-
-    @property
-    def client_key(self) -> Path:
+        self.client = folder / "client.pem"
+        self.client_key = folder / "client.key"
         """Its key, encrypted."""
-        return self.folder / "client.key"
-
-    @property
-    def client_passphrase(self) -> Path:
-        """The passphrase of the key."""
-        return self.folder / "client.passphrase"
+        self.client_passphrase = folder / "client.passphrase"
 
     def bad_client(self, name: str) -> Path:
         """A client certificate that is refused, with its key, which has no passphrase."""
@@ -142,24 +119,19 @@ def issue_client_certificate(  # noqa: PLR0913 (one argument per defect)
     not_after: datetime,
 ) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     """Issue a client certificate, in order or with a chosen defect."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name(
-        [
-            x509.NameAttribute(NameOID.COUNTRY_NAME, authorisation_number[3:5]),
-            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "Invented Treasury"),
-            x509.NameAttribute(NameOID.ORGANIZATION_IDENTIFIER, authorisation_number),
-            x509.NameAttribute(NameOID.COMMON_NAME, "treasury.invalid"),
-        ]
-    )
-    builder = _builder(subject, issuer.certificate.subject, key, not_before, not_after)
+    key = _new_key()
+    subject = {
+        NameOID.COUNTRY_NAME: authorisation_number[3:5],
+        NameOID.ORGANIZATION_NAME: "Invented Treasury",
+        NameOID.ORGANIZATION_IDENTIFIER: authorisation_number,
+        NameOID.COMMON_NAME: "treasury.invalid",
+    }
     usages = [ExtendedKeyUsageOID.CLIENT_AUTH] if is_for_clients else []
-    builder = _with_leaf_extensions(builder, issuer, [x509.DNSName("treasury.invalid")], usages)
+    extensions = _leaf_extensions(issuer, [x509.DNSName("treasury.invalid")], usages)
     if is_qualified:
-        statements = x509.UnrecognizedExtension(
-            x509.ObjectIdentifier(participants.QC_STATEMENTS), _qualified_statements()
-        )
-        builder = builder.add_extension(statements, critical=False)
-    return builder.sign(issuer.key, hashes.SHA256()), key
+        oid = x509.ObjectIdentifier(participants.QC_STATEMENTS)
+        extensions.append(x509.UnrecognizedExtension(oid, _qualified_statements()))
+    return _signed(subject, key, issuer, not_before, not_after, extensions), key
 
 
 def _are_usable(files: CertificateFiles, host: str, now: datetime) -> bool:
@@ -187,36 +159,18 @@ def _write_server_side(files: CertificateFiles, host: str, now: datetime) -> Non
     another = _issue_authority("Another Authority (simulated)", now)
     names, elsewhere = _alternative_names(host), [x509.DNSName("elsewhere.invalid")]
     write_private(files.authority, _pem(authority.certificate))
-    for path, key in zip(files.servers, _server_keys(), strict=True):
-        _write_server(path, key, authority, names, now, now + _LIFE)
-    for kind, issuer, kind_names, not_after in (
-        (ServerCertificate.WRONG_AUTHORITY, another, names, now + _LIFE),
-        (ServerCertificate.EXPIRED, authority, names, now - _CLOCK_SKEW / 2),
-        (ServerCertificate.WRONG_HOST, authority, elsewhere, now + _LIFE),
+    rsa_key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    for path, key, issuer, kind_names, not_after in (
+        (files.servers[0], _new_key(), authority, names, now + _LIFE),
+        (files.servers[1], rsa_key, authority, names, now + _LIFE),
+        (files.bad_server(ServerCertificate.WRONG_AUTHORITY), _new_key(), another, names, now + _LIFE),
+        (files.bad_server(ServerCertificate.EXPIRED), _new_key(), authority, names, now - _CLOCK_SKEW / 2),
+        (files.bad_server(ServerCertificate.WRONG_HOST), _new_key(), authority, elsewhere, now + _LIFE),
     ):
-        key = ec.generate_private_key(ec.SECP256R1())
-        _write_server(files.bad_server(kind), key, issuer, kind_names, now, not_after)
-
-
-def _server_keys() -> tuple[PrivateKey, ...]:
-    return (
-        ec.generate_private_key(ec.SECP256R1()),
-        rsa.generate_private_key(public_exponent=65537, key_size=2048),
-    )
-
-
-def _write_server(  # noqa: PLR0913, PLR0917 (what a certificate says)
-    path: Path,
-    key: PrivateKey,
-    issuer: Issuer,
-    names: Sequence[x509.GeneralName],
-    now: datetime,
-    not_after: datetime,
-) -> None:
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "payee-precheck sandbox")])
-    builder = _builder(subject, issuer.certificate.subject, key, now - _CLOCK_SKEW, not_after)
-    certificate = _with_leaf_extensions(builder, issuer, names, []).sign(issuer.key, hashes.SHA256())
-    write_private(path, _pem(certificate) + _key_pem(key, None))
+        subject = {NameOID.COMMON_NAME: "payee-precheck sandbox"}
+        extensions = _leaf_extensions(issuer, kind_names, [])
+        certificate = _signed(subject, key, issuer, now - _CLOCK_SKEW, not_after, extensions)
+        write_private(path, _pem(certificate) + _key_pem(key, None))
 
 
 def _write_client_side(files: CertificateFiles, now: datetime) -> None:
@@ -251,48 +205,28 @@ def _write_bad_clients(files: CertificateFiles, authority: Issuer, now: datetime
 
 
 def _issue_authority(common_name: str, now: datetime) -> Issuer:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-    builder = _builder(name, name, key, now - _CLOCK_SKEW, now + 2 * _LIFE)
-    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-    builder = builder.add_extension(_key_usage(is_authority=True), critical=True)
-    return Issuer(builder.sign(key, hashes.SHA256()), key)
+    key = _new_key()
+    subject = {NameOID.COMMON_NAME: common_name}
+    return Issuer(_signed(subject, key, None, now - _CLOCK_SKEW, now + 2 * _LIFE, ()), key)
 
 
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: PrivateKey, not_before: datetime, not_after: datetime
-) -> x509.CertificateBuilder:
-    return (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(issuer)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(not_before.astimezone(UTC))
-        .not_valid_after(not_after.astimezone(UTC))
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    )
+def _new_key() -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP256R1())
 
 
-def _with_leaf_extensions(
-    builder: x509.CertificateBuilder,
-    issuer: Issuer,
-    alternative_names: Sequence[x509.GeneralName],
-    further_usages: Sequence[x509.ObjectIdentifier],
-) -> x509.CertificateBuilder:
-    authority_key = x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key())
-    usages = [ExtendedKeyUsageOID.SERVER_AUTH, *further_usages]
-    return (
-        builder.add_extension(authority_key, critical=False)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_key_usage(is_authority=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
-        .add_extension(x509.SubjectAlternativeName(alternative_names), critical=False)
-    )
-
-
-def _key_usage(*, is_authority: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
+def _signed(  # noqa: PLR0913, PLR0917 (what a certificate says)
+    subject: Mapping[x509.ObjectIdentifier, str],
+    key: PrivateKey,
+    issuer: Issuer | None,
+    not_before: datetime,
+    not_after: datetime,
+    extensions: Sequence[x509.ExtensionType],
+) -> x509.Certificate:
+    """A certificate for a key; without an issuer, that of an authority, which signs itself."""
+    is_authority = issuer is None
+    name = x509.Name([x509.NameAttribute(kind, said) for kind, said in subject.items()])
+    constraints = x509.BasicConstraints(ca=is_authority, path_length=0 if is_authority else None)
+    usage = x509.KeyUsage(
         digital_signature=not is_authority,
         key_cert_sign=is_authority,
         crl_sign=is_authority,
@@ -303,6 +237,34 @@ def _key_usage(*, is_authority: bool) -> x509.KeyUsage:
         encipher_only=False,
         decipher_only=False,
     )
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name if issuer is None else issuer.certificate.subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(not_before.astimezone(UTC))
+        .not_valid_after(not_after.astimezone(UTC))
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(constraints, critical=True)
+        .add_extension(usage, critical=True)
+    )
+    for extension in extensions:
+        builder = builder.add_extension(extension, critical=False)
+    return builder.sign(key if issuer is None else issuer.key, hashes.SHA256())
+
+
+def _leaf_extensions(
+    issuer: Issuer,
+    alternative_names: Sequence[x509.GeneralName],
+    further_usages: Sequence[x509.ObjectIdentifier],
+) -> list[x509.ExtensionType]:
+    """Those of a certificate that is no authority's."""
+    return [
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key()),
+        x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, *further_usages]),
+        x509.SubjectAlternativeName(alternative_names),
+    ]
 
 
 def _alternative_names(host: str) -> list[x509.GeneralName]:

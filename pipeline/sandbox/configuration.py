@@ -39,7 +39,7 @@ def write_configuration(
     rate_per_s_max: int | None = None,
     wrong_urls: Mapping[str, str] = MappingProxyType({}),
 ) -> Path:
-    """Write precheck.toml for a sandbox, into the folder of its certificates and secrets.
+    """Write precheck.toml for a sandbox, into the folder of its certificates and secrets; return its path.
 
     Args:
         files: the sandbox's certificates, named in the configuration by relative path.
@@ -47,9 +47,6 @@ def write_configuration(
         test_daily_cap: requests a UTC day in the role test.
         rate_per_s_max: what the server takes in a second; None for as much as comes.
         wrong_urls: addresses of ports whose TLS is wrong, by what is wrong with it.
-
-    Returns:
-        The path of the file.
 
     Raises:
         OutputError: it cannot be written.

@@ -50,12 +50,9 @@ class SandboxControl:
     def __init__(
         self, conditions: Conditions, journal: Journal, verdict: Callable[[], ConductVerdict]
     ) -> None:
-        """Take what the requests may change.
+        """Take what the requests may change: the conditions, and the journal, which judges a rate.
 
-        Args:
-            conditions: of the sandbox.
-            journal: which must know of a rate, so that it can be judged.
-            verdict: the verdict on all that was seen so far; what is written on request as well.
+        The verdict is that on all that was seen so far.
         """
         self._conditions = conditions
         self._journal = journal

@@ -25,14 +25,7 @@ class HttpConnection(web.RequestHandler):
     __slots__ = ("_deadline", "_head_max_s", "_latest_body", "_refusing", "visit")
 
     def __init__(self, server: web.Server, refusing: Refusing, visit: Visit, head_max_s: float) -> None:
-        """Wait for requests.
-
-        Args:
-            server: handles them.
-            refusing: answers what is no request.
-            visit: the connection, as it is recorded.
-            head_max_s: how long the head of a request may take from its first byte.
-        """
+        """Wait for requests; the head of one may take so many seconds from its first byte."""
         super().__init__(
             server, loop=asyncio.get_running_loop(), auto_decompress=False, lingering_time=head_max_s
         )

@@ -59,13 +59,7 @@ def one_value(headers: MultiMapping[str], header: str, refusal: Refusal) -> str 
 def check_headers(
     headers: MultiMapping[str], correlation_header: str, *, now_s: float, clock_skew_max_s: float
 ) -> None:
-    """Hold every rule about headers.
-
-    Args:
-        headers: of the request.
-        correlation_header: the header that carries the correlation id.
-        now_s: seconds since the epoch.
-        clock_skew_max_s: how far X-Request-Timestamp may be from it, either way.
+    """Hold every rule about headers; X-Request-Timestamp may be off by so many seconds either way.
 
     Raises:
         ProblemError: 400, naming the first header that breaks one.
@@ -188,10 +182,6 @@ BODY_BYTES_MAX = 64 * 1024
 
 async def read_body(request: web.BaseRequest, wait_max_s: float) -> bytes:
     """The whole body; a client that waits for it (`Expect: 100-continue`) gets a 100.
-
-    Args:
-        request: whose headers are in order.
-        wait_max_s: how long the body may take.
 
     Raises:
         ProblemError: 400 for a body that is too long or no body of HTTP/1.1, 408 for a slow one, 417 for

@@ -18,11 +18,9 @@ class DailyCap:
     """Counts each client's requests of the current UTC day, and refuses those beyond the cap."""
 
     def __init__(self, requests_max: int, clock: Callable[[], float]) -> None:
-        """Start with an empty count; it is not kept beyond the life of the server.
+        """Start with an empty count, which is not kept beyond the life of the server.
 
-        Args:
-            requests_max: requests a UTC day and client.
-            clock: seconds since the epoch.
+        The clock gives seconds since the epoch.
         """
         self.requests_max = requests_max
         self._clock = clock
@@ -53,12 +51,7 @@ class RateLimit:
     """Refuses a client's request when it sent the allowed number within the last second."""
 
     def __init__(self, rate_per_s_max: int | None, clock: Callable[[], float]) -> None:
-        """Start with no request seen.
-
-        Args:
-            rate_per_s_max: requests in any one second and client; None for as many as it likes.
-            clock: monotonic seconds.
-        """
+        """Start with no request seen; None allows as many as there are. The clock gives monotonic seconds."""
         self.rate_per_s_max = rate_per_s_max
         self._clock = clock
         self._admitted: dict[str, deque[float]] = {}

@@ -51,12 +51,7 @@ class Network:
     """The banks, their registers and their conduct."""
 
     def __init__(self, seed: int, *, is_faulty: bool) -> None:
-        """Open the network.
-
-        Args:
-            seed: from which every register is computed.
-            is_faulty: whether banks that can misbehave do.
-        """
+        """Open the network of a seed, from which every register is computed; faulty banks may misbehave."""
         self._seed = seed
         self._is_faulty = is_faulty
 

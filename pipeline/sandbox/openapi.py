@@ -54,11 +54,7 @@ _UUID: Json = {"type": "string", "pattern": f"^{UUID_PATTERN}$", "format": "uuid
 
 
 def describe(url: str) -> bytes:
-    """The document, as JSON.
-
-    Args:
-        url: where the server listens.
-    """
+    """The document of a server at this URL, as JSON."""
     _, definitions = models_json_schema(
         [(model, "validation") for model in _MODELS], ref_template="#/components/schemas/{model}"
     )

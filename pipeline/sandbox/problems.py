@@ -95,11 +95,7 @@ class ProblemError(Exception):
         self.refusal = refusal
 
     def to_json(self, instance: str) -> bytes:
-        """The problem details, all members present.
-
-        Args:
-            instance: path of the request.
-        """
+        """The problem details of a request to this path, all members present."""
         problem = Problem(
             type=f"https://problems.sandbox.invalid/{self.code}",
             code=self.code,

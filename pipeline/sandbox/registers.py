@@ -50,13 +50,7 @@ class RegisteredAccount:
 
 
 def account_of(seed: int, bank: Bank, number: str) -> RegisteredAccount:
-    """The account with a number at a bank.
-
-    Args:
-        seed: the seed of the network.
-        bank: the bank whose register is read.
-        number: sort code and account number, or the IBAN.
-    """
+    """The account at a bank, by sort code and account number or by IBAN, in the network of a seed."""
     draw = _Draw(f"{seed}/{bank.code}/{number}")
     standing = _standing(draw.below(1000))
     is_business = draw.below(100) < 35

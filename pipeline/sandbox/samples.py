@@ -63,13 +63,9 @@ Flaw = Callable[[_Payment], SampleQuestion]
 
 
 def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> None:
-    """Write a CSV of payments to accounts of the simulated network.
+    """Write a CSV of payments to accounts of the simulated network; `force` replaces a file that is there.
 
-    Args:
-        path: where to write it.
-        rows: how many payments.
-        seed: the seed of the sandbox that will be asked; the same seed and rows give the same file.
-        force: replace a file that is there.
+    The seed is that of the sandbox that will be asked; the same seed and rows give the same file.
 
     Raises:
         OutputError: there is a file already, or none can be written.
@@ -81,13 +77,10 @@ def write_payments(path: Path, *, rows: int, seed: int, force: bool = False) -> 
 
 
 def write_dummy_payments(path: Path) -> None:
-    """Write a CSV of some forty payments to the dummy accounts: to be tried without a configuration.
+    """Write a CSV of some forty payments to the dummy accounts, to be tried without a configuration.
 
     Two in three are right; the others have a name that is close or another's, an account of another type,
-    a bank that does not answer, or a digit too few.
-
-    Args:
-        path: where to write it; there must be no file.
+    a bank that does not answer, or a digit too few. No file may be there.
 
     Raises:
         OutputError, DiskError: as `write_payments`.

@@ -178,16 +178,7 @@ def run(
     announce: Callable[[str], None],
     conclude: Callable[[str], None] = _say_nothing,
 ) -> None:
-    """Serve until SIGINT or SIGTERM, on the fastest event loop there is.
-
-    Args:
-        settings: where and how.
-        announce: called once, with the base URL, when the server listens.
-        conclude: called at the end with the verdict in one line, where one is written.
-
-    Raises:
-        ConfigurationError, OutputError: as `serve`.
-    """
+    """As `serve`, until SIGINT or SIGTERM, on the fastest event loop there is."""
 
     async def until_signalled() -> None:
         stop = asyncio.Event()

@@ -30,12 +30,8 @@ class SecuredConnection(asyncio.Protocol):
     ) -> None:
         """Wait for a connection.
 
-        Args:
-            context: of the server.
-            make_protocol: makes the protocol above, once the handshake is done.
-            visit: the connection, as it is recorded.
-            handshake_max_s: how long the handshake may take; then the connection ends.
-            stays_open: whether a client's close_notify goes unanswered.
+        The protocol above is made once the handshake is done; one that takes too long ends the connection.
+        While `stays_open` holds, a client's close_notify goes unanswered.
         """
         self._make_protocol = make_protocol
         self._visit = visit
