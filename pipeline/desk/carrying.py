@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.releasing import corrected_file
-from pipeline.desk.review import LastWord, Review, last_words, opened
+from pipeline.desk.review import LastWord, Review, reviewed
 from pipeline.errors import InputError
 from pipeline.runs.manifest import identity_of, read_manifest
 from schemas.desk import DeskFile, RowsDecided
@@ -22,8 +22,7 @@ def carry_holds(before: FileFolder, to: FileFolder) -> int:
     Raises:
         PrecheckError: what was decided there cannot be read.
     """
-    review = opened(before)
-    said = last_words(review)
+    review, said = reviewed(before)
     held = [(row, word) for row, word in said.items() if word.decision is Decision.HOLD]
 
     def made(word: LastWord) -> tuple[str, str, str, str]:

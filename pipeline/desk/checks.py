@@ -9,17 +9,14 @@ import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import lru_cache
-from pathlib import Path
 
-from pipeline.desk.folders import FileFolder
+from pipeline.desk.folders import FileFolder, parsed
 from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.refusals import Conflict
 from pipeline.errors import MistakeError
 from pipeline.files import child_process as children
 from pipeline.files.private import opened
 from schemas.desk import CheckProgress
-from schemas.strict import parse
 
 CHILD = "desk-check"
 """The command of such a process."""
@@ -89,16 +86,9 @@ def _lost(said: CheckProgress) -> CheckProgress:
 
 def _said(folder: FileFolder) -> CheckProgress | None:
     try:
-        status = folder.progress.stat()
-        return _progress(folder.progress, status.st_mtime_ns, status.st_ino, status.st_size)
+        return parsed(CheckProgress, folder.progress)
     except (OSError, ValueError):
         return None
-
-
-@lru_cache(maxsize=1024)
-def _progress(path: Path, _changed_ns: int, _inode: int, _byte_count: int) -> CheckProgress:
-    """What stands there, read once as long as it stays the same."""
-    return parse(CheckProgress, path.read_bytes())
 
 
 def write_progress(folder: FileFolder, progress: CheckProgress) -> None:

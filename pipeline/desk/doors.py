@@ -5,7 +5,6 @@ import socket
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from aiohttp import web
 
@@ -17,26 +16,6 @@ from pipeline.desk.sessions import Sessions
 
 IDENTITY_CHARS_MAX = 254
 _CREDENTIALS = struct.Struct("3i")
-
-
-class Door(Protocol):
-    """How requests come in."""
-
-    @property
-    def origins(self) -> Sequence[str]:
-        """Of our own pages."""
-
-    @property
-    def hosts(self) -> Sequence[str]:
-        """Names by which the desk may be asked."""
-
-    def person(self, request: web.Request, *, counts: bool) -> Person:
-        """Who asks.
-
-        Raises:
-            NoSession: nobody knows.
-            Forbidden: whoever passed the request on may not.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +83,10 @@ class TeamDoor:
         if not roles:
             raise Forbidden(gettext("You have no role at this desk. Ask who looks after it."))
         return Person(name, roles, is_identified=True)
+
+
+Door = OwnDoor | TeamDoor
+"""How requests come in; `person` says who asks, or refuses."""
 
 
 def uid_of(user: str) -> int | None:

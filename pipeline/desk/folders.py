@@ -16,13 +16,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from pipeline.desk.journal import ChainedJournal
 from pipeline.desk.languages import gettext
 from pipeline.desk.refusals import Missing
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
 from schemas.desk import AuditEntry, DeskFile, RowsDecided
-from schemas.strict import parse
+from schemas.strict import AnyDocument, parse
 
 _ID = re.compile("[0-9]{14}[0-9a-f]{10}")
 DECISIONS, DESK_FILE = "decisions.jsonl", "desk.json"
@@ -73,8 +75,7 @@ class FileFolder:
         """
         path = self.path / DESK_FILE
         try:
-            status = path.stat()
-            return _desk_file(path, status.st_mtime_ns, status.st_ino, status.st_size)
+            return parsed(DeskFile, path)
         except (OSError, ValueError):
             raise InputError(f"{path.name}: cannot be read", advice="bring it back from a copy") from None
 
@@ -82,7 +83,7 @@ class FileFolder:
         """Keep what is known of it now."""
         with write_atomically(self.path / DESK_FILE) as out:
             out.write(file.model_dump_json(indent=2).encode() + b"\n")
-        _desk_file.cache_clear()  # a file system may give the same number and time again
+        _parsed.cache_clear()  # a file system may give the same number and time again
 
     def change(self, **changes: object) -> DeskFile:
         """Keep what has changed."""
@@ -96,10 +97,21 @@ class FileFolder:
         return self.path / "input" / self.read().name
 
 
-@lru_cache(maxsize=1024)
-def _desk_file(path: Path, _changed_ns: int, _inode: int, _byte_count: int) -> DeskFile:
-    """The same, read once as long as it stays the same: a list shows a hundred of them."""
-    return parse(DeskFile, path.read_bytes())
+def parsed(model: type[AnyDocument], path: Path) -> AnyDocument:
+    """A document, read once as long as it stays the same: a list shows a hundred of them.
+
+    Raises:
+        OSError, ValueError: there is none, or it does not fit the model.
+    """
+    status = path.stat()
+    found = _parsed(model, path, status.st_mtime_ns, status.st_ino, status.st_size)
+    assert isinstance(found, model)
+    return found
+
+
+@lru_cache(maxsize=2048)
+def _parsed(model: type[BaseModel], path: Path, _changed_ns: int, _inode: int, _byte_count: int) -> BaseModel:
+    return parse(model, path.read_bytes())
 
 
 @dataclass(frozen=True, slots=True)

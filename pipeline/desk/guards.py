@@ -32,7 +32,7 @@ UNNOTICED = ("/progress.json",)
 
 LANGUAGE_COOKIE = "precheck-desk-language"
 """Which language somebody chose on a page."""
-DOOR = web.AppKey("door", Door)
+DOOR: web.AppKey[Door] = web.AppKey("door")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 

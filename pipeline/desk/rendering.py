@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from functools import cache
 from http import HTTPStatus
-from importlib.resources import files
 from typing import Any
 
 from aiohttp import web
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment
 from jinja2.runtime import Context
 from jinja2.utils import pass_context
 from markupsafe import Markup
@@ -17,7 +16,7 @@ from pipeline.desk.core_words import as_it_stands, of_program, or_as_it_stands
 from pipeline.desk.languages import LANGUAGES, gettext, gettext_noop
 from pipeline.desk.people import Person
 from pipeline.headers.readings import spoken
-from pipeline.reports.compiled import CompiledTemplates
+from pipeline.reports.compiled import templates
 from pipeline.reports.groups import currency_text, shown
 from pipeline.reports.payment_lines import breakable
 from schemas.desk import Deed
@@ -100,15 +99,7 @@ def refused(request: web.Request, sentence: str, status: int, next_step: str = "
 @cache
 def environment() -> Environment:
     """The templates, compiled as they are needed."""
-    made = Environment(
-        loader=FunctionLoader(_source),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        bytecode_cache=CompiledTemplates(),
-        extensions=["jinja2.ext.i18n"],
-    )
+    made = templates("pipeline.desk", extensions=["jinja2.ext.i18n"])
     made.newstyle_gettext = True  # type: ignore[attr-defined]  # of the extension
     made.policies["ext.i18n.trimmed"] = True
     made.filters |= {
@@ -174,15 +165,11 @@ def _amounts(totals: Sequence[Money]) -> list[str]:
     return [f"{languages.amount(money.amount)} {gettext(currency_text(money.currency))}" for money in totals]
 
 
-def _source(name: str) -> str:
-    return files("pipeline.desk").joinpath("templates", name).read_text("utf-8")
+def page_number(text: str | None) -> int:
+    """The number of a page, from 1 on; 1 where the text is none.
 
-
-def number(text: str | None) -> int:
-    """A number from 1 on; 1 where it is none.
-
-    >>> number("12"), number(None), number("0"), number("-1"), number("9" * 99), number("x")
-    (12, 1, 1, 1, 1, 1)
+    >>> page_number("12"), page_number(None), page_number("0"), page_number("9" * 99), page_number("x")
+    (12, 1, 1, 1, 1)
     """
     is_number = text is not None and text.isascii() and text.isdigit() and len(text) < 8
     return max(int(text or ""), 1) if is_number else 1

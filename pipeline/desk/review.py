@@ -346,6 +346,12 @@ def last_words(review: Review) -> dict[int, LastWord]:
     return said
 
 
+def reviewed(folder: FileFolder) -> tuple[Review, dict[int, LastWord]]:
+    """The run of a file, and the decisions that count; raises as `opened` and `last_words`."""
+    review = opened(folder)
+    return review, last_words(review)
+
+
 def frame_of(said: Mapping[int, LastWord]) -> Decisions:
     """The decisions that count, as `Decisions`."""
     columns = {name: [getattr(word, name) for word in said.values()] for name in DECISIONS if name != "row"}

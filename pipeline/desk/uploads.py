@@ -9,7 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from aiohttp import BodyPartReader, web
 
@@ -24,17 +24,6 @@ from schemas.strict import timestamp
 CHUNK_BYTES = 256 * 1024
 NAME_CHARS_MAX = 120
 _MIB = 1024**2
-
-
-class Arriving(Protocol):
-    """The file in an upload."""
-
-    @property
-    def filename(self) -> str | None:
-        """As the browser gives it."""
-
-    async def read_chunk(self, size: int = ...) -> bytes:
-        """The next bytes; none at the end."""
 
 
 class UploadLimits(NamedTuple):
@@ -53,7 +42,7 @@ class Uploader(NamedTuple):
     chance: Callable[[], str]
     """Gives ten hexadecimal digits."""
 
-    async def take(self, part: Arriving, by: str) -> FileFolder:
+    async def take(self, part: BodyPartReader, by: str) -> FileFolder:
         """Write a file as it arrives from the person who uploads it.
 
         Raises:

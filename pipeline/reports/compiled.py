@@ -1,22 +1,43 @@
-"""Compiled templates, kept where Python keeps its compiled modules: a page of few rows is mostly compiling.
+"""Templates, compiled and kept where Python keeps its compiled modules: a page of few rows is mostly that.
 
 As with those, whoever may not write there compiles each time, and what does not fit is compiled anew.
 """
 
 import os
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 
-from jinja2 import BytecodeCache
+from jinja2 import BytecodeCache, Environment, FunctionLoader, StrictUndefined
 from jinja2.bccache import Bucket
 
 _FOLDER = Path(__file__).parent / "__pycache__"
 _WRITTEN_BY = f"{sys.implementation.cache_tag}.jinja-{version('jinja2')}"
 
 
-class CompiledTemplates(BytecodeCache):
+def templates(package: str, *, extensions: Sequence[str] = (), optimized: bool = True) -> Environment:
+    """The templates of a package, in which every text is escaped and every name must be known."""
+    return Environment(
+        loader=FunctionLoader(lambda name: template_file(package, name)),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        bytecode_cache=_CompiledTemplates(),
+        extensions=extensions,
+        optimized=optimized,
+    )
+
+
+def template_file(package: str, name: str) -> str:
+    """The text of a file beside the templates of a package."""
+    return files(package).joinpath("templates", name).read_text("utf-8")
+
+
+class _CompiledTemplates(BytecodeCache):
     """What jinja made of a template, by the template's text, Python's version and jinja's."""
 
     def load_bytecode(self, bucket: Bucket) -> None:

@@ -10,15 +10,14 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
-from importlib.resources import files
 from typing import NamedTuple
 
 import polars as pl
-from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
+from jinja2 import Template
 from markupsafe import Markup
 
 from pipeline.reports.changes import LISTED_MAX, WORDS, compared_with, lines
-from pipeline.reports.compiled import CompiledTemplates
+from pipeline.reports.compiled import template_file, templates
 from pipeline.reports.groups import (
     PARTS_ROWS_MAX,
     REASON_CHARS_MAX,
@@ -46,6 +45,7 @@ from schemas.outcomes import Outcome, WarningCode
 from schemas.places import Places
 from schemas.summary import BatchTotal, PartTotal, Summary, WarningRow
 
+_PACKAGE = "pipeline.reports"
 ROWS_MAX = 20_000
 """Payments listed on the page, at most."""
 ROWS_SEARCHED_MAX = 5_000
@@ -132,19 +132,12 @@ def _amounts(batch: BatchTotal | PartTotal) -> list[str]:
 @cache
 def template() -> Template:
     """Compile the template of the page: once in a process, as it takes longer than to fill it in."""
-    environment = Environment(
-        loader=FunctionLoader(_source),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        bytecode_cache=CompiledTemplates(),
-        optimized=False,  # a fifth of the time to compile it, and nothing in it is constant
-    )
+    # A fifth of the time to compile it, and nothing in it is constant.
+    environment = templates(_PACKAGE, optimized=False)
     environment.filters["breakable"] = breakable
     environment.filters["lines"] = payment_lines
     environment.filters["amounts"] = _amounts
-    style, script = _source("report.css"), _source("report.js")
+    style, script = template_file(_PACKAGE, "report.css"), template_file(_PACKAGE, "report.js")
     environment.globals |= {
         "style": Markup(style),  # noqa: S704 (our own file, in which nothing is filled in)
         "script": Markup(script),  # noqa: S704 (the same)
@@ -162,10 +155,6 @@ def template() -> Template:
         "rows_on_paper": ROWS_ON_PAPER,
     }
     return environment.get_template("report.html")
-
-
-def _source(name: str) -> str:
-    return files("pipeline.reports").joinpath("templates", name).read_text("utf-8")
 
 
 def _policy(style: str, script: str) -> str:

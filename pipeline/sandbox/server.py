@@ -17,7 +17,6 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from pipeline.errors import ConfigurationError
 from pipeline.files.private import make_folder, write_private
@@ -46,18 +45,11 @@ def _say_nothing(_line: str) -> None:
     """Ignores the announcement."""
 
 
-class StopEvent(Protocol):
-    """An event that can be waited for: of asyncio or of anyio."""
-
-    async def wait(self) -> object:
-        """Return once the event is set."""
-
-
 async def serve(
     settings: SandboxSettings,
     *,
     announce: Callable[[str], None],
-    stop: StopEvent,
+    stop: asyncio.Event,
     conclude: Callable[[str], None] = _say_nothing,
 ) -> None:
     """Serve until asked to stop.

@@ -11,7 +11,7 @@ from pipeline.desk.folders import DeskHome
 from pipeline.desk.guards import person_of
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Missing
-from pipeline.desk.rendering import html, number
+from pipeline.desk.rendering import html, page_number
 from pipeline.errors import PrecheckError
 
 routes = web.RouteTableDef()
@@ -24,7 +24,7 @@ async def audit(request: web.Request) -> web.Response:
     context = context_of(request)
     person_of(request).require(Role.AUDITOR, Role.APPROVER)
     entries = await asyncio.to_thread(context.home.audit.entries)
-    page, page_count = number(request.query.get("page")), max(1, -(-len(entries) // ENTRIES_ON_PAGE))
+    page, page_count = page_number(request.query.get("page")), max(1, -(-len(entries) // ENTRIES_ON_PAGE))
     newest = entries[::-1][(page - 1) * ENTRIES_ON_PAGE : page * ENTRIES_ON_PAGE]
     names = await asyncio.to_thread(_names, context.home, {entry.run for entry in newest if entry.run})
     return html(

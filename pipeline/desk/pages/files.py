@@ -13,7 +13,7 @@ from pipeline.desk.folders import FileFolder
 from pipeline.desk.guards import person_of
 from pipeline.desk.jobs import SIMULATED, profiles, remembered
 from pipeline.desk.people import Role
-from pipeline.desk.rendering import html, number
+from pipeline.desk.rendering import html, page_number
 from pipeline.desk.states import Standing, standing
 from pipeline.desk.uploads import file_in
 from pipeline.errors import PrecheckError
@@ -33,7 +33,7 @@ TOTALS_SHOWN = 2
 async def files(request: web.Request) -> web.Response:
     """The drop zone and the files."""
     context = context_of(request)
-    page = number(request.query.get("page"))
+    page = page_number(request.query.get("page"))
     folders = await asyncio.to_thread(context.home.folders)
     some = folders[(page - 1) * LISTED_ON_PAGE : page * LISTED_ON_PAGE]
     listed, broken = await asyncio.to_thread(_standings, some)

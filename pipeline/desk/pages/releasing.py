@@ -16,7 +16,7 @@ from pipeline.desk.people import Person, Role, refuse_same_person
 from pipeline.desk.refusals import Conflict, DeskRefusal, Forbidden, Missing
 from pipeline.desk.releasing import REASON_CHARS_MAX, approve, corrected_file, correctors, offered, voided_by
 from pipeline.desk.rendering import html
-from pipeline.desk.review import LastWord, Review, last_words, opened
+from pipeline.desk.review import LastWord, reviewed
 from pipeline.desk.states import Standing, State
 from pipeline.errors import PrecheckError
 from pipeline.jobs.verify import VerifyJob, verify
@@ -40,7 +40,7 @@ async def _page(request: web.Request, *, findings: list[tuple[str, str, bool]] |
     at = await context.at(request)
     if at.summary is None and at.state is not State.PURGED:
         raise Conflict(gettext("There is nothing to release yet: the check has written no results."))
-    run, words = (None, {}) if at.state is State.PURGED else await asyncio.to_thread(_opened, at)
+    run, words = (None, {}) if at.state is State.PURGED else await asyncio.to_thread(reviewed, at.folder)
     preview = None if run is None else await asyncio.to_thread(run.preview, words)
     correction = await asyncio.to_thread(context.home.correction_of, at.id)
     return html(
@@ -66,11 +66,6 @@ async def _page(request: web.Request, *, findings: list[tuple[str, str, bool]] |
         may_forget=person.can(Role.APPROVER) and at.state is not State.PURGED,
         left_count=0 if run is None else sum(run.undecided_counts(words).values()),
     )
-
-
-def _opened(at: Standing) -> tuple[Review, dict[int, LastWord]]:
-    run = opened(at.folder)
-    return run, last_words(run)
 
 
 def _deciders(words: dict[int, LastWord]) -> list[tuple[str, dict[str, int]]]:
@@ -119,7 +114,7 @@ async def approve_release(request: web.Request) -> web.Response:
     said = await request.post()
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
         raise Conflict(gettext("There is nothing to approve now."))
-    _, words = await asyncio.to_thread(_opened, at)
+    _, words = await asyncio.to_thread(reviewed, at.folder)
     _refuse_same(request, at, person, words)
     await asyncio.to_thread(
         lambda: approve(

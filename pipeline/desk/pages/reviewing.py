@@ -15,8 +15,8 @@ from pipeline.desk.languages import gettext
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal, Missing
 from pipeline.desk.releasing import Decided, decide, reason_of, require_possible, signed
-from pipeline.desk.rendering import html, number
-from pipeline.desk.review import Asked, LastWord, Review, last_words, opened
+from pipeline.desk.rendering import html, page_number
+from pipeline.desk.review import Asked, Review, last_words, opened, reviewed
 from pipeline.desk.states import Standing, State
 from pipeline.desk.uploads import uploaded_to
 from pipeline.desk.workbooks import NAME, exported, taken_over
@@ -53,7 +53,7 @@ async def _page(request: web.Request, said: Mapping[str, str]) -> web.Response:
     if at.summary is None or at.state is State.RUNNING:
         raise Conflict(gettext("There is nothing to review yet."))
     asked = _asked(said)
-    run, words = await asyncio.to_thread(_opened, at)
+    run, words = await asyncio.to_thread(reviewed, at.folder)
     page = await asyncio.to_thread(run.page, asked, words)
     left = await asyncio.to_thread(run.undecided_counts, words)
     return html(
@@ -80,11 +80,6 @@ def may_decide(request: web.Request, at: Standing) -> bool:
     return person_of(request).can(Role.REVIEWER) and at.state not in (State.RUNNING, State.PURGED)
 
 
-def _opened(at: Standing) -> tuple[Review, dict[int, LastWord]]:
-    run = opened(at.folder)
-    return run, last_words(run)
-
-
 def _asked(said: Mapping[str, str]) -> Asked:
     outcome, decided = said.get("outcome", ""), said.get("decided", "")
     return Asked(
@@ -93,7 +88,7 @@ def _asked(said: Mapping[str, str]) -> Asked:
         decided=decided if decided in ("yes", "no") else "",
         text=said.get("text", "")[:200],
         sort="row" if said.get("sort") == "row" else "money",
-        page=number(said.get("page")),
+        page=page_number(said.get("page")),
     )
 
 
@@ -174,7 +169,7 @@ async def decide_group(request: web.Request) -> web.Response:
     at = await context.at(request)
     said = {name: str(value) for name, value in (await request.post()).items()}
     decision = _decision(said)
-    run, words = await asyncio.to_thread(_opened, at)
+    run, words = await asyncio.to_thread(reviewed, at.folder)
     rows = [] if decision is None else run.undecided(said.get("group", ""), decision, words)
     if decision is None or not rows:
         raise DeskRefusal(gettext("No row of this group is left for which that can be followed."))
@@ -192,7 +187,7 @@ async def export(request: web.Request) -> web.Response:
     at = await context.at(request)
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
         raise Conflict(gettext("There is nothing to decide about now."))
-    run, words = await asyncio.to_thread(_opened, at)
+    run, words = await asyncio.to_thread(reviewed, at.folder)
     body = await asyncio.to_thread(exported, run, words, "the outcome file")
     await context.record(request, Deed.DOWNLOADED, at.id, file=NAME)
     headers = {"Content-Disposition": f'attachment; filename="{NAME}"'}
@@ -205,7 +200,7 @@ async def take_over(request: web.Request) -> web.Response:
     context, person = context_of(request), person_of(request)
     person.require(Role.REVIEWER)
     at = await context.at(request)
-    run, words = await asyncio.to_thread(_opened, at)
+    run, words = await asyncio.to_thread(reviewed, at.folder)
     with tempfile.TemporaryDirectory(prefix="precheck-desk-") as folder:  # for its owner only
         path = Path(folder) / NAME
         await uploaded_to(path, request, bytes_max=WORKBOOK_BYTES_MAX)
