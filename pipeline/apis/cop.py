@@ -60,12 +60,9 @@ class Cop(Oauth):
 
 
 def request(check: Check, request_id: str, time: str) -> httpx.Request:
-    """Build the request of one check.
+    """Build the request of one check, with a UUID v4 in lower case.
 
-    Args:
-        check: a question for CoP, with a name and an account type.
-        request_id: a UUID v4, in lower case.
-        time: UTC with milliseconds, `YYYY-MM-DDThh:mm:ss.sssZ`.
+    The time is UTC with milliseconds, `YYYY-MM-DDThh:mm:ss.sssZ`.
     """
     if check.name is None or check.account_type is None:
         raise AssertionError("a CoP check has a name and an account type")

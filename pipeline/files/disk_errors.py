@@ -56,13 +56,7 @@ def write_failed(path: Path, error: OSError | sqlite3.Error) -> DiskError:
 def not_writable(
     path: Path, error: OSError, *, otherwise: str = Advice.OTHER_FOLDER
 ) -> DiskError | OutputError:
-    """The error for a file that cannot be written here.
-
-    Args:
-        path: the file.
-        error: of the system.
-        otherwise: what to do where the disk is not at fault.
-    """
+    """The error for a file that cannot be written, and what to do otherwise than make room on the disk."""
     if is_full_or_failed(error):
         return write_failed(path, error)
     return OutputError(f"{path}: cannot be written ({_reason(error)})", advice=otherwise)

@@ -27,12 +27,7 @@ _CHILD = (*children.INTERPRETER, "-c", "from pipeline.files.dividing import main
 
 
 def divide_parquet(path: Path, folder: Path, *, rows_max: int) -> None:
-    """Write the rows of a Parquet file to `part-00000.parquet` and so on, in order.
-
-    Args:
-        path: the file.
-        folder: of the parts; must exist.
-        rows_max: of each part.
+    """Write the rows of a Parquet file, in order, to `part-00000.parquet` and so on in an existing folder.
 
     Raises:
         InputError: the file cannot be read.

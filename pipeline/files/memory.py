@@ -34,12 +34,7 @@ def memory_max_bytes() -> int:
 
 
 def refuse_too_large(byte_count: int, *, per_byte: int, where: str) -> None:
-    """Refuse a file that this machine cannot hold.
-
-    Args:
-        byte_count: Of the file.
-        per_byte: Memory that the format needs for each of them.
-        where: The file, for messages.
+    """Refuse a file that this machine cannot hold, at so much memory for each of its bytes.
 
     Raises:
         InputError: it needs more memory than there is.

@@ -88,10 +88,7 @@ class Signer:
     def read(cls, path: Path, password: SecretStr | None, *, password_from: str) -> Self:
         """Read a private key from a PEM file that only its owner can read.
 
-        Args:
-            path: the file.
-            password: of the key; not needed where it has none.
-            password_from: where the password is to be given, for messages.
+        Messages say where the password, if it has one, is to be given.
 
         Raises:
             ConfigurationError: there is no Ed25519 private key in it, the password does not open it, or

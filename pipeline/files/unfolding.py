@@ -55,11 +55,7 @@ class Unfolded:
 
 
 def refuse_long_row(byte_count: int, where: str) -> None:
-    """Refuse a row that is too long for a payment.
-
-    Args:
-        byte_count: Of all cells of the row.
-        where: The row, for messages.
+    """Refuse a row whose cells are too long for a payment.
 
     Raises:
         InputError: it is longer than `RECORD_BYTES_MAX`, in one cell or in all.

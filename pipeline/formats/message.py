@@ -131,12 +131,7 @@ def split_obstacle(message: Message) -> str | None:
 
 
 def truncated_names(names: pl.Series, *, length_max: int) -> pl.DataFrame:
-    """A warning of each name that fills its field.
-
-    Args:
-        names: Of all payments, in order.
-        length_max: How many characters the field has.
-    """
+    """A warning of each name, in order, that fills its field of so many characters."""
     sentence = (
         f"the name fills the {length_max} characters that the file has for it, and its end may be missing: "
         "a close match may mean no more than that"

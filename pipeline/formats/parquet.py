@@ -53,11 +53,6 @@ def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # n
 def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:  # noqa: ARG001 - it says all of it itself
     """Read a Parquet file; its columns keep their types.
 
-    Args:
-        data: The bytes of the file.
-        options: None are needed.
-        where: The file, for messages.
-
     Raises:
         InputError: the file is not Parquet, is damaged or encrypted, or has no rows.
     """
@@ -89,16 +84,10 @@ def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  
 
 
 def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:  # noqa: ARG001 - there is but one way to write it
-    """Write a table with its types, a little at a time.
+    """Write a table of at least one row with its types, a little at a time.
 
     The file is read back and must have the columns of the table, its height, and the whole of one
     column, cell by cell.
-
-    Args:
-        table: At least one row.
-        file: Open for writing and reading.
-        column: The column to compare.
-        dialect: Not needed.
 
     Raises:
         OSError: the file cannot take it.
@@ -128,16 +117,9 @@ def rewrite(
     *,
     where: str,  # noqa: ARG001 - it takes every text
 ) -> bytes:
-    """Write a payment file. Whether it holds what it was given is for the caller to find out.
+    """Write a payment file, columns with their types; return what it holds, to be read again.
 
-    Args:
-        table: The columns of the file, with their types.
-        file: Open for writing and reading.
-        dialect: Not needed.
-        where: Not needed.
-
-    Returns:
-        What the file holds, to be read again.
+    Whether that is what it was given is for the caller to find out.
 
     Raises:
         OSError: the file cannot take it.

@@ -58,13 +58,7 @@ class TabularFormat(Format, Protocol):
         """Read a file; raises InputError where it cannot be read in one way only."""
 
     def obstacle(self, dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:
-        """Why a file cannot be written anew from what a run kept of it; None where it can.
-
-        Args:
-            dialect: How it was written.
-            kept_as: The format of the outcome file.
-            name: Of the file.
-        """
+        """Why a file cannot be written again from the outcome file that a run kept; None where it can."""
 
 
 class OutcomeFormat(TabularFormat, Protocol):

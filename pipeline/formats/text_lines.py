@@ -75,11 +75,7 @@ def _cut(block: str) -> pl.Series:
 
 
 def removals(lines: pl.DataFrame) -> list[Edit]:
-    """Edits that take these lines out; neighbours go together.
-
-    Args:
-        lines: `start` and `end`, in file order.
-    """
+    """Edits that take out these lines, which are in file order; neighbours go together."""
     begins = (pl.col("start") != pl.col("end").shift(1)).fill_null(value=True)
     runs = lines.group_by(begins.cum_sum().alias("run"), maintain_order=True).agg(
         pl.col("start").first(), pl.col("end").last()

@@ -23,11 +23,7 @@ _FIELDS = ("iban", "account_number", "sort_code")
 
 
 def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) -> list[ColumnChoice]:
-    """The columns of the payee's account.
-
-    Args:
-        cells: The columns that `--map` does not name.
-        mapped: The fields that it names, and where they are read from.
+    """The columns of the payee's account, of those that `--map` does not name, beside those that it names.
 
     Raises:
         ColumnsRefused: two columns could be the account and differ in a row.

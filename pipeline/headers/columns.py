@@ -169,10 +169,7 @@ def _choices(
 ) -> list[ColumnChoice]:
     """What the headers and the cells show of the fields that `--map` leaves open.
 
-    Args:
-        cells: Of the file.
-        mapped: From `--map`.
-        insisted: Whether it is to be read even where it looks like no payment file.
+    Insisted, a file is read even where it looks like no payment file.
     """
     taken = {header for sources in mapped.values() for parts in sources for header in parts}
     left = cells.without(taken)

@@ -46,11 +46,7 @@ def readings_of(
 ) -> tuple[ColumnReading, ...]:
     """How each header is read, in file order.
 
-    Args:
-        cells: Of the file.
-        choices: Where its fields are read from.
-        disputed: Header -> a field that it could be, and the other columns that could be it as well.
-        ignored: Headers that are to be read as nothing.
+    A disputed header could be a field, as well as the other columns that it comes with.
     """
     used = {header: choice for choice in choices for parts in choice.sources for header in parts}
     readings = []

@@ -76,12 +76,7 @@ def unknown_corrections(outcomes: Outcomes, rows: pl.Series) -> pl.DataFrame:
 
 
 def correct(original: Original, corrections: Corrections) -> pl.DataFrame:
-    """Write corrections into the columns of the file; every other cell stays as it is.
-
-    Args:
-        original: the columns of the file.
-        corrections: `Corrections` without an obstacle.
-    """
+    """Write corrections without an obstacle into the columns of the file; every other cell stays as it is."""
     assert corrections["obstacle"].null_count() == corrections.height
     changed = []
     for header in corrections["header"].unique(maintain_order=True):

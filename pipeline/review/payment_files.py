@@ -138,12 +138,7 @@ def packed_suffix(source: InputFile) -> str:
 
 @contextmanager
 def packed_like(source: InputFile, file: IO[bytes], *, name: str) -> Iterator[IO[bytes]]:
-    """A place for the bytes of a payment file, which are in the file once the block ends.
-
-    Args:
-        source: the input.
-        file: open for writing and reading, and empty.
-        name: that the file gets, `packed_suffix` at its end.
+    """A place for the bytes of a payment file, packed as the input is; the block's end puts them in it.
 
     Raises:
         OSError: the file cannot take it.

@@ -111,12 +111,7 @@ def judged(
 
 
 def preview(rows: pl.DataFrame, said: pl.DataFrame) -> Preview:
-    """Find how much would be released and held by what people decided so far.
-
-    Args:
-        rows: as `judged` gives them.
-        said: `row` and `decision` of `Decisions`.
-    """
+    """Find how much would be released and held by what people said so far, from what `judged` gives."""
     placed = rows.join(said, on="row", how="left", maintain_order="left").with_columns(released=IS_RELEASED)
     release, hold = placed.filter("released"), placed.filter(~pl.col("released"))
     return Preview(

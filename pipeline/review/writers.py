@@ -33,23 +33,10 @@ class PaymentsWriter(Protocol):
         """Raises InputError where no changed copy of the file can or should be made."""
 
     def corrected(self, corrections: Corrections, file: IO[bytes], name: str) -> Payments:
-        """Write all payments with corrections that have no obstacle.
-
-        Args:
-            corrections: `Corrections`, as `fitted` gave them.
-            file: open for writing and reading.
-            name: of the file, for messages.
-        """
+        """Write all payments with corrections that have no obstacle, as `fitted` gave them."""
 
     def part(self, keep: pl.Series, role: Role, file: IO[bytes], name: str) -> Payments:
-        """Write some of the payments.
-
-        Args:
-            keep: of each payment, in order, whether it is one of them; one at least is.
-            role: what the file is for.
-            file: open for writing and reading.
-            name: of the file, for messages.
-        """
+        """Write some of the payments, one at least, to a file that is for this role."""
 
 
 class TableWriter(NamedTuple):

@@ -34,11 +34,9 @@ def read_account_types(written: pl.Series) -> pl.Series:
 
 
 def by_legend(written: pl.Series, header: str) -> pl.Series:
-    """Account types where the header says what short codes stand for; the cells as they are anywhere else.
+    """Account types where a header such as `Account type (1=Personal, 2=Business)` explains short codes.
 
-    Args:
-        written: the cells.
-        header: such as `Account type (1=Personal, 2=Business)`.
+    Other cells are read as they are anywhere else.
     """
     legend = {
         code.lower(): WORDS[word.lower()].value

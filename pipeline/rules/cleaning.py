@@ -28,11 +28,7 @@ _CODES = ("bic", "organisation_bic", "organisation_id_scheme")
 
 
 def cleaned(payments: pl.DataFrame) -> pl.DataFrame:
-    """Every field in the form that the rules and the APIs expect; what cannot be stays as it is.
-
-    Args:
-        payments: `Payments`.
-    """
+    """Every field of `Payments` in the form that rules and APIs expect; what cannot be stays as it is."""
     amounts = read_amounts(payments["amount"])
     names = clean_names(payments["name"])
     account_types = read_account_types(payments["account_type"])

@@ -105,11 +105,7 @@ def _unusual_faults(codes: pl.Series) -> pl.Series:
 
 
 def currency_sources(payments: pl.DataFrame) -> CurrencySources:
-    """By what the currencies of a file's amounts are known.
-
-    Args:
-        payments: `Payments`.
-    """
+    """By what the currencies of the amounts in `Payments` are known."""
     paid = payments.select("amount", "currency", "iban", "sort_code").filter(pl.col("amount").is_not_null())
     unsaid = paid.filter(pl.col("currency").is_null())
     if unsaid.is_empty():

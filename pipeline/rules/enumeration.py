@@ -44,10 +44,7 @@ def same_name(name: pl.Expr) -> pl.Expr:
 def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
     """The payments to accounts that are asked about by too many names or identifications.
 
-    Names that differ in case or white space only are one.
-
-    Args:
-        accepted: `Accepted`; payments to accounts that are paid once may be left out.
+    Names that differ in case or white space only are one. Accounts that are paid once may be left out.
 
     Returns:
         row, and payee_count: how many there are for its account.
@@ -74,12 +71,7 @@ class ManyNames(NamedTuple):
 
 
 def many_names(accepted: Accepted, warnings: pl.DataFrame) -> ManyNames:
-    """The payments to accounts with too many names each.
-
-    Args:
-        accepted: `Accepted`.
-        warnings: `Warnings`, those of `many_payees` among them.
-    """
+    """The payments to accounts with too many names each, by warnings that include those of `many_payees`."""
     rows = warnings.filter(pl.col("code") == WarningCode.MANY_NAMES)["row"]
     if rows.is_empty():
         return ManyNames([], 0, 0)
@@ -88,13 +80,7 @@ def many_names(accepted: Accepted, warnings: pl.DataFrame) -> ManyNames:
 
 
 def why_refused(found: ManyNames, *, where: str, places: Places | None = None) -> str | None:
-    """Why a file that tries names on accounts is refused; None for any other.
-
-    Args:
-        found: in the file.
-        where: the file, for the message, which names rows and no payee.
-        places: of its rows; None where they have none.
-    """
+    """Why a file that tries names on accounts is refused, naming rows and no payee; None for any other."""
     if not found.rows:
         return None
     named = ", ".join(map(str, found.rows)) + in_brackets(found.rows, places)
@@ -136,12 +122,7 @@ def unknown_accounts(asked: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame
 
 
 def in_sequence(unknown: pl.Series, asked_count: int) -> pl.Series:
-    """The unknown UK accounts whose numbers follow one another; none where they are few.
-
-    Args:
-        unknown: accounts that no bank knows.
-        asked_count: how many different UK accounts were asked about.
-    """
+    """The accounts that no bank knows whose numbers follow one another; none where few are asked about."""
     # Of fourteen digits: neighbours share the sort code, but for those at its ends.
     accounts = unknown.unique().sort()
     step = accounts.cast(pl.Int64).diff()
@@ -151,11 +132,7 @@ def in_sequence(unknown: pl.Series, asked_count: int) -> pl.Series:
 
 
 def sequence_warnings(rows: pl.Series) -> Warnings:
-    """`Warnings` of payments to such accounts.
-
-    Args:
-        rows: of the payments, in any order.
-    """
+    """`Warnings` of payments to such accounts, from their rows in any order."""
     return Warnings(
         rows.sort()
         .to_frame()

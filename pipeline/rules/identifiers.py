@@ -132,10 +132,7 @@ def remainder_97(texts: pl.Series) -> pl.Series:
 
 
 def iban_faults(ibans: pl.Series) -> pl.Series:
-    """The fault of every IBAN.
-
-    Args:
-        ibans: compact IBANs; a null has no fault.
+    """The fault of every compact IBAN; a null has none.
 
     Returns:
         `iban_fault`: SCIENTIFIC, FORMAT, COUNTRY, LENGTH, STRUCTURE, CHECKSUM or null.

@@ -76,13 +76,9 @@ class Knowledge(NamedTuple):
 
 
 def knowledge(kept: pl.DataFrame, decided: DecidedRows) -> Knowledge:
-    """What a run knows, what it is unsure of, and what counts of other runs.
+    """What a run knows after decisions about its payments, what it is unsure of, and what counts of others.
 
     What is carried counts until the payment that contradicts it is known itself.
-
-    Args:
-        kept: `KeptPayees`.
-        decided: what was decided about its payments.
     """
     assert kept.schema == KEPT_PAYEES
     known, is_carried = pl.col("known"), pl.col("known").is_in(list(CARRIED))

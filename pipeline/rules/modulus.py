@@ -38,11 +38,7 @@ class Modulus(NamedTuple):
 
 
 def states(accounts: pl.Series, tables: ModulusTables) -> pl.Series:
-    """Check every account.
-
-    Args:
-        accounts: sort code and account number, 14 digits; null where there is none to check.
-        tables: to check them by.
+    """Check every account: sort code and account number, 14 digits; null where there is none to check.
 
     Returns:
         `modulus`: of each account its `ModulusState`; null where there is none to check.
@@ -65,12 +61,7 @@ def states(accounts: pl.Series, tables: ModulusTables) -> pl.Series:
 
 
 def used(modulus: Modulus, accepted: pl.DataFrame) -> ModulusUsed:
-    """Which tables a run went by, and how many different UK accounts these do not cover.
-
-    Args:
-        modulus: what the run goes by.
-        accepted: `Accepted`.
-    """
+    """Which tables a run went by, and how many different accepted UK accounts these do not cover."""
     assert accepted.schema == ACCEPTED
     accounts = accepted.filter(IS_UK)["account"]
     codes = accounts.str.head(6).cast(pl.Int32)
@@ -96,12 +87,7 @@ def same_tables(before: ModulusUsed | None, modulus: Modulus | None) -> bool:
 
 
 def old_failures(accepted: pl.DataFrame, tables: ModulusTables) -> pl.DataFrame:
-    """`Warnings` of payments whose account fails by tables that are too old to reject it.
-
-    Args:
-        accepted: `Accepted`.
-        tables: the old ones.
-    """
+    """`Warnings` of accepted payments whose account fails by tables that are too old to reject it."""
     assert accepted.schema == ACCEPTED
     rows = accepted.filter(IS_UK).select("row", "account", "route_reason")
     failed = rows.filter(states(rows["account"], tables) == ModulusState.FAILS)

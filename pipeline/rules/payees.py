@@ -58,12 +58,7 @@ def _folded(ids: pl.Series) -> pl.Series:
 
 
 def keyed(payees: pl.DataFrame, hashed: Hashed) -> pl.DataFrame:
-    """`PayeeKeys` of `Payees`, one for each row.
-
-    Args:
-        payees: `Payees`.
-        hashed: of the folder that keeps them, or kept those that they are compared with.
-    """
+    """`PayeeKeys` of `Payees`, one for each row, hashed as in the folder that keeps those to compare with."""
     assert payees.schema == PAYEES
     # Behind some UK account numbers are many accounts, told apart by the secondary reference.
     account = pl.concat_str("account", "secondary_reference", separator=" ", ignore_nulls=True)

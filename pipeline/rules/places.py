@@ -9,12 +9,7 @@ STRETCHES_MAX = 100_000
 
 
 def lines_of(heights: pl.Series, *, first: int) -> Places | None:
-    """The places of rows that take some lines each.
-
-    Args:
-        heights: how many lines each row takes; at least one row.
-        first: the line of the first row.
-    """
+    """The places of rows, one at least, that take so many lines each, from the line of the first row on."""
     runs = _runs(heights)
     if runs.height > STRETCHES_MAX:
         return None
@@ -47,12 +42,7 @@ def _runs(values: pl.Series) -> pl.DataFrame:
 
 
 def place_texts(rows: pl.Series, places: Places | None) -> pl.Series:
-    """The place of each row in words, such as `line 18`; null where the format has none.
-
-    Args:
-        rows: numbers of rows, in any order.
-        places: of the file.
-    """
+    """The place of each row, in any order, in words such as `line 18`; null where the format has none."""
     if places is None:
         return pl.Series("place", [None], dtype=pl.String).new_from_index(0, rows.len())
     stretches = pl.DataFrame(

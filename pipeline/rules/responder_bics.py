@@ -13,14 +13,7 @@ from pipeline.rules.identifiers import iban_structures
 
 
 def registry_bics(ibans: pl.Series) -> pl.Series:
-    """The BIC11 that the registry has for every IBAN.
-
-    Args:
-        ibans: valid compact IBANs, or nulls.
-
-    Returns:
-        Null where there is no IBAN, or the registry knows none.
-    """
+    """The BIC11 that the registry has for every valid compact IBAN, or null."""
     from schwifty import IBAN
 
     banks = _banks(ibans)

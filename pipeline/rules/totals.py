@@ -14,11 +14,7 @@ MONEY_FIELDS = ("amount", "currency", "iban", "sort_code")
 
 
 def money_of(payments: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """`amount` as `frames.MONEY` and `currency` as a code, null where the file gives none.
-
-    Args:
-        payments: with `MONEY_FIELDS`.
-    """
+    """From `MONEY_FIELDS`: `amount` as `frames.MONEY`, and `currency` as a code, or null."""
     amounts = read_amounts(payments["amount"])
     written, given = payments["currency"], read_currencies(payments["currency"])
     currency = completed(given, amounts.mark, of_uk_accounts(payments))
@@ -28,11 +24,7 @@ def money_of(payments: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
 
 
 def currency_shown(payments: pl.DataFrame) -> pl.Series:
-    """The currency of each payment for people: the known one, else as the file has it.
-
-    Args:
-        payments: with `MONEY_FIELDS`.
-    """
+    """From `MONEY_FIELDS`: the currency of each payment for people, if known, else as the file has it."""
     _, currency = money_of(payments)
     return currency.zip_with(currency.is_not_null(), payments["currency"])
 
@@ -49,19 +41,14 @@ def outcomes_with_money(payments: pl.DataFrame, outcomes: pl.DataFrame) -> pl.Da
 
 
 def totals(rows: pl.DataFrame) -> list[Money]:
-    """Sum money by currency; rows without a readable amount are in no total.
-
-    Args:
-        rows: with `amount` as `frames.MONEY` and `currency`, as `with_money` gives them.
-    """
+    """Sum `amount`, as `frames.MONEY`, by `currency`; rows without a readable amount are in no total."""
     return [_money(*sums) for sums in _sums(rows, "currency").iter_rows()]
 
 
 def outcome_totals(rows: pl.DataFrame) -> list[OutcomeTotal]:
-    """Rows and money of every outcome, in the order of the documentation; those without rows too.
+    """Rows and money of every outcome, from `outcomes_with_money`, in the order of the documentation.
 
-    Args:
-        rows: as `outcomes_with_money` gives them.
+    Outcomes without rows are there, too.
     """
     row_counts = dict(rows["check_outcome"].value_counts().iter_rows())
     money: dict[str, list[Money]] = {}

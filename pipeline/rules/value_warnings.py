@@ -64,12 +64,7 @@ WARNING_RULES = (
 
 
 def value_warnings(routed: pl.DataFrame, is_fit: pl.Expr) -> pl.DataFrame:
-    """`Warnings` about values.
-
-    Args:
-        routed: payments as the rules see them (stages/validate.py).
-        is_fit: which of them are accepted; the others are reported by their broken rules.
-    """
+    """`Warnings` about values of the accepted ones among routed payments; broken rules report the others."""
     names = routed["name"]
     is_foreign = noted(names, where=beyond_ascii(names), by=_are_foreign, kind=pl.Boolean)
     is_abroad = other_countries(routed["bic"], routed["iban"])

@@ -43,12 +43,7 @@ def warnings_about(
 
 
 def in_order(own: pl.DataFrame, across: pl.DataFrame) -> pl.DataFrame:
-    """The warnings of some rows, those of each row in the order of `warnings_about`.
-
-    Args:
-        own: `Warnings` of those rows, without those of `ACROSS_ROWS`.
-        across: `Warnings` of `ACROSS_ROWS`.
-    """
+    """The own warnings of rows and those of `ACROSS_ROWS`, for each row in the order of `warnings_about`."""
     order = [WarningCode.MANY_NAMES, WarningCode.MIXED_SCRIPTS, WarningCode.PAYMENT_REPEATED]
     place = pl.col("code").replace_strict(
         {code.value: number for number, code in enumerate(order)}, default=len(order), return_dtype=pl.UInt8

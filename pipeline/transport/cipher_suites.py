@@ -47,11 +47,9 @@ def limit_tls13(context: ssl.SSLContext) -> bool:
 def limit_suites(
     context: ssl.SSLContext, *, limit_tls13: Callable[[ssl.SSLContext], bool] = limit_tls13
 ) -> None:
-    """Leave a context TLS 1.2 and 1.3 with the suites of the reference, and prove it.
+    """Leave a new context TLS 1.2 and 1.3 with the suites of the reference, and prove it.
 
-    Args:
-        context: A context that has made no connection yet.
-        limit_tls13: How the suites of TLS 1.3 are limited; where it returns False, TLS 1.2 is spoken.
+    TLS 1.2 alone is spoken where `limit_tls13` returns False.
 
     Raises:
         TlsError: this Python's OpenSSL cannot offer exactly these suites.

@@ -40,12 +40,9 @@ def transport_of(context: ssl.SSLContext, connections_max: int) -> httpx.AsyncBa
 async def exchange(
     transport: httpx.AsyncBaseTransport, request: httpx.Request, *, deadline_s: float
 ) -> httpx.Response:
-    """Send one request, once, and read the whole response, whatever its status.
+    """Send one request with all its headers, once, and read the whole response, whatever its status.
 
-    Args:
-        transport: From `transport_of`.
-        request: With every header that is to be sent.
-        deadline_s: For everything from connecting to the last byte.
+    The deadline is for everything from connecting to the last byte.
 
     Raises:
         NetworkFailure: there is no response, and its kind states how far it came.

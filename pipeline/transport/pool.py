@@ -38,12 +38,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
     """
 
     def __init__(self, context: ssl.SSLContext, connections_max: int) -> None:
-        """Start without a connection. Called where an event loop runs.
-
-        Args:
-            context: From `tls.client_context`.
-            connections_max: At once.
-        """
+        """Start without a connection, for at most so many at once. Called where an event loop runs."""
         self._session = aiohttp.ClientSession(
             connector=_Connector(ssl=context, limit=connections_max, keepalive_timeout=_KEEP_ALIVE_S),
             timeout=aiohttp.ClientTimeout(),

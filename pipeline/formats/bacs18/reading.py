@@ -37,10 +37,6 @@ def read(data: bytes, *, where: str) -> Message:
 
     Payments are the credits, whatever else is wrong with them; direct debits and instructions are set aside.
 
-    Args:
-        data: The bytes of the file.
-        where: The file, for messages.
-
     Raises:
         InputError: it is none, or it is cut, or it has no credits.
     """

@@ -53,13 +53,7 @@ def name_obstacle(message: Message, row: int, name: str) -> str | None:  # noqa:
 
 
 def renamed(data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
-    """The edits that give payees new names.
-
-    Args:
-        data: The bytes of the file.
-        message: What was read from them, without an obstacle.
-        names: Row -> name. A name that the record has already, as far as it goes, is no edit.
-    """
+    """The edits that give payees new names; one that the record already has, as far as it goes, is none."""
     assert obstacle(message) is None
     starts = message.places["start"]
     edits = []
@@ -79,14 +73,7 @@ def kept(
     keep: pl.Series,
     role: Role,  # noqa: ARG001 - both files keep the labels, and the serial is given when a file is sent
 ) -> list[Edit]:
-    """The edits that leave some of the payments, with contras and totals for just these.
-
-    Args:
-        data: The bytes of the file.
-        message: What was read from them, without an obstacle to a change or to a split.
-        keep: Of each payment, whether it stays; at least one does.
-        role: Not needed.
-    """
+    """The edits that leave some of the payments, one at least, with contras and totals for just these."""
     assert keep.len() == message.payments.height
     assert keep.any()
     assert obstacle(message) is None

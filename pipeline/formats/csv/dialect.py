@@ -51,14 +51,9 @@ class Layout(NamedTuple):
 
 
 def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, str]:
-    """The text of a file as UTF-8 without a byte order mark, and the name of its encoding.
+    """The text of a file as UTF-8 without a byte order mark, and its encoding, UTF-8 unless given.
 
     Never lossy: a byte that the encoding does not know is an error, not a question mark.
-
-    Args:
-        data: The bytes of the file.
-        encoding: One of `ENCODINGS` or another name for it; None means UTF-8.
-        where: The file, for messages.
 
     Raises:
         UsageError: the encoding is not supported.

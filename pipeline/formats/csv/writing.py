@@ -74,12 +74,6 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
 def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: str) -> bytes:
     """Write a payment file. Whether it holds what it was given is for the caller to find out.
 
-    Args:
-        table: The columns of the file, all text.
-        file: Open for writing and reading.
-        dialect: How to write it.
-        where: The file, for messages.
-
     Returns:
         What the file holds, to be read again; under a header line where it has none.
 

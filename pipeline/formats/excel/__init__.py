@@ -49,11 +49,6 @@ def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # n
 def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
     """Read one sheet of a workbook; all cells are text.
 
-    Args:
-        data: The bytes of the file.
-        options: The mapping, where None is as no mapping, and the sheet.
-        where: The file, for messages.
-
     Raises:
         InputError: it is not a workbook, is protected or damaged, unpacks to too much, or has no such sheet
             or no rows in it.

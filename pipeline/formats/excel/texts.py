@@ -18,10 +18,6 @@ _PART = "xl/sharedstrings.xml"
 def shared_lengths(archive: zipfile.ZipFile, unfolded: Unfolded) -> Sequence[int]:
     """The UTF-8 bytes of each shared text, in order; nothing where the workbook shares none.
 
-    Args:
-        archive: The workbook.
-        unfolded: Counts them, so that they cannot be without number.
-
     Raises:
         InputError: they are too many.
         ValueError, expat.ExpatError: it is no table of texts.

@@ -98,10 +98,7 @@ class LayoutFormat:
 
 
 def layout_formats(own: Mapping[str, BankLayout]) -> dict[str, LayoutFormat]:
-    """The formats of all layouts, by name.
-
-    Args:
-        own: The user's own, by their names in the configuration.
+    """The formats of all layouts, with those of the configuration, by name.
 
     Raises:
         ConfigurationError: one has the name of a built-in layout.

@@ -46,15 +46,7 @@ def kinds_of(layout: BankLayout) -> list[Named]:
 
 
 def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.DataFrame:
-    """The lines, with what each of them is.
-
-    Args:
-        lines: Of `text_lines`.
-        layout: By which they are read.
-        where: The file, for messages.
-
-    Returns:
-        The lines, with `kind` and, where a separator stands between them, `cells` (a list of text).
+    """The lines, with their `kind` and, where a separator stands between them, a list of `cells`.
 
     Raises:
         InputError: the first line is no header, or the last one no trailer; or a quoted cell is not closed.

@@ -50,13 +50,7 @@ def classified_lines(data: bytes, layout: BankLayout, *, encoding: str | None, w
 
 
 def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -> Message:
-    """Read a file by its layout.
-
-    Args:
-        data: The bytes of the file.
-        layout: That it has.
-        encoding: None means UTF-8.
-        where: The file, for messages.
+    """Read a file by its layout, as UTF-8 unless an encoding is given.
 
     Raises:
         UsageError: the encoding is not supported.
@@ -197,12 +191,7 @@ class DecodedText(NamedTuple):
 
 
 def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
-    """The text of a file; never lossy.
-
-    Args:
-        data: The bytes of the file.
-        encoding: A name of one of `ENCODINGS`; None means UTF-8.
-        where: The file, for messages.
+    """The text of a file in one of `ENCODINGS`, UTF-8 unless given; never lossy.
 
     Raises:
         UsageError: no bank takes this encoding.

@@ -21,14 +21,10 @@ _LINES_LOOKED_AT = 200
 
 
 def fits(head: bytes, layout: BankLayout) -> bool:
-    """Whether a file starts as this layout does.
+    """Whether a file starts as this layout does; its last line may be cut.
 
     The header and the first payment must be as the layout says, each line must be of a kind that it knows,
     and most payments must look like payments: a mistake in some rows makes no other file of it.
-
-    Args:
-        head: The first bytes of the file; its last line may be cut.
-        layout: The layout.
     """
     # Tags and shapes are ASCII, and so are the bytes of them in every encoding that is read.
     text = start_of(head)

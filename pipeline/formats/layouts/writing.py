@@ -60,14 +60,7 @@ def _is_written_in(encoding: str, text: str) -> bool:
 
 
 def renamed(data: bytes, layout: BankLayout, message: Message, names: Mapping[int, str]) -> list[Edit]:
-    """The edits that give payees new names.
-
-    Args:
-        data: The bytes of the file.
-        layout: That it has.
-        message: What was read from them, without an obstacle.
-        names: Row -> name. A name that stands there already, as far as it goes, is no edit.
-    """
+    """The edits that give payees new names; one that stands there already, as far as it goes, is no edit."""
     assert obstacle(layout, message) is None
     encoding = message.facts["encoding"]
     lines = classified_lines(data, layout, encoding=encoding, where=_READ_BEFORE)
@@ -83,13 +76,7 @@ def renamed(data: bytes, layout: BankLayout, message: Message, names: Mapping[in
 
 
 def kept(data: bytes, layout: BankLayout, message: Message, keep: pl.Series) -> list[Edit]:
-    """The edits that leave some of the payments, with counts and sums for just these.
-
-    Args:
-        data: The bytes of the file.
-        layout: That it has.
-        message: What was read from them, without an obstacle to a change or to a split.
-        keep: Of each payment, whether it stays; at least one does.
+    """The edits that leave some of the payments, one at least, with counts and sums for just these.
 
     Raises:
         OutputError: a cell has no room for its new sum.

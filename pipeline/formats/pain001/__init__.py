@@ -61,11 +61,6 @@ def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # n
 def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - it says all of it itself
     """Read a message, in a child with limits on its memory and time.
 
-    Args:
-        data: the bytes of the file.
-        options: not heeded.
-        where: the file, for messages.
-
     Raises:
         InputError: it is no credit transfer message, or not to be read safely or in one way only.
     """

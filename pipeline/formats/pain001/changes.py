@@ -66,13 +66,7 @@ def name_obstacle(message: Message, row: int, name: str) -> str | None:
 
 
 def renamed(data: Bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
-    """Give payees new names.
-
-    Args:
-        data: the bytes of the file.
-        message: what was read from them.
-        names: the new name of each row that gets one.
-    """
+    """Give some payees new names, by their rows."""
     assert obstacle(message) is None
     starts, ends = message.places["name_start"], message.places["name_end"]
     edits = []
@@ -90,14 +84,7 @@ def kept(
     keep: pl.Series,
     role: Literal["release", "hold"],
 ) -> list[Edit]:
-    """Leave only some of the payments in the file.
-
-    Args:
-        data: the bytes of the file.
-        message: what was read from them.
-        keep: of each payment, in order, whether it stays; one at least does.
-        role: what the file that is made is for; its ids say it.
-    """
+    """Leave only some of the payments, one at least, in a file whose ids say what it is made for."""
     assert obstacle(message) is None
     assert keep.any()
     payments = message.places.select("start", "end", batch="level").with_columns(keep=keep)

@@ -220,13 +220,7 @@ _ASCII_MAX = 0x7F
 
 
 def sentence_of(error: expat.ExpatError, data: Bytes, at: int) -> str:
-    """What is wrong with a file, where, and what to do.
-
-    Args:
-        error: of the parser.
-        data: the bytes of the file.
-        at: where in them the parser stopped.
-    """
+    """What is wrong with a file at the place where its parser stopped, and what to do."""
     what = expat.ErrorString(error.code)
     place = f"at line {error.lineno}, column {error.offset + 1}"
     if what in _CUT:
