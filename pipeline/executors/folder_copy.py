@@ -25,11 +25,7 @@ class FolderCopy:
     """The copy in one folder."""
 
     def __init__(self, ledger: SqliteLedger) -> None:
-        """Copy nothing yet.
-
-        Args:
-            ledger: of the folder, which knows questions by keys of its own.
-        """
+        """Copy nothing yet; the ledger of the folder knows questions by keys of its own."""
         self._ledger = ledger
         self._waiting: list[tuple[Check, RecordedRequest]] = []
         self._is_writing = False

@@ -152,12 +152,7 @@ async def pause(world: AskingContext) -> None:
 
 
 async def round_to_ask(run: SharedRun, chunks: Sequence[PlannedChunk]) -> int | None:
-    """The open round, or a new one with these questions; None where there is nothing to ask.
-
-    Args:
-        run: whose.
-        chunks: of those that have no answer, in the order of asking.
-    """
+    """The open round, or a new one of these unanswered chunks in order; None if there is nothing to ask."""
     while True:
         state = await run.latest_round()
         if state.is_open and (state.undone_count or not await run.end_round(state.number)):
@@ -169,11 +164,7 @@ async def round_to_ask(run: SharedRun, chunks: Sequence[PlannedChunk]) -> int | 
 
 
 def planned_chunks(todo: pl.DataFrame) -> list[PlannedChunk]:
-    """The chunks of a round: the questions of each API, in their order.
-
-    Args:
-        todo: `Checks` of part 0, in which each has its place by its number.
-    """
+    """The chunks of a round: the questions of each API among these `Checks` of part 0, in their order."""
     return [
         PlannedChunk(str(api), 0, (some["check"] - 1).to_list())
         for (api,), mine in todo.group_by("api", maintain_order=True)

@@ -131,12 +131,7 @@ def with_reasons(answers: pl.DataFrame, checks: Checks, asker: RoundAsker) -> pl
 
 
 def count_elsewhere(answered: Mapping[ApiName, int], tally: AskingTally) -> None:
-    """Count what other processes answered while this one asked.
-
-    Args:
-        answered: how many questions of each API have an answer now.
-        tally: of this process.
-    """
+    """Count what other processes answered while this one asked, from the answers that each API has now."""
     for name, count in answered.items():
         # Where the database is away, not all that it had before is known here any more.
         before_count = tally.answered_before[name] + tally.reused[name]

@@ -105,13 +105,7 @@ class ChangeLine(NamedTuple):
 
 
 def lines(changes: Iterable[Change], rows: pl.DataFrame, places: Places | None) -> Iterator[ChangeLine]:
-    """The changes with who is paid.
-
-    Args:
-        changes: as `listed` gives them.
-        rows: one row per payment of the file, with its id and name.
-        places: of the rows in their file; None where they have none.
-    """
+    """The listed changes with who is paid, from the id and name in every row of the file."""
     who = rows.select("payment_id", "name")
     for change in changes:
         payment_id, name = who.row(change.row - 1)

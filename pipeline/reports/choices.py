@@ -71,12 +71,7 @@ def policy_of(summary: Summary, said: Mapping[str, Verdict] | None) -> Policy:
 
 
 def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
-    """What is offered beside rows, in their order.
-
-    Args:
-        rows: with `row` and the outcome, code, action and matched name of `Outcomes`.
-        policy: that decides over them.
-    """
+    """What is offered beside rows by the policy, in their order."""
     said = policy.verdicts
     judged = verdicts(Outcomes(rows), policy.warned, said or {})
     holding = [

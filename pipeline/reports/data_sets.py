@@ -24,13 +24,7 @@ _SIZE = "_size"
 
 
 def attention_of(original: Original, payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
-    """The payments of a part that a person must look at, the largest, as text; with their size.
-
-    Args:
-        original: the columns of the part.
-        payments: its payments, by the rows of the data set.
-        outcomes: what became of each.
-    """
+    """The payments of a part that a person must look at, the largest, as text; with their size."""
     size, _ = money_of(payments)
     needed = outcomes["check_outcome"].is_in(list(_NEEDS_A_PERSON))
     chosen = pl.DataFrame({_SIZE: size, "row": outcomes["row"]}).with_row_index("at").filter(needed)

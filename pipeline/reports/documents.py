@@ -45,14 +45,7 @@ def reports(
     outcome_name: str,
     policy: Mapping[str, Verdict] | None = None,
 ) -> list[Path]:
-    """Write every report of a run.
-
-    Args:
-        folder: of the run; must exist.
-        summary: of the run.
-        rows: of the run.
-        outcome_name: of the outcome file in the folder.
-        policy: what may be paid by the profile; None where it is not known.
+    """Write every report of a run into a folder that exists; a policy that is known says what may be paid.
 
     Returns:
         What was written, one file for each of `schemas.folder.REPORTS`.
@@ -85,14 +78,7 @@ def _batches(summary: Summary, rows: Rows) -> list[pl.Series]:
 def bank_report(
     folder: Path, summary: Summary, message: Message, outcomes: Outcomes, *, now: datetime
 ) -> Path:
-    """Write the report that bank software reads on a pain.001.
-
-    Args:
-        folder: of the run; must exist.
-        summary: of the run.
-        message: what was read from the payment file.
-        outcomes: of the run.
-        now: the time; with the run, it says which report this is.
+    """Write the report that bank software reads on a pain.001; run and time say which report it is.
 
     Raises:
         OutputError, DiskError: as `write_atomically`.

@@ -163,11 +163,7 @@ def pending(
 
 
 def sums_of(rows: pl.DataFrame) -> pl.DataFrame:
-    """Rows and money of the payments that are not a match, by what a person does next and by currency.
-
-    Args:
-        rows: as `pending` takes them.
-    """
+    """Rows and money of rows for `pending` that are no match, by a person's next step and by currency."""
     open_rows = rows.lazy().filter(pl.col("check_outcome") != Outcome.MATCH).with_columns(group=_GROUP)
     return _sums(_with_money(open_rows.select("group", "check_action", *MONEY_FIELDS).collect()))
 
@@ -201,10 +197,7 @@ def _sums(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_line(rows: pl.DataFrame) -> pl.DataFrame:
-    """The payments that are not a match, in the order in which a person looks at them.
-
-    Args:
-        rows: as `pending` takes them.
+    """The rows for `pending` that are not a match, in the order in which a person looks at them.
 
     Returns:
         `row`, `group` as `ActionGroup.key`, `check_outcome`, `check_action`, `decimal` and `currency`.

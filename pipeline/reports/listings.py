@@ -191,10 +191,7 @@ def print_quota(
 ) -> None:
     """Show how much of each cap is used: (scope, used, cap, when it starts again).
 
-    Args:
-        uses: of the caps that this user counts.
-        console: to print on.
-        shared: sentences about those that are counted elsewhere.
+    Sentences say what is counted elsewhere.
     """
     for sentence in shared:
         console.print(Text(visible(sentence)), soft_wrap=True)
@@ -242,13 +239,7 @@ def _duration(api: ApiForecast) -> str:
 
 
 def print_changes(told: Summary | Forecast, changes: Sequence[Change], console: Console) -> None:
-    """Show the gravest changes on a console, if the file was compared with an earlier run.
-
-    Args:
-        told: what a run or a plan found.
-        changes: as `listed` gives them.
-        console: to print on.
-    """
+    """Show the gravest of the listed changes on a console, if a run or a plan compared the file."""
     if told.compared is None:
         return
     counts = [count for count in told.warning_codes if count.code in WORDS]

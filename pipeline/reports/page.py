@@ -202,12 +202,7 @@ class Pair(NamedTuple):
 
 
 def pairs(summary: Summary, rows: pl.DataFrame) -> list[Pair]:
-    """The repeated payments, in row order, each with the first equal one; at most `PAIRS_MAX`.
-
-    Args:
-        summary: of the run.
-        rows: as `groups.pending` takes them.
-    """
+    """The repeated payments, in row order, each with the first equal one; at most `PAIRS_MAX`."""
     found = [
         (earlier, warning.row)
         for warning in summary.warnings

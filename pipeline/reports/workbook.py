@@ -83,13 +83,7 @@ class Payments(NamedTuple):
 
 
 def write_workbook(summary: Summary, payments: Payments, folder: Path, *, outcome_name: str) -> Path:
-    """Write `report.xlsx`, which appears whole or not at all.
-
-    Args:
-        summary: of the run.
-        payments: what it shows.
-        folder: where to write; must exist.
-        outcome_name: of the outcome file, which has the rows that are too many for a sheet.
+    """Write `report.xlsx`, which appears whole or not at all; the outcome file has rows too many for a sheet.
 
     Raises:
         OutputError, DiskError: as `write_atomically`.

@@ -11,11 +11,7 @@ from schemas.strict import parse
 
 
 def record_approval(folder: Path, *approvals: Approval) -> None:
-    """Add decisions to those on record. The folder must be locked by the caller.
-
-    Args:
-        folder: of the run.
-        approvals: may be empty.
+    """Add decisions, if any, to those on record. The folder must be locked by the caller.
 
     Raises:
         InputError: what is on record cannot be read; nothing is added to it.
@@ -48,10 +44,7 @@ def approvals_of(folder: Path) -> list[Approval]:
 
 
 def decider(name: str | None) -> str:
-    """The name of who decides, as it is put on record.
-
-    Args:
-        name: as the user gave it, or the login name; None where there is neither.
+    """The name of who decides, as it is put on record; None stands for no name and no login name.
 
     Raises:
         UsageError: there is none; or it has control or invisible characters, by which it could look like

@@ -58,9 +58,7 @@ class DataSet(NamedTuple):
 def open_data_set(path: Path, work: Path) -> DataSet:
     """Find the parts of a data set, and read their bytes once for its identity.
 
-    Args:
-        path: the folder of the parts, or a Parquet file to be divided into parts.
-        work: the work folder, for these.
+    A single Parquet file is divided into parts in the work folder.
 
     Raises:
         InputError: it has no parts, or files in it that cannot be parts of one table.

@@ -74,10 +74,7 @@ class EndedRun:
             return None
 
     def rows(self, *, changed: bool = False) -> Rows:
-        """Every payment, read from the outcome file.
-
-        Args:
-            changed: read it also where it is not as the run left it.
+        """Every payment, read from the outcome file, which may be a changed one only on request.
 
         Raises:
             InputError: it is not there, not an outcome file, or was changed.

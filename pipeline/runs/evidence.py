@@ -79,14 +79,7 @@ def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None
 
 
 def cells_agree(name: str, original: pl.DataFrame, written: pl.DataFrame, places: Places | None) -> Finding:
-    """Compare every cell of the payment file with the one in the outcome file.
-
-    Args:
-        name: of the payment file.
-        original: its columns.
-        written: the columns of the outcome file that are not ours.
-        places: of its rows.
-    """
+    """Compare every cell of the payment file with the one in the outcome file, without our own columns."""
     if (original.columns, original.height) != (written.columns, written.height):
         return _finding(
             "cells",
@@ -116,13 +109,7 @@ def cells_agree(name: str, original: pl.DataFrame, written: pl.DataFrame, places
 
 
 def rows_agree(manifest: Manifest, payments: pl.DataFrame, outcomes: pl.DataFrame) -> list[Finding]:
-    """Count the outcome file again.
-
-    Args:
-        manifest: of the run.
-        payments: `Payments`, read from the outcome file.
-        outcomes: `Outcomes`, read from it too.
-    """
+    """Count the payments and outcomes that were read from the outcome file again."""
     assert payments.schema == PAYMENTS
     assert outcomes.schema == OUTCOMES
     totals = outcome_totals(outcomes_with_money(payments, outcomes))
@@ -177,10 +164,7 @@ def summary_agrees(manifest: Manifest, summary: Summary) -> Finding:
 def ledger_agrees(manifest: Manifest, kept: LedgerContents, outcomes: pl.DataFrame | None) -> list[Finding]:
     """Compare the ledger, whose seals are whole, with the manifest and with the answers in the outcome file.
 
-    Args:
-        manifest: of the run.
-        kept: what the ledger holds.
-        outcomes: `Outcomes`, read from the outcome file; None where that was purged.
+    There are no outcomes where that file was purged.
     """
     run, counts, finish, answers = kept
     is_same_run = (run.input_sha256, run.profile_sha256, run.environment) == (
@@ -244,11 +228,7 @@ def answers_agree(
 ) -> list[Finding]:
     """Look up the question of each answered row in the ledger, and compare the answer with the row.
 
-    Args:
-        manifest: of the run.
-        planned: `Checks` and `Assignments`, planned again from the payments.
-        outcomes: `Outcomes`, read from the outcome file.
-        known: the answers in the ledger.
+    The questions are planned again from the payments.
     """
     checks, assignments = planned
     assert checks.schema == CHECKS

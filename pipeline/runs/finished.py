@@ -39,10 +39,6 @@ class FinishedRun(NamedTuple):
 def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
     """Open the folder of a run, for this process alone until the block ends.
 
-    Args:
-        folder: of a run.
-        now: UTC, ISO 8601 with Z.
-
     Raises:
         UsageError: the folder holds no run, or one that has written no outcome file yet.
         InputError: a file in it is missing, or was changed since the run wrote it.

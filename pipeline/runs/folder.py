@@ -75,10 +75,7 @@ def require_idle(folder: Path) -> None:
 def opened_to_read(folder: Path, *, now: str, alone: bool = False) -> Iterator[LedgerReader]:
     """What the ledger of a run has on record; no run can work in the folder until the block ends.
 
-    Args:
-        folder: of a run.
-        now: UTC, ISO 8601 with Z.
-        alone: exclude other readers too: for a job that writes files of the folder.
+    A job that writes files of the folder reads alone: other readers are excluded, too.
 
     Raises:
         UsageError: no run used the folder.

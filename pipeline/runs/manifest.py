@@ -59,12 +59,7 @@ def write_manifest(
 ) -> None:
     """Write the manifest of a run that has just ended; the last of its files.
 
-    Args:
-        folder: of the run.
-        summary: of the run.
-        settings: of the run; credentials are left out.
-        recorded: what the ledger holds.
-        files: the outcome file first, then every other file that the run wrote.
+    The outcome file comes first among the others that the run wrote. Credentials are left out.
 
     Raises:
         OutputError: it cannot be created.

@@ -102,14 +102,7 @@ class LocalReferences(NamedTuple):
 def finished_before(
     job: CheckJob, source: PaymentSource, ledger: RunLedger, references: LocalReferences
 ) -> Summary | None:
-    """The summary of an earlier run that left nothing to do, if its files are still there.
-
-    Args:
-        job: what is to be done.
-        source: the payment file.
-        ledger: of the folder.
-        references: of the run now.
-    """
+    """The summary of an earlier run that left nothing to do, if its files are still there."""
     finish = ledger.last_finish
     if finish is None or ledger.finished_at is None:
         return None

@@ -35,12 +35,7 @@ def work_of(root: Path, run: UUID) -> Path:
 
 
 def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) -> Path:
-    """Put the questions of a run where workers find them; what is there already is not written again.
-
-    Args:
-        root: the work folder.
-        record: what they belong to.
-        parts: `Checks`, by number.
+    """Put the `Checks` of a run, by part, where workers find them; what is there already stays as it is.
 
     Raises:
         OutputError, DiskError: the folder cannot be written to.

@@ -169,11 +169,7 @@ def _contradicted(changed: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
     """`PayeeKeys` that payments contradict; a payee known by its name alone is known by its id from now on.
 
     Else a row of the same name without an id could make the new account known to it. The name stays known
-    beside the id.
-
-    Args:
-        changed: the payments, with what they are known by as `payee`.
-        before: of everything that they may be known by, as `_by_payee` has it.
+    beside the id. The payments have what they are known by as `payee`, and `before` is as `_by_payee` has it.
     """
     payments = changed.select("row", "payee", id_now="payee_id")
     contradicted = payments.join(before.drop("row"), on="payee")
@@ -263,12 +259,7 @@ def _has_one_of(keys: pl.Series) -> pl.Expr:
 
 
 def warnings_of(changes: Changes, *, with_names: bool = False) -> Warnings:
-    """`Warnings` of `Changes`, in their order.
-
-    Args:
-        changes: `Changes`.
-        with_names: show masked names too; otherwise only the last digits of accounts.
-    """
+    """`Warnings` of `Changes`, in their order, with masked names or only the last digits of accounts."""
     assert changes.schema == CHANGES
     is_account, is_name = (
         pl.col("code") == code for code in (WarningCode.ACCOUNT_CHANGED, WarningCode.NAME_CHANGED)

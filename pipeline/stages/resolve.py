@@ -39,17 +39,9 @@ def resolve(
     apis: Iterable[Api | ApiDeclaration],
     environment: Environment,
 ) -> Outcomes:
-    """Decide every payment.
+    """Decide every payment, by exactly one answer per question: `Outcomes` in row order.
 
-    Args:
-        findings: of all payments.
-        asked: the questions, and which payments they are for.
-        answers: exactly one per question.
-        apis: the APIs that were asked; their tables say what a code means.
-        environment: which kind of server answered.
-
-    Returns:
-        `Outcomes` in row order.
+    The tables of the APIs that were asked say what a code means.
     """
     rejects, warnings = findings
     bases, assignments = asked

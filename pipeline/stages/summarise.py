@@ -65,17 +65,9 @@ def summarise(
     warnings: Warnings,
     calls: Iterable[ApiCalls],
 ) -> Summary:
-    """Count rows and money.
+    """Count rows and money of `Payments` by their `Outcomes`.
 
-    Args:
-        header: what to say about the run.
-        payments: `Payments`, for the amounts and the payer's ids.
-        outcomes: `Outcomes`, one row per payment.
-        warnings: `Warnings`.
-        calls: what was asked of each API.
-
-    Returns:
-        The summary. Its totals add up to the file's: every payment is in one outcome.
+    The totals add up to the file's: every payment is in one outcome.
     """
     assert payments.schema == PAYMENTS
     assert outcomes.schema == OUTCOMES
@@ -122,11 +114,7 @@ def summarise(
 
 
 def route_counts(accepted: pl.DataFrame) -> list[RouteCount]:
-    """Count the ways that payments go.
-
-    Args:
-        accepted: `Accepted`.
-    """
+    """Count the ways that `Accepted` payments go."""
     assert accepted.schema == ACCEPTED
     counts = accepted.group_by("api", "route_reason", "bic_source", maintain_order=True).len()
     return [

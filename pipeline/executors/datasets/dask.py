@@ -47,10 +47,7 @@ class DaskEngine:
 
 @contextmanager
 def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
-    """The workers of a scheduler, until the block ends.
-
-    Args:
-        scheduler: its address, such as `tcp://host:8786`; None: a cluster of this machine.
+    """The workers of a scheduler at an address, or of a cluster of this machine, until the block ends.
 
     Raises:
         ConfigurationError: Dask is not installed, or there is no scheduler at the address.

@@ -42,11 +42,7 @@ def counted(
 
 
 def engine(name: str, scheduler: str | None = None) -> AbstractContextManager[Engine]:
-    """An engine, until the block ends.
-
-    Args:
-        name: `pool`, the processes of this machine; or `dask`.
-        scheduler: of `dask`, its address; None: a cluster of this machine.
+    """An engine, `pool` or `dask`, until the block ends; the scheduler is that of `dask`.
 
     Raises:
         ConfigurationError: it is not installed, or its scheduler cannot be reached.

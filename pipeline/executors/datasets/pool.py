@@ -42,11 +42,7 @@ class PoolEngine:
 
 @contextmanager
 def pool_engine(process_count: int | None = None) -> Iterator[PoolEngine]:
-    """A pool, until the block ends.
-
-    Args:
-        process_count: how many; None: one for each processor.
-    """
+    """A pool of so many processes, or one for each processor, until the block ends."""
     count = process_count or len(os.sched_getaffinity(0))
     # Not forked: polars has threads.
     executor = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_begin)

@@ -24,11 +24,7 @@ class Admission:
     """Whether one API's server admits us."""
 
     def __init__(self, *, has_answered: bool) -> None:
-        """Begin a run.
-
-        Args:
-            has_answered: whether it answered a question of this file before, under the same settings.
-        """
+        """Begin a run; it may have answered a question of this file before, under the same settings."""
         self.has_answered = has_answered
         self._in_a_row = 0
         self._alike: deque[str] = deque(maxlen=ALIKE_MAX)
@@ -76,10 +72,6 @@ class Admission:
         return self._last if are_alike or self._in_a_row >= TURNED_AWAY_IN_A_ROW_MAX else None
 
     def all_turned_away(self, asked_count: int | None) -> PrecheckError | None:
-        """The error that stands for all questions of a run, where each was turned away alike; else None.
-
-        Args:
-            asked_count: how many there were; None where that is not known yet.
-        """
+        """The error for all of so many questions, if each was turned away alike; else None."""
         is_all = [*self._turned_away.values()] == [asked_count]
         return self._last if is_all and not self.has_answered else None

@@ -27,12 +27,9 @@ class ConcurrencyLimit:
     """The places in flight of one API. Times are seconds of a clock that never goes back."""
 
     def __init__(self, most: int, rate_per_s: float, clock: Callable[[], float]) -> None:
-        """Begin with a shut door, and nothing in flight.
+        """Begin with a shut door, and nothing in flight; at most so many ever are.
 
-        Args:
-            most: in flight at any time.
-            rate_per_s: what leaves at most; kept elsewhere, but for a part of it where the window is small.
-            clock: the time.
+        The rate is kept elsewhere, but for a part of it where the window is small.
         """
         self.is_open = False
         self.window = float(most)

@@ -78,11 +78,7 @@ async def remaining_questions(
 
 
 def deferred_by_limit(beyond: pl.DataFrame) -> pl.DataFrame:
-    """`Answers` of the questions beyond the limit of a run: deferred to a later one.
-
-    Args:
-        beyond: `Checks`, of each with its `attempts` so far.
-    """
+    """`Answers` of `Checks` beyond the limit of a run, with their `attempts`: deferred to a later one."""
     answers = AnswerBuffer()
     for number, attempts in zip(beyond["check"], beyond["attempts"], strict=True):
         answers.add(_unasked(number, AnswerState.DEFERRED, OwnCode.LIMIT, attempts))
@@ -90,12 +86,7 @@ def deferred_by_limit(beyond: pl.DataFrame) -> pl.DataFrame:
 
 
 async def answers_so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
-    """The answers of a run that ends early: `Answers`, one per check.
-
-    Args:
-        checks: `Checks`.
-        ledger: the record of the run, no longer open for writing.
-    """
+    """The answers of a run that ends early, from its closed record: `Answers`, one per check."""
     answers = AnswerBuffer()
     async for some in _known(checks, ledger):
         for check, _, known in some:
@@ -108,12 +99,7 @@ async def answers_so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
 
 
 async def count_given_up(checks: pl.DataFrame, ledger: Ledger) -> int:
-    """How many questions are not asked any more, unless the user requests it.
-
-    Args:
-        checks: `Checks`.
-        ledger: the record of the run, not open for writing.
-    """
+    """How many questions are not asked any more, unless the user requests it."""
     found = _LedgerState(await ledger.fruitless())
     if any(fruitless.run_count >= RUNS_MAX for fruitless in found.fruitless.values()):
         async for some in _known(checks, ledger):

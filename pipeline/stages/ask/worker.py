@@ -92,14 +92,7 @@ class ApiAsker:
     def __init__(
         self, run: WorkerContext, channel: ApiChannel, feed: QuestionFeed, *, has_answered: bool
     ) -> None:
-        """Begin to ask.
-
-        Args:
-            run: what is shared with the other APIs.
-            channel: the way to this one.
-            feed: the questions for it.
-            has_answered: whether it answered another one of this file in an earlier run.
-        """
+        """Begin to ask one API; it may have answered another question of this file in an earlier run."""
         self._run = run
         self._world = run.world
         self._channel = channel

@@ -25,13 +25,7 @@ line, and its path within a document."""
 def read_message(
     content: bytes | Message, entry: MessageEntry, arguments: ReadingArguments, *, where: str
 ) -> PaymentSource:
-    """Read a file whose format is one of messages.
-
-    Args:
-        content: the bytes, or what a child has read them into.
-        entry: of its format.
-        arguments: how to read it.
-        where: the file, for messages.
+    """Read a file of a format of messages: its bytes, or what a child has read them into.
 
     Raises:
         InputError: the file cannot be read as payments.

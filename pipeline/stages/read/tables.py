@@ -31,12 +31,6 @@ def read_table(
 ) -> PaymentSource:
     """Read the bytes of a file whose format is one of tables.
 
-    Args:
-        data: the bytes.
-        file_format: of the file.
-        arguments: how to read it.
-        where: the file, for messages.
-
     Raises:
         InputError: the file cannot be read as payments.
         UsageError: the encoding is not supported.
