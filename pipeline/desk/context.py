@@ -11,12 +11,10 @@ from pipeline.config.desk import DeskSection
 from pipeline.desk.doors import Door
 from pipeline.desk.folders import DeskHome
 from pipeline.desk.guards import person_of
+from pipeline.desk.people import Person, Role
 from pipeline.desk.states import Standing, standing
-from pipeline.desk.uploads import Uploader, UploadLimits
 from schemas.desk import AuditEntry, Deed
 from schemas.strict import timestamp
-
-_MIB = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +28,6 @@ class Context:
     chance: Callable[[], str]
     """Gives ten hexadecimal digits."""
     child_environment: dict[str, str]
-
-    @property
-    def uploader(self) -> Uploader:
-        """Takes files in."""
-        limits = UploadLimits(self.told.upload_mib_max * _MIB, self.told.person_mib_max * _MIB)
-        return Uploader(self.home, limits, self.clock, self.chance)
 
     async def at(self, request: web.Request) -> Standing:
         """The file that a page is about, as it stands."""
@@ -62,3 +54,16 @@ CONTEXT = web.AppKey("context", Context)
 def context_of(request: web.Request) -> Context:
     """What the pages of this desk share."""
     return request.app[CONTEXT]
+
+
+async def opened_by(request: web.Request, *roles: Role) -> tuple[Context, Person, Standing]:
+    """What the pages share, who asks and needs one of these roles, and the file that a page is about.
+
+    Raises:
+        Forbidden: this person has none of the roles.
+        Missing: there is no such file.
+    """
+    context, person = context_of(request), person_of(request)
+    if roles:
+        person.require(*roles)
+    return context, person, await context.at(request)

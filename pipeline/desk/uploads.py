@@ -4,15 +4,13 @@ import asyncio
 import os
 import shutil
 import unicodedata
-from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
 
 from aiohttp import BodyPartReader, web
 
+from pipeline.desk.context import Context
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.languages import gettext, number
 from pipeline.desk.refusals import DeskRefusal, TooLarge
@@ -26,68 +24,40 @@ NAME_CHARS_MAX = 120
 _MIB = 1024**2
 
 
-class UploadLimits(NamedTuple):
-    """How much may come in."""
+async def take(context: Context, part: BodyPartReader, by: str) -> FileFolder:
+    """Write a file as it arrives from the person who uploads it.
 
-    file_bytes_max: int
-    person_bytes_max: int
-
-
-class Uploader(NamedTuple):
-    """Takes files in."""
-
-    home: DeskHome
-    limits: UploadLimits
-    clock: Callable[[], datetime]
-    chance: Callable[[], str]
-    """Gives ten hexadecimal digits."""
-
-    async def take(self, part: BodyPartReader, by: str) -> FileFolder:
-        """Write a file as it arrives from the person who uploads it.
-
-        Raises:
-            DeskRefusal: there is no file, it is empty or too large, or this person has too much at the desk.
-            DiskError: it cannot be written. Nothing is left of it.
-        """
-        name, now = safe_name(part.filename), timestamp(self.clock())
-        room = self.limits.person_bytes_max - bytes_of(self.home, by)
-        folder = self.home.new_folder(now, self.chance)
-        is_whole = False
-        try:
-            path = folder.path / "input" / name
-            digest, byte_count = sha256(), 0
-            with opened(path, os.O_EXCL) as file:
-                while chunk := await part.read_chunk(CHUNK_BYTES):
-                    byte_count += len(chunk)
-                    if byte_count > self.limits.file_bytes_max:
-                        raise _too_large(self.limits.file_bytes_max)
-                    if byte_count > room:
-                        raise TooLarge(
-                            gettext(
-                                "You have as many files here as one person may: %(size)s MB. Have old ones "
-                                "deleted first.",
-                                size=number(self.limits.person_bytes_max // _MIB),
-                            )
-                        )
-                    digest.update(chunk)
-                    await asyncio.to_thread(file.write, chunk)
-            if not byte_count:
-                raise DeskRefusal(gettext("%(file)s is empty. Export it again.", file=name))
-            uploaded = DeskFile(
-                name=name,
-                sha256=digest.hexdigest(),
-                byte_count=byte_count,
-                uploaded_by=by,
-                uploaded_at=now,
+    Raises:
+        DeskRefusal: there is no file, it is empty or too large, or this person has too much at the desk.
+        DiskError: it cannot be written. Nothing is left of it.
+    """
+    name, now = safe_name(part.filename), timestamp(context.clock())
+    file_bytes_max = context.told.upload_mib_max * _MIB
+    room = context.told.person_mib_max * _MIB - bytes_of(context.home, by)
+    too_large = _too_large(file_bytes_max)
+    if room < file_bytes_max:
+        too_large = TooLarge(
+            gettext(
+                "You have as many files here as one person may: %(size)s MB. Have old ones deleted first.",
+                size=number(context.told.person_mib_max),
             )
-            await asyncio.to_thread(folder.write, uploaded)
-            is_whole = True
-        except OSError as error:
-            raise DiskError(f"{name}: cannot be kept ({error.strerror}); make room on the disk") from error
-        finally:
-            if not is_whole:  # also where the browser has gone away
-                shutil.rmtree(folder.path, ignore_errors=True)
-        return folder
+        )
+    folder = context.home.new_folder(now, context.chance)
+    is_whole = False
+    try:
+        path = folder.path / "input" / name
+        digest, byte_count = await _write(part, path, min(file_bytes_max, room), too_large)
+        if not byte_count:
+            raise DeskRefusal(gettext("%(file)s is empty. Export it again.", file=name))
+        uploaded = DeskFile(name=name, sha256=digest, byte_count=byte_count, uploaded_by=by, uploaded_at=now)
+        await asyncio.to_thread(folder.write, uploaded)
+        is_whole = True
+    except OSError as error:
+        raise DiskError(f"{name}: cannot be kept ({error.strerror}); make room on the disk") from error
+    finally:
+        if not is_whole:  # also where the browser has gone away
+            shutil.rmtree(folder.path, ignore_errors=True)
+    return folder
 
 
 async def uploaded_to(path: Path, request: web.Request, *, bytes_max: int) -> None:
@@ -96,14 +66,20 @@ async def uploaded_to(path: Path, request: web.Request, *, bytes_max: int) -> No
     Raises:
         DeskRefusal: there is none, or it is larger than that.
     """
-    part = await file_in(request)
-    byte_count = 0
+    await _write(await file_in(request), path, bytes_max, _too_large(bytes_max))
+
+
+async def _write(part: BodyPartReader, path: Path, bytes_max: int, too_large: TooLarge) -> tuple[str, int]:
+    """Write a file as it arrives; give its SHA-256 and its length."""
+    digest, byte_count = sha256(), 0
     with opened(path, os.O_EXCL) as file:
         while chunk := await part.read_chunk(CHUNK_BYTES):
             byte_count += len(chunk)
             if byte_count > bytes_max:
-                raise _too_large(bytes_max)
+                raise too_large
+            digest.update(chunk)
             await asyncio.to_thread(file.write, chunk)
+    return digest.hexdigest(), byte_count
 
 
 def _too_large(bytes_max: int) -> TooLarge:

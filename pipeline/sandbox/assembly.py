@@ -7,7 +7,7 @@ from cryptography import x509
 
 from pipeline.sandbox.accounts import DummyAccounts
 from pipeline.sandbox.calls import CallLog
-from pipeline.sandbox.endpoints import CheckEndpoint, DescriptionEndpoint, Directory, Endpoint, TokenService
+from pipeline.sandbox.endpoints import CheckEndpoint, DescriptionEndpoint, Endpoint, TokenService
 from pipeline.sandbox.faults.injector import Injector, Surroundings
 from pipeline.sandbox.identity import IdentityProvider
 from pipeline.sandbox.journal import Journal
@@ -58,17 +58,19 @@ def service_of(  # noqa: PLR0913 (its parts)
     recorders: list[CallLog | Journal],
 ) -> Service:
     """The service at a URL, under some conditions; the authority is that of client certificates."""
-    directory = Directory(identity, authority)
     endpoints: dict[str, Endpoint] = {
         TOKEN_PATH: TokenService(identity, settings.request_wait_s),
         DESCRIPTION_PATH: DescriptionEndpoint(url),
-        **_checks(settings, conditions, directory),
+        **_checks(settings, conditions, identity, authority),
     }
     return Service(endpoints, conditions.injector, conditions.clock, recorders, settings.request_wait_s)
 
 
 def _checks(
-    settings: SandboxSettings, conditions: Conditions, directory: Directory
+    settings: SandboxSettings,
+    conditions: Conditions,
+    identity: IdentityProvider,
+    authority: x509.Certificate,
 ) -> dict[str, CheckEndpoint]:
     network = Network(settings.seed, is_faulty=settings.responder_faults)
     answering: dict[Environment, DummyAccounts | Network] = {
@@ -93,7 +95,8 @@ def _checks(
             endpoints[f"/{role.value}{api.path}"] = CheckEndpoint(
                 api,
                 role,
-                directory=directory,
+                identity=identity,
+                authority=authority,
                 limits=limits[role],
                 answering=answering[role],
                 responder=responder,

@@ -29,16 +29,6 @@ from schemas.outcomes import ApiName, Environment
 from schemas.vop import StandardRequest
 
 
-@dataclass(frozen=True, slots=True)
-class Directory:
-    """Who knows the clients."""
-
-    identity: IdentityProvider
-    """By their tokens."""
-    authority: x509.Certificate
-    """By their certificates: who issues those."""
-
-
 class Endpoint(Protocol):
     """What stands at one path."""
 
@@ -107,7 +97,10 @@ class CheckEndpoint:
     api: NameCheckApi
     role: Environment
     """Which server."""
-    directory: Directory
+    identity: IdentityProvider
+    """Knows the clients of gateways by their tokens."""
+    authority: x509.Certificate
+    """Issues the certificates of the others."""
     limits: Sequence[DailyCap | RateLimit]
     """What a client may not exceed here."""
     answering: DummyAccounts | Network
@@ -155,10 +148,10 @@ class CheckEndpoint:
     def _client(self, request: web.BaseRequest) -> str:
         if self.api.name is not ApiName.VOP_STANDARD:
             authorization = intake.one_value(request.headers, "Authorization", Refusal.TOKEN_UNKNOWN)
-            return self.directory.identity.client_of(authorization, self.role)
+            return self.identity.client_of(authorization, self.role)
         tls = request.get_extra_info("ssl_object")
         certificate: bytes | None = tls.getpeercert(True) if tls is not None else None
-        return participants.requester_of(certificate, self.directory.authority, datetime.now(UTC))
+        return participants.requester_of(certificate, self.authority, datetime.now(UTC))
 
     async def _ask(self, question: Question) -> bytes:
         if isinstance(question, NameVerificationRequest):

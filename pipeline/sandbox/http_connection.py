@@ -4,7 +4,7 @@ aiohttp reads and writes; its own answers to a request that cannot be read are p
 """
 
 import asyncio
-from typing import Protocol
+from collections.abc import Callable
 
 from aiohttp import StreamReader, web
 
@@ -12,26 +12,29 @@ from pipeline.sandbox.journal import Visit
 from pipeline.sandbox.replies import Reply
 
 
-class Refusing(Protocol):
-    """Who answers a request that never became one."""
-
-    def refuse_unread(self, status: int, visit: Visit) -> Reply:
-        """Record the call and refuse it: 400 for no HTTP, 408 for a slow head, 500 for our mistake."""
-
-
 class HttpConnection(web.RequestHandler):
     """The requests of one connection, one after another."""
 
-    __slots__ = ("_deadline", "_head_max_s", "_latest_body", "_refusing", "visit")
+    __slots__ = ("_deadline", "_head_max_s", "_latest_body", "_refuse_unread", "visit")
 
-    def __init__(self, server: web.Server, refusing: Refusing, visit: Visit, head_max_s: float) -> None:
-        """Wait for requests; the head of one may take so many seconds from its first byte."""
+    def __init__(
+        self,
+        server: web.Server,
+        refuse_unread: Callable[[int, Visit], Reply],
+        visit: Visit,
+        head_max_s: float,
+    ) -> None:
+        """Wait for requests; the head of one may take so many seconds from its first byte.
+
+        What never becomes a request is recorded and refused: 400 for no HTTP, 408 for a slow head, 500 for
+        our mistake.
+        """
         super().__init__(
             server, loop=asyncio.get_running_loop(), auto_decompress=False, lingering_time=head_max_s
         )
         self._logging_enabled = False
         self.visit = visit
-        self._refusing = refusing
+        self._refuse_unread = refuse_unread
         self._head_max_s = head_max_s
         self._deadline: asyncio.TimerHandle | None = None
         self._latest_body: StreamReader | None = None
@@ -68,7 +71,7 @@ class HttpConnection(web.RequestHandler):
             self.logger.error("sandbox: %s", type(exc).__name__)
         if request.writer.output_size > 0:
             raise ConnectionError("the answer has begun to leave")
-        reply = self._refusing.refuse_unread(status, self.visit)
+        reply = self._refuse_unread(status, self.visit)
         response = web.Response(status=reply.status, body=reply.body, headers=reply.headers)
         response.force_close()
         return response
@@ -76,7 +79,7 @@ class HttpConnection(web.RequestHandler):
     def _refuse_slow_head(self) -> None:
         if self.transport is None or self._current_request is not None:
             return
-        reply = self._refusing.refuse_unread(408, self.visit)
+        reply = self._refuse_unread(408, self.visit)
         self.transport.write(reply.head() + reply.body)
         self.force_close()
 

@@ -1,6 +1,5 @@
 """Everything that a client did: its connections, and its calls in the order in which they came."""
 
-import itertools
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -44,18 +43,3 @@ class Journal:
     def write(self, call: Call) -> None:
         """Note a call."""
         self.calls.append(call)
-
-
-class Reception:
-    """Numbers the connections, and notes them where there is a journal."""
-
-    def __init__(self, journal: Journal | None) -> None:
-        self._journal = journal
-        self._numbers = itertools.count(1)
-
-    def welcome(self, port: str) -> Visit:
-        """A new connection."""
-        visit = Visit(number=next(self._numbers), port=port)
-        if self._journal is not None:
-            self._journal.visits.append(visit)
-        return visit

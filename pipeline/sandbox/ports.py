@@ -1,6 +1,7 @@
 """The ports of a sandbox: TLS, then HTTP, then the service."""
 
 import asyncio
+import itertools
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -12,7 +13,7 @@ from aiohttp import web
 
 from pipeline.sandbox.http_connection import HttpConnection
 from pipeline.sandbox.intake import BODY_BYTES_MAX
-from pipeline.sandbox.journal import Reception
+from pipeline.sandbox.journal import Journal, Visit
 from pipeline.sandbox.service import Service
 from pipeline.sandbox.tls_handshake import SecuredConnection
 
@@ -34,18 +35,21 @@ class Port:
 async def served(
     service: Service,
     ports: Sequence[Port],
-    reception: Reception,
+    journal: Journal | None,
     request_wait_s: float,
     stays_open: Callable[[], bool],
 ) -> AsyncIterator[None]:
     """Serve on every port while the block lasts; answers under way then have a second to leave."""
     loop = asyncio.get_running_loop()
     make_request = partial(web.BaseRequest, loop=loop, client_max_size=BODY_BYTES_MAX)
+    numbers = itertools.count(1)
     server = web.Server(service.handle, request_factory=make_request)
 
     def accept(port: Port) -> SecuredConnection:
-        visit = reception.welcome(port.word)
-        make_protocol = partial(HttpConnection, server, service, visit, request_wait_s)
+        visit = Visit(next(numbers), port.word)
+        if journal is not None:
+            journal.visits.append(visit)
+        make_protocol = partial(HttpConnection, server, service.refuse_unread, visit, request_wait_s)
         return SecuredConnection(port.context, make_protocol, visit, request_wait_s, stays_open)
 
     listening = [

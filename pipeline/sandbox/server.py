@@ -26,13 +26,13 @@ from pipeline.sandbox.certificates import CertificateFiles, load_client_issuer, 
 from pipeline.sandbox.configuration import secret_path, write_configuration
 from pipeline.sandbox.control import SandboxControl, controlled
 from pipeline.sandbox.identity import IdentityProvider
-from pipeline.sandbox.journal import Journal, Reception
+from pipeline.sandbox.journal import Journal
 from pipeline.sandbox.ports import Port, served
 from pipeline.sandbox.scenarios import Scenario, scenario_named, write_scenario
 from pipeline.sandbox.settings import SandboxSettings, ServerCertificate, Tls
 from pipeline.sandbox.surface import APIS
 from pipeline.sandbox.tls import server_context
-from pipeline.sandbox.verdict.reports import ConductVerdict, verdict_on, write_verdict
+from pipeline.sandbox.verdict.reports import verdict_on, write_verdict
 from pipeline.sandbox.verdict.requests import ELSEWHERE
 from schemas.outcomes import Environment
 
@@ -100,12 +100,10 @@ async def serve(
             _write_verdicts(settings.verdicts, journal, scenario, _say_nothing)
             # Before what serves is begun, so that it comes after its end: the last calls count too.
             stack.callback(_write_verdicts, settings.verdicts, journal, scenario, conclude)
-        serving = served(
-            service, ports, Reception(journal), settings.request_wait_s, conditions.injector.stays_open
-        )
+        serving = served(service, ports, journal, settings.request_wait_s, conditions.injector.stays_open)
         await stack.enter_async_context(serving)
         if settings.has_control and journal is not None:
-            control = SandboxControl(conditions, journal, partial(_verdict, journal, scenario))
+            control = SandboxControl(conditions, journal, partial(verdict_on, journal, scenario))
             await stack.enter_async_context(controlled(settings.folder, control))
         # What is here stays; a collection that walked it would hold up answers for a tenth of a second.
         gc.freeze()
@@ -121,19 +119,13 @@ def _journal(settings: SandboxSettings) -> Journal | None:
     return Journal(responder_waits_s=waits_s, has_rate=settings.rate_per_s_max is not None)
 
 
-def _verdict(journal: Journal, scenario: Scenario | None) -> ConductVerdict:
-    if scenario is None:
-        return verdict_on(journal)
-    return verdict_on(journal, scenario.name, scenario.expected)
-
-
 def _write_verdicts(
     paths: Sequence[Path],
     journal: Journal,
     scenario: Scenario | None,
     conclude: Callable[[str], None],
 ) -> None:
-    verdict = _verdict(journal, scenario)
+    verdict = verdict_on(journal, scenario)
     conclude(f"verdict: {verdict.headline()}")
     for path in paths:
         write_verdict(path, verdict)

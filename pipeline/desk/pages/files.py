@@ -15,7 +15,7 @@ from pipeline.desk.jobs import SIMULATED, profiles, remembered
 from pipeline.desk.people import Role
 from pipeline.desk.rendering import html, page_number
 from pipeline.desk.states import Standing, standing
-from pipeline.desk.uploads import file_in
+from pipeline.desk.uploads import file_in, take
 from pipeline.errors import PrecheckError
 from pipeline.jobs.columns import columns_of
 from pipeline.rules.totals import control_totals
@@ -72,7 +72,7 @@ async def upload(request: web.Request) -> web.Response:
     """A file comes in."""
     context, person = context_of(request), person_of(request)
     person.require(Role.UPLOADER)
-    folder = await context.uploader.take(await file_in(request), person.name)
+    folder = await take(context, await file_in(request), person.name)
     await _taken(request, folder)
     raise web.HTTPSeeOther(f"/files/{folder.id}/columns")
 

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from pipeline.config.profiles import format_choice_of
 from pipeline.desk import checks
-from pipeline.desk.context import context_of
+from pipeline.desk.context import context_of, opened_by
 from pipeline.desk.guards import person_of
 from pipeline.desk.jobs import job_of, profiles, remember
 from pipeline.desk.languages import gettext
@@ -107,9 +107,7 @@ def _columns(at: Standing) -> _Found:
 @routes.post("/files/{id}/columns")
 async def read_as(request: web.Request) -> web.Response:
     """Have it read in another way, or agree with how it is read."""
-    context, person = context_of(request), person_of(request)
-    person.require(Role.UPLOADER)
-    at = await context.at(request)
+    context, _, at = await opened_by(request, Role.UPLOADER)
     if at.state not in _BEFORE_CHECK:
         raise Conflict(gettext("The check has begun: how the file is read cannot be changed any more."))
     said = {name: str(value) for name, value in (await request.post()).items()}
@@ -185,9 +183,7 @@ def _forecast(at: Standing, clock: Clock) -> tuple[Forecast | None, str]:
 @routes.post("/files/{id}/start")
 async def start(request: web.Request) -> web.Response:
     """Start the check, or go on with it."""
-    context, person = context_of(request), person_of(request)
-    person.require(Role.UPLOADER)
-    at = await context.at(request)
+    context, _, at = await opened_by(request, Role.UPLOADER)
     if at.state not in (State.PLANNED, State.STOPPED, State.CAPPED):
         raise Conflict(
             gettext(
@@ -211,9 +207,7 @@ async def start(request: web.Request) -> web.Response:
 @routes.post("/files/{id}/plan")
 async def plan_again(request: web.Request) -> web.Response:
     """Plan with another profile."""
-    context, person = context_of(request), person_of(request)
-    person.require(Role.UPLOADER)
-    at = await context.at(request)
+    _, _, at = await opened_by(request, Role.UPLOADER)
     if at.state is not State.PLANNED:
         raise Conflict(gettext("The check has begun: by what it is checked cannot be changed any more."))
     await _choose(at, await request.post())
@@ -232,9 +226,7 @@ async def _choose(at: Standing, said: Mapping[str, object]) -> None:
 @routes.post("/files/{id}/stop")
 async def stop(request: web.Request) -> web.Response:
     """Stop the check; what is in flight still lands."""
-    context, person = context_of(request), person_of(request)
-    person.require(Role.UPLOADER)
-    at = await context.at(request)
+    context, person, at = await opened_by(request, Role.UPLOADER)
     await asyncio.to_thread(checks.stop, at.folder)
     await asyncio.to_thread(lambda: at.folder.change(stopped_by=person.name))
     await context.record(request, Deed.STOPPED, at.id)

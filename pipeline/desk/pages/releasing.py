@@ -7,8 +7,8 @@ from collections import Counter
 from aiohttp import web
 
 from pipeline.desk.carrying import carry_holds, held_since
-from pipeline.desk.context import context_of
-from pipeline.desk.guards import HEADERS, person_of
+from pipeline.desk.context import context_of, opened_by
+from pipeline.desk.guards import HEADERS
 from pipeline.desk.keeping import forget
 from pipeline.desk.languages import gettext
 from pipeline.desk.pages.files import same_files
@@ -36,8 +36,7 @@ async def release(request: web.Request) -> web.Response:
 
 
 async def _page(request: web.Request, *, findings: list[tuple[str, str, bool]] | None) -> web.Response:
-    context, person = context_of(request), person_of(request)
-    at = await context.at(request)
+    context, person, at = await opened_by(request)
     if at.summary is None and at.state is not State.PURGED:
         raise Conflict(gettext("There is nothing to release yet: the check has written no results."))
     run, words = (None, {}) if at.state is State.PURGED else await asyncio.to_thread(reviewed, at.folder)
@@ -108,9 +107,7 @@ def _refuse_same(request: web.Request, at: Standing, person: Person, words: dict
 @routes.post("/files/{id}/release")
 async def approve_release(request: web.Request) -> web.Response:
     """Approve, and have the files made."""
-    context, person = context_of(request), person_of(request)
-    person.require(Role.APPROVER)
-    at = await context.at(request)
+    context, person, at = await opened_by(request, Role.APPROVER)
     said = await request.post()
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
         raise Conflict(gettext("There is nothing to approve now."))
@@ -151,8 +148,7 @@ async def verify_evidence(request: web.Request) -> web.Response:
 @routes.get("/files/{id}/download/{name}")
 async def download(request: web.Request) -> web.StreamResponse:
     """One of the files that are offered, and no other."""
-    context, person = context_of(request), person_of(request)
-    at = await context.at(request)
+    context, person, at = await opened_by(request)
     found = next((one for one in offered(at) if one.name == request.match_info["name"]), None)
     if found is None:
         raise Missing(gettext("There is no such file to download."))
@@ -167,8 +163,7 @@ async def download(request: web.Request) -> web.StreamResponse:
 @routes.post("/files/{id}/forget")
 async def forget_names(request: web.Request) -> web.Response:
     """Delete the names and the files with payments; the evidence stays."""
-    context, person = context_of(request), person_of(request)
-    at = await context.at(request)
+    context, person, at = await opened_by(request)
     is_unchecked = at.state in (State.NEW, State.PLANNED)
     person.require(Role.APPROVER, *([Role.UPLOADER] if is_unchecked else []))
     reason = " ".join(str((await request.post()).get("reason", "")).split())[:REASON_CHARS_MAX]
@@ -182,9 +177,7 @@ async def forget_names(request: web.Request) -> web.Response:
 @routes.post("/files/{id}/check-again")
 async def check_again(request: web.Request) -> web.Response:
     """Take the corrected file as a new one; what matched is not asked again."""
-    context, person = context_of(request), person_of(request)
-    person.require(Role.UPLOADER)
-    at = await context.at(request)
+    context, person, at = await opened_by(request, Role.UPLOADER)
     path = corrected_file(at.folder) if at.state is State.RELEASED else None
     if path is None:
         raise Conflict(gettext("There is no corrected file."))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from pipeline.desk.context import context_of
+from pipeline.desk.context import context_of, opened_by
 from pipeline.desk.guards import person_of
 from pipeline.desk.languages import gettext
 from pipeline.desk.people import Role
@@ -95,9 +95,7 @@ def _asked(said: Mapping[str, str]) -> Asked:
 @routes.post("/files/{id}/rows/{row:[0-9]{1,9}}")
 async def decide_row(request: web.Request) -> web.Response:
     """A decision about one row."""
-    context, person = context_of(request), person_of(request)
-    person.require(Role.REVIEWER)
-    at = await context.at(request)
+    context, person, at = await opened_by(request, Role.REVIEWER)
     said = {name: str(value) for name, value in (await request.post()).items()}
     row, decision = int(request.match_info["row"]), _decision(said)
     run = await asyncio.to_thread(opened, at.folder)
@@ -164,9 +162,7 @@ def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> b
 @routes.post("/files/{id}/groups")
 async def decide_group(request: web.Request) -> web.Response:
     """A decision about all rows of a group that nobody decided about yet."""
-    context, person = context_of(request), person_of(request)
-    person.require(Role.REVIEWER)
-    at = await context.at(request)
+    context, person, at = await opened_by(request, Role.REVIEWER)
     said = {name: str(value) for name, value in (await request.post()).items()}
     decision = _decision(said)
     run, words = await asyncio.to_thread(reviewed, at.folder)
@@ -182,9 +178,7 @@ async def decide_group(request: web.Request) -> web.Response:
 @routes.get("/files/{id}/decisions.xlsx")
 async def export(request: web.Request) -> web.Response:
     """The workbook, with what was decided so far in it."""
-    context, person = context_of(request), person_of(request)
-    person.require(Role.REVIEWER, Role.APPROVER)
-    at = await context.at(request)
+    context, _, at = await opened_by(request, Role.REVIEWER, Role.APPROVER)
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
         raise Conflict(gettext("There is nothing to decide about now."))
     run, words = await asyncio.to_thread(reviewed, at.folder)
@@ -197,9 +191,7 @@ async def export(request: web.Request) -> web.Response:
 @routes.post("/files/{id}/decisions.xlsx")
 async def take_over(request: web.Request) -> web.Response:
     """The decisions of a workbook, as those of who uploads it."""
-    context, person = context_of(request), person_of(request)
-    person.require(Role.REVIEWER)
-    at = await context.at(request)
+    context, person, at = await opened_by(request, Role.REVIEWER)
     run, words = await asyncio.to_thread(reviewed, at.folder)
     with tempfile.TemporaryDirectory(prefix="precheck-desk-") as folder:  # for its owner only
         path = Path(folder) / NAME
@@ -238,9 +230,7 @@ def _is_plain(value: str) -> bool:
 @routes.post("/files/{id}/hand-over")
 async def hand_over(request: web.Request) -> web.Response:
     """Say that the review is done: now somebody may approve it."""
-    context, person = context_of(request), person_of(request)
-    person.require(Role.REVIEWER)
-    at = await context.at(request)
+    context, person, at = await opened_by(request, Role.REVIEWER)
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
         raise Conflict(gettext("There is nothing to hand over yet."))
     agreed = signed(at, person, context.clock())

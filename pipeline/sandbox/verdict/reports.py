@@ -2,13 +2,14 @@
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from pipeline.files.private import write_private
 from pipeline.sandbox.journal import Journal
+from pipeline.sandbox.scenarios import Scenario
 from pipeline.sandbox.verdict.judgement import Judgement, RuleStatus
 from pipeline.sandbox.verdict.requests import tls_facts
 from pipeline.sandbox.verdict.rules import Duty, judge
@@ -22,9 +23,12 @@ class ConductVerdict:
     facts: dict[str, list[str]]
     call_count: int
     connection_count: int
-    scenario: str | None = None
-    expected: Collection[str] = ()
-    """The rules that the scenario lets a client meet."""
+    walked: Scenario | None = None
+
+    @property
+    def scenario(self) -> str | None:
+        """The name of the scenario that was walked."""
+        return None if self.walked is None else self.walked.name
 
     @property
     def counts(self) -> Counter[RuleStatus]:
@@ -37,7 +41,9 @@ class ConductVerdict:
         return [
             rule.name
             for rule, judgement in self.judgements
-            if rule.name in self.expected and judgement.standing is RuleStatus.NEVER_MET
+            if self.walked
+            and rule.name in self.walked.expected
+            and judgement.standing is RuleStatus.NEVER_MET
         ]
 
     @property
@@ -53,13 +59,9 @@ class ConductVerdict:
         return f"{'passed' if self.is_passed else 'failed'}{walked}: {counts}{missed}"
 
 
-def verdict_on(
-    journal: Journal, scenario: str | None = None, expected: Collection[str] = ()
-) -> ConductVerdict:
+def verdict_on(journal: Journal, walked: Scenario | None = None) -> ConductVerdict:
     """Hold a journal against every rule."""
-    return ConductVerdict(
-        judge(journal), tls_facts(journal), len(journal.calls), len(journal.visits), scenario, expected
-    )
+    return ConductVerdict(judge(journal), tls_facts(journal), len(journal.calls), len(journal.visits), walked)
 
 
 def write_verdict(path: Path, verdict: ConductVerdict) -> None:
