@@ -60,10 +60,6 @@ class RunResult(NamedTuple):
 def check(job: CheckJob, surface: Surface) -> RunResult:
     """Check one payment file.
 
-    Args:
-        job: which file, and how.
-        surface: what starts it, to report to.
-
     Returns:
         What it leaves behind; also where an error ended the asking, which is part of it.
 

@@ -25,13 +25,6 @@ def columns_of(
 ) -> tuple[ColumnsRead, InputError | None]:
     """Read a file, and say how; also where it cannot be read as payments.
 
-    Args:
-        file: The file.
-        mapping: From `--map FIELD=HEADER`.
-        encoding: Of a text.
-        sheet: Of a workbook.
-        format_choice: Of its format.
-
     Returns:
         What is known of its columns, and why it cannot be read like this.
 

@@ -164,14 +164,7 @@ def _before(pattern: str, subject: CurrentRun) -> Iterator[tuple[Path, Manifest]
 
 
 def keep(compared: ComparedRun, outcomes: Outcomes, payee_key: bytes, folder: Path) -> list[Path]:
-    """Write what changed, and what the next run needs to compare with this one.
-
-    Args:
-        compared: the result of comparing.
-        outcomes: `Outcomes` of the run.
-        payee_key: of its folder.
-        folder: of the run.
-    """
+    """Write what changed, and what the next run needs to compare with this one."""
     changes = compared.changes if compared.comparison.runs else None
     known = payee_statuses(compared.payees["row"], outcomes, changes)
     payees = keep_payees(compared.payees, known, compared.carried, payee_key, folder)

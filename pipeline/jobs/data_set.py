@@ -43,10 +43,6 @@ PROBLEMS_NAMED_MAX = 5
 def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
     """Check every part of a data set.
 
-    Args:
-        job: which data set, and how.
-        surface: what starts it, to report to.
-
     Returns:
         What it leaves behind; also where an error ended the asking, or a part cannot be used.
 

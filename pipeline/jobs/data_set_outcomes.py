@@ -169,12 +169,7 @@ def leave(
 ) -> Summary:
     """Write all results of a data set beside its outcome files, and record the end of the run.
 
-    Args:
-        run: the data set.
-        parts: as they were decided.
-        files: the work folder.
-        ledger: of its folder; None where the answers are in one that processes share.
-        surface: gives the time.
+    The folder has no ledger where the answers are in one that processes share.
 
     Raises:
         OutputError: a file cannot be created.
@@ -255,10 +250,7 @@ def _digest(summary: Summary) -> str:
 def finished_before(job: DataSetJob, data: DataSet, ledger: RunLedger | None) -> Summary | None:
     """The summary of an earlier run that left nothing to do, if its files are still there.
 
-    Args:
-        job: what is to be done.
-        data: the data set.
-        ledger: of the folder; None where the answers are in one that processes share.
+    The folder has no ledger where the answers are in one that processes share.
     """
     out = job.check.out
     try:

@@ -137,14 +137,7 @@ class _Columns(NamedTuple):
 
 
 def _like(part: DataPart, read: PartRead, like: tuple[DataPart, PartRead], before: _Columns) -> PartRead:
-    """What was found in a part, or its problem where its columns are not those of the parts before it.
-
-    Args:
-        part: the part.
-        read: what was found in it.
-        like: the first part.
-        before: how the columns of those before it were read.
-    """
+    """What was found in a part, or its problem where its columns are not those of the parts before it."""
     first, as_read = like
     if read.problem is not None:
         return read

@@ -36,13 +36,7 @@ class CheckedPart(NamedTuple):
 
 
 def add_up(header: SummaryHeader, parts: Sequence[CheckedPart], calls: Sequence[ApiCalls]) -> Summary:
-    """The summary of a data set.
-
-    Args:
-        header: what to say about the run.
-        parts: all of them, in order.
-        calls: what was asked of each API.
-    """
+    """The summary of a data set, from all of its parts in order."""
     said = [part.decided.summary for part in parts if part.decided is not None]
     unusable_count = sum(part.read.problem is not None for part in parts)
     undecided_count = sum(summary.undecided_count for summary in said)

@@ -53,10 +53,6 @@ class FixJob(ReviewJob):
 def fix_folder(job: FixJob, *, now: datetime) -> Fix:
     """Write what is to be corrected, and the payment file with the corrections that were accepted.
 
-    Args:
-        job: what to do, and in which folder.
-        now: the time.
-
     Raises:
         PrecheckError: nothing was written; the exit code says why.
     """

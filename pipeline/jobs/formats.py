@@ -7,11 +7,7 @@ from schemas.columns import KnownFormat, KnownFormats
 
 
 def known_formats(choice: FormatChoice) -> KnownFormats:
-    """Every format that a file can have.
-
-    Args:
-        choice: of a format, with the user's own layouts.
-    """
+    """Every format that a file can have, the user's own layouts among them."""
     return KnownFormats(
         formats=[_known(entry, choice) for entry in choice.entries],
         compressions=[compression.value for compression in Compression],

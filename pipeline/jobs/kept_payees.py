@@ -65,11 +65,6 @@ def ids_of(original: pl.DataFrame) -> pl.Series | None:
 def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownRun]:
     """The payees of a run that has ended, and those that it carries on of others.
 
-    Args:
-        run: which.
-        payee_key: of its folder.
-        now: the time.
-
     Raises:
         InputError: something in the folder was changed since the run, or nothing is left to compare with.
     """
@@ -162,12 +157,7 @@ def _carried(kept: pl.DataFrame) -> Iterator[KnownRun]:
 
 
 def carried_on(runs: Sequence[KnownRun], contradicted: Sequence[ContradictedKeys]) -> pl.DataFrame:
-    """`KeptPayees` of earlier runs that payments contradict.
-
-    Args:
-        runs: the earlier runs.
-        contradicted: of each of them, as `Differences` has it.
-    """
+    """`KeptPayees` of earlier runs that payments contradict, of each as `Differences` has it."""
     parts = [
         keys.with_columns(
             known=pl.lit(standing.value),
@@ -184,14 +174,9 @@ def carried_on(runs: Sequence[KnownRun], contradicted: Sequence[ContradictedKeys
 def keep(
     payees: pl.DataFrame, known: pl.Series, carried: pl.DataFrame, payee_key: bytes, folder: Path
 ) -> Path:
-    """Write the keys of the payees of a run, for the next one to compare with.
+    """Write the keys of the payees of a run, with their `payee_statuses`, for the next one to compare with.
 
-    Args:
-        payees: `Payees`.
-        known: their `payee_statuses`.
-        carried: as `carried_on` gives it.
-        payee_key: of the folder.
-        folder: of the run.
+    Keys are carried as `carried_on` gives them.
     """
     path = folder / PAYEES
     with write_atomically(path) as file:

@@ -80,11 +80,7 @@ def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None
 
 
 def close_ledger_run(job: LedgerJob, run_id: UUID) -> str:
-    """Close a run that will not be gone on with; what it was answered stays.
-
-    Args:
-        job: which ledger.
-        run_id: as `precheck status` shows it.
+    """Close a run, by its id in `precheck status`, that will not be resumed; what it was answered stays.
 
     Returns:
         What was done, as a sentence.
@@ -105,11 +101,7 @@ def close_ledger_run(job: LedgerJob, run_id: UUID) -> str:
 
 
 def inspect_ledger(job: LedgerJob, *, is_restored: bool) -> list[Finding]:
-    """Look at a ledger and its server.
-
-    Args:
-        job: which ledger.
-        is_restored: count also what a backup that was brought back leaves in doubt.
+    """Look at a ledger and its server, and at what a backup that was restored leaves in doubt.
 
     Returns:
         One finding per thing looked at.

@@ -92,12 +92,7 @@ def prepare(
 ) -> tuple[PreparedFile, Checks]:
     """Validate the payments, compare them with earlier runs, and find the distinct questions.
 
-    Args:
-        job: what is to be done.
-        source: its payment file.
-        chosen: the profile as it is configured.
-        profile: the same, with its servers running.
-        time: of this run, and of the first in its folder.
+    The profile comes as it is configured, and with its servers running.
     """
     modulus = modulus_of(chosen, today=time.now.date())
     valid = validate(source.payments, routes(profile)._replace(modulus=modulus), source.places)

@@ -91,11 +91,6 @@ def folders_named(words: Sequence[Path]) -> dict[Path, bool]:
 def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
     """Delete the names that banks returned to the run in a folder, and put it on record.
 
-    Args:
-        folder: of a run.
-        job: what to delete.
-        now: the time.
-
     Raises:
         UsageError: it is not the folder of a run.
         IncompleteError: something in it is old enough, but its run has not finished; or the ledger that it

@@ -77,12 +77,7 @@ class RowContext(NamedTuple):
 
 
 def story(folder: Path, row: int, *, now: datetime) -> Story:
-    """Everything that is known about one row.
-
-    Args:
-        folder: of a run that has ended.
-        row: counted from 1.
-        now: the time.
+    """Everything that is known about one row, counted from 1.
 
     Raises:
         UsageError: it is not the folder of a run that has ended, or the row does not exist.
@@ -172,13 +167,7 @@ def _extent(manifest: Manifest) -> str:
 def assembled(
     row: int, context: RowContext, attempts_for: Callable[[Check], Sequence[RequestAttempt]]
 ) -> Story:
-    """Put together what is known about one row, which must exist.
-
-    Args:
-        row: its number.
-        context: of the run.
-        attempts_for: every request for a question, first to last.
-    """
+    """Put together what is known about one row, which must exist, with every request for its question."""
     assert context.payments.schema == PAYMENTS
     assert context.accepted.schema == ACCEPTED
     assert context.outcomes.schema == OUTCOMES

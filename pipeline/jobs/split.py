@@ -64,10 +64,6 @@ class SplitJob(ReviewJob):
 def split_folder(job: SplitJob, *, now: datetime) -> Split:
     """Write the payments that may be paid, those that are held, and why.
 
-    Args:
-        job: what to do, and in which folder.
-        now: the time.
-
     Raises:
         IncompleteError: a payment is not decided yet, and holding it was not requested.
         PrecheckError: nothing was written; the exit code says why.

@@ -65,11 +65,6 @@ class VerifyJob:
 def verify(job: VerifyJob, *, now: datetime, words: Words = NEUTRAL) -> list[Finding]:
     """Check that nothing in the folder of a run was changed since, and that all of it agrees.
 
-    Args:
-        job: which folder, and what to compare it with.
-        now: the time.
-        words: of the surface, for what to do about what cannot be looked at.
-
     Returns:
         One finding per thing looked at, in order. What differs in one does not hide another.
 
