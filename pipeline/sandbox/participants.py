@@ -16,7 +16,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from pipeline.sandbox import der
-from pipeline.sandbox.problems import ProblemError, Refusal, client_invalid
+from pipeline.sandbox.problems import Refusal, client_invalid
 
 DIRECTORY: Mapping[str, frozenset[str]] = {
     "PSDFR-ACPR-99999": frozenset({"TREZFRP0XXX"}),
@@ -59,21 +59,22 @@ def requester_of(certificate: bytes | None, authority: x509.Certificate, now: da
     if certificate is None:
         raise client_invalid("no client certificate was presented", Refusal.CERTIFICATE_MISSING)
     read = _read(certificate, authority)
-    if not read.is_issued_here:
-        raise _not_good("the client certificate is not of an authority that is known here")
-    if now > read.not_after:
-        raise _not_good("the client certificate has expired")
-    if now < read.not_before:
-        raise _not_good("the client certificate is not valid yet")
-    if not read.is_for_clients:
-        raise _not_good("the client certificate is not for clients")
-    if not read.is_qualified:
-        raise _not_good("the client certificate is not a qualified website certificate with PSD2 roles")
-    if not _AUTHORISATION_NUMBER.fullmatch(read.authorisation_number):
-        raise _not_good("the client certificate holds no PSD2 authorisation number")
-    if read.authorisation_number not in DIRECTORY:
-        raise _not_good("the authorisation number is not in the participant directory")
-    return read.authorisation_number
+    number = read.authorisation_number
+    for is_good, detail in (
+        (read.is_issued_here, "the client certificate is not of an authority that is known here"),
+        (now <= read.not_after, "the client certificate has expired"),
+        (now >= read.not_before, "the client certificate is not valid yet"),
+        (read.is_for_clients, "the client certificate is not for clients"),
+        (read.is_qualified, "the client certificate is not a qualified website certificate with PSD2 roles"),
+        (
+            _AUTHORISATION_NUMBER.fullmatch(number),
+            "the client certificate holds no PSD2 authorisation number",
+        ),
+        (number in DIRECTORY, "the authorisation number is not in the participant directory"),
+    ):
+        if not is_good:
+            raise client_invalid(detail, Refusal.CERTIFICATE)
+    return number
 
 
 def check_requesting_bic(authorisation_number: str, bic: str) -> None:
@@ -104,7 +105,7 @@ def _read(certificate: bytes, authority: x509.Certificate) -> _Certificate:
             not_after=parsed.not_valid_after_utc,
         )
     except ValueError:
-        raise _not_good("the client certificate cannot be read") from None
+        raise client_invalid("the client certificate cannot be read", Refusal.CERTIFICATE) from None
 
 
 def _is_issued_by(certificate: x509.Certificate, authority: x509.Certificate) -> bool:
@@ -148,7 +149,3 @@ def _is_qualified(statements: Mapping[bytes, bytes]) -> bool:
 def _content_of(dotted: str) -> bytes:
     """An object identifier as it stands between tags."""
     return next(der.members(der.object_identifier(dotted)))[1]
-
-
-def _not_good(detail: str) -> ProblemError:
-    return client_invalid(detail, Refusal.CERTIFICATE)
