@@ -27,7 +27,16 @@ from schemas.summary import InputFile, Money, OutcomeTotal, Summary
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC)
 TIME = "2030-01-01T00:00:00.000Z"
-APPROVAL = {"by": "J. Treasurer", "time": TIME, "what": "pay", "why": "known supplier", "rows": [3, 5]}
+APPROVAL = {
+    "by": "J. Treasurer",
+    "time": TIME,
+    "what": "pay",
+    "why": "known supplier",
+    "rows": [3, 5],
+    "approved_by": "A. Approver",
+    "approved_at": TIME,
+    "self_approved": False,
+}
 SERVER = {"server": "production", "base_url": "https://cop.example"}
 PROFILE = Profile(
     cop=Cop(
