@@ -18,6 +18,8 @@ PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
   --no-emit-index-url --custom-compile-command 'make constraints' $(ARGS)
 # What hosts need that share a ledger.
 MANY := --extra postgres --extra dask --extra metrics --extra otel
+# Without compiled modules, every worker of the tests would compile all tests, and every process the program.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help catalogues demo demo-many tools test nightly search lowest check lint types imports docs faults simulate simulate-mistakes faults-long mutants mutants-planted bench sandbox constraints wheel clean
 
 help:  ## print the targets

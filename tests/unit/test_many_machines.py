@@ -5,7 +5,6 @@ import shlex
 from pathlib import Path
 
 import click
-import kubernetes_validate
 import pytest
 import yaml
 from systemd_units import needs_systemd, systemd_on
@@ -68,10 +67,14 @@ def words_of(container):
 
 @kinds
 def test_kubernetes_takes_each_manifest_and_knows_each_of_its_keys(manifest):
+    import kubernetes_validate  # takes longer than all tests of this file
+
     kubernetes_validate.validate(manifest, kubernetes_validate.latest_version(), strict=True)
 
 
 def test_a_key_that_kubernetes_does_not_know_would_be_noticed():
+    import kubernetes_validate
+
     manifest = MANIFESTS[-1] | {"specs": {}}
     with pytest.raises(kubernetes_validate.ValidationError):
         kubernetes_validate.validate(manifest, kubernetes_validate.latest_version(), strict=True)

@@ -65,20 +65,26 @@ PAIR = f"<r><t>{LONG}</t></r><r><t>{LONG}</t></r>"
 
 
 @pytest.mark.parametrize(
-    ("data", "sentence"),
+    ("made", "sentence"),
     [
-        (workbook(*payments(1, "x" * 65_537)), "sheet row 2: longer than 65536 bytes; correct the row"),
-        (workbook(*payments(3), row(5, LONG, LONG)), "sheet row 5: longer than"),
-        (workbook(*payments(2, 0), texts=[PAIR]), "sheet row 2: longer than"),
-        (workbook(*payments(1), row(3, 0, 0), texts=[f"<t>{LONG}</t>"]), "sheet row 3: longer than"),
+        (
+            lambda: workbook(*payments(1, "x" * 65_537)),
+            "sheet row 2: longer than 65536 bytes; correct the row",
+        ),
+        (lambda: workbook(*payments(3), row(5, LONG, LONG)), "sheet row 5: longer than"),
+        (lambda: workbook(*payments(2, 0), texts=[PAIR]), "sheet row 2: longer than"),
+        (lambda: workbook(*payments(1), row(3, 0, 0), texts=[f"<t>{LONG}</t>"]), "sheet row 3: longer than"),
         # Cells of two rows that take turns.
-        (workbook(*payments(3), *(row(number, 0) for number in (5, 6, 5, 6)), texts=[PAIR]), "sheet row 5"),
-        (workbook(*payments(9, 0)), "the workbook is damaged"),  # no such text
+        (
+            lambda: workbook(*payments(3), *(row(number, 0) for number in (5, 6, 5, 6)), texts=[PAIR]),
+            "sheet row 5",
+        ),
+        (lambda: workbook(*payments(9, 0)), "the workbook is damaged"),  # no such text
     ],
 )
-def test_no_row_is_longer_than_that_of_a_payment(data, sentence):
+def test_no_row_is_longer_than_that_of_a_payment(made, sentence):
     with pytest.raises(InputError, match=rf"^payroll\.xlsx: {sentence}"):
-        read(data)
+        read(made())
 
 
 def test_rows_whose_cells_take_turns_are_added_up_too():
@@ -136,22 +142,25 @@ def test_more_merged_ranges_than_rows_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("data", "sentence"),
+    ("made", "sentence"),
     [
-        (b"", "not an Excel workbook"),
-        (b"\xd0\xcf\x11\xe0" + bytes(100), "protected by a password"),
-        (workbook(row(1, *HEADER), " " * 30_000_000), "unpacks from [0-9,]+ to [0-9,]+ bytes"),
-        (workbook(*payments(10_000, 0), texts=[f"<t>{'x' * 60_000}</t>"]), "its cells expand to more than"),
-        (workbook(row(1, "x" * 70_000)), "sheet row 1: longer than"),
+        (lambda: b"", "not an Excel workbook"),
+        (lambda: b"\xd0\xcf\x11\xe0" + bytes(100), "protected by a password"),
+        (lambda: workbook(row(1, *HEADER), " " * 30_000_000), "unpacks from [0-9,]+ to [0-9,]+ bytes"),
         (
-            workbook(row(1, "a"), '<row r="1048576"><c r="ALL1048576"><v>1</v></c></row>'),
+            lambda: workbook(*payments(10_000, 0), texts=[f"<t>{'x' * 60_000}</t>"]),
+            "its cells expand to more than",
+        ),
+        (lambda: workbook(row(1, "x" * 70_000)), "sheet row 1: longer than"),
+        (
+            lambda: workbook(row(1, "a"), '<row r="1048576"><c r="ALL1048576"><v>1</v></c></row>'),
             "2 cells spread over",
         ),
-        (workbook(row(1, *HEADER)) + b"PK", "not the workbook of the present answers|damaged"),
+        (lambda: workbook(row(1, *HEADER)) + b"PK", "not the workbook of the present answers|damaged"),
     ],
 )
-def test_a_workbook_of_decisions_is_under_the_guards_of_one_of_payments(tmp_path, data, sentence):
-    (tmp_path / "decided.xlsx").write_bytes(data)
+def test_a_workbook_of_decisions_is_under_the_guards_of_one_of_payments(tmp_path, made, sentence):
+    (tmp_path / "decided.xlsx").write_bytes(made())
     with pytest.raises(InputError, match=rf"^decided\.xlsx: .*(?:{sentence})"):
         decisions.read(tmp_path / "decided.xlsx", run_id="any", row_count=1)
 
