@@ -1,21 +1,26 @@
-"""Leases of questions that end soon: `python short_lease.py precheck run ...`, or `shorten` in a fork.
+"""Leases that end soon: `python short_lease.py precheck run ...`, or `shorten` in a fork.
 
-PRECHECK_TEST_LEASE_S says how long a lease is, PRECHECK_TEST_WAIT_S how long a command waits for a database
-that is away.
+PRECHECK_TEST_LEASE_S says how long a lease of questions or of a share is; a request may be in flight for
+twice as long. PRECHECK_TEST_WAIT_S says how long a command waits for a database that is away.
 """
 
 import os
 import sys
 from functools import partial
 
+from pipeline import connections
 from pipeline.executors import joining
+from pipeline.stores import leased_shares, sharing
 from pipeline.stores.postgres.store import PostgresStore
 from pipeline.stores.shared import StoreClocks
 
 
 def shorten() -> None:
     """Do as the environment says."""
-    PostgresStore.shared_run.__kwdefaults__["lease_s"] = float(os.environ["PRECHECK_TEST_LEASE_S"])
+    lease_s = float(os.environ["PRECHECK_TEST_LEASE_S"])
+    PostgresStore.shared_run.__kwdefaults__["lease_s"] = lease_s
+    sharing.LEASE_S = leased_shares.LEASE_S = lease_s
+    connections._deadline_s = lambda _: 2 * lease_s  # noqa: SLF001 (no profile can have it so short)
     if "PRECHECK_TEST_WAIT_S" in os.environ:
         joining.StoreClocks = partial(StoreClocks, wait_max_s=float(os.environ["PRECHECK_TEST_WAIT_S"]))
 

@@ -92,7 +92,8 @@ def test_what_lies_in_the_work_folder_is_for_its_owner_only(desk, run, work, wai
         wait_until(lambda: list(work.glob("*/work.json")))
         found = list(work.rglob("*"))
         modes = {path.name: path.stat().st_mode & 0o777 for path in found}
-        checking.end()
+        checking.kill()
+        checking.communicate()
 
     assert {mode for name, mode in modes.items() if "." in name} == {0o600}
     assert {mode for name, mode in modes.items() if "." not in name} == {0o700}
@@ -111,6 +112,7 @@ def test_a_work_folder_that_others_can_look_into_is_refused(sandbox, run, worker
     assert (sandbox.call_count, in_ledger("SELECT count(*) FROM precheck.run")) == (before, 0)
 
 
+@pytest.mark.nightly
 def test_a_worker_that_is_killed_loses_nothing_and_repeats_no_answer(
     sandbox, run, worker, work, answer_count, wait_until
 ):
@@ -170,13 +172,14 @@ def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_asked(
     assert answer_count() == COUNT
 
 
+@pytest.mark.nightly
 def test_a_worker_that_is_asked_to_stop_awaits_its_requests_in_flight(
     serve, file, shared_profile, host, work, tmp_path, answer_count, in_ledger, wait_until
 ):
     def intent_count():
         return in_ledger("SELECT count(*) FROM precheck.intent")
 
-    with serve(tmp_path / "slow", "--latency", 2, "--latency-spread", 0) as slow:
+    with serve(tmp_path / "slow", "--latency", 0.5, "--latency-spread", 0) as slow:
         words = (*shared_profile(server=slow, in_flight_max=IN_FLIGHT_MAX), "--work", "work")
         with host("a")("run", file, *words, "--out", "a") as checking:
             wait_until(lambda: answer_count() > 0)
@@ -194,11 +197,12 @@ def test_a_worker_that_is_asked_to_stop_awaits_its_requests_in_flight(
     assert helped.err.endswith(f"precheck: {asked} question{'s' * (asked != 1)} answered\n")
 
 
+@pytest.mark.nightly
 def test_a_run_that_waits_for_another_host_ends_by_one_ctrl_c(
     desk, serve, network_payments, shared_profile, host, work, tmp_path, in_ledger, wait_until
 ):
     files = [desk.payments(network_payments(20 + n), f"{n}.csv") for n in range(2)]
-    with serve(tmp_path / "slow", "--latency", 2, "--latency-spread", 0) as slow:
+    with serve(tmp_path / "slow", "--latency", 0.5, "--latency-spread", 0) as slow:
         words = (*shared_profile(server=slow, in_flight_max=1), "--work", "work")
         with host("a")("run", files[0], *words, "--out", "a") as asking:
             wait_until(lambda: slow.call_count > 2)
