@@ -5,6 +5,7 @@ import platform
 import ssl
 from collections.abc import Collection, Iterable
 from datetime import datetime
+from functools import cache
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
@@ -271,6 +272,7 @@ def _fault(error: OSError | ValueError) -> str:
     return "cannot be read" if isinstance(error, OSError) else "is not a JSON document"
 
 
+@cache
 def _versions() -> dict[str, str]:
     return {
         "python": platform.python_version(),

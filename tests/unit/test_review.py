@@ -63,12 +63,12 @@ scope = "s"
 
 @pytest.fixture
 def folder_of(tmp_path, finish_run, outcomes_of):
-    """Outcomes, and the bytes of a file -> the folder of its run."""
+    """Outcomes, and the bytes of a file -> the folder of its run, with reports if `reported`."""
 
-    def build(*outcomes, data=None, name="pay.csv", **options):
+    def build(*outcomes, data=None, name="pay.csv", reported=False, **options):
         file = tmp_path / name
         file.write_bytes(data or "\n".join((HEADER, *LINES[: len(outcomes)], "")).encode())
-        return finish_run(file, outcomes_of(*outcomes), **options)
+        return finish_run(file, outcomes_of(*outcomes), reported=reported, **options)
 
     return build
 
@@ -210,7 +210,7 @@ def test_a_returned_name_that_breaks_a_local_rule_is_not_written_into_a_payment_
 
 
 def test_decisions_of_the_workbook_correct_their_rows_and_are_on_record_with_their_reasons(folder_of):
-    folder = folder_of(CLOSE, CLOSE, BANM)
+    folder = folder_of(CLOSE, CLOSE, BANM, reported=True)
     workbook = decided(folder, {1: ("fix", "seen on the invoice"), 3: ("Fix", "it is a firm")}, sheet="Fix")
     done = fixed(folder, accept=(), decisions=workbook)
     assert done.corrected_rows == [1, 3]
@@ -260,7 +260,7 @@ def test_the_corrected_file_has_the_style_of_the_input(folder_of, delimiter, lin
     text = line_end.join(("name\tsort_code\taccount_number", "Adä Quilon\t112233\t00000001", ""))
     text = text.replace("\t", delimiter)
     codec = "utf-16-le" if encoding == "utf-16" else encoding or "utf-8"
-    folder = folder_of(CLOSE, data=mark + text.encode(codec), encoding=encoding, reported=False)
+    folder = folder_of(CLOSE, data=mark + text.encode(codec), encoding=encoding)
     done = fixed(folder)
     expected = text.replace("Adä Quilon", "Ada Quillon")
     assert Path(done.corrected.path).read_bytes() == mark + expected.encode(codec)
@@ -350,7 +350,7 @@ def test_a_code_goes_before_its_outcome(folder_of, split_of):
 
 
 def test_a_row_for_review_is_held_until_a_person_releases_it_with_a_reason(folder_of, split_of):
-    folder = folder_of(CLOSE, CLOSE, ANNM)
+    folder = folder_of(CLOSE, CLOSE, ANNM, reported=True)
     decisions = decided(folder, {2: ("release", "known supplier"), 3: ("release", "I insist")})
     done = split_of(folder, policy={"close_match": "review"}, decisions=decisions, by="Mara")
     assert [row["payment_id"] for row in rows_of(done.release.path)] == ["2"]
@@ -363,7 +363,7 @@ def test_a_row_for_review_is_held_until_a_person_releases_it_with_a_reason(folde
 
 
 def test_a_person_can_hold_what_the_policy_releases(folder_of, split_of):
-    folder = folder_of({}, {}, {})
+    folder = folder_of({}, {}, {}, reported=True)
     decisions = decided(folder, {1: ("hold", None), 2: ("fix", "typing error")})
     done = split_of(folder, decisions=decisions)
     assert [row["payment_id"] for row in rows_of(done.release.path)] == ["3"]
@@ -379,7 +379,7 @@ def test_undecided_rows_stop_the_split_unless_they_are_to_be_held(folder_of, spl
 
 
 def test_no_decision_releases_a_row_that_no_bank_answered_for(folder_of, split_of):
-    folder = folder_of({}, UNANSWERED, REJECTED)
+    folder = folder_of({}, UNANSWERED, REJECTED, reported=True)
     decisions = decided(folder, {2: ("release", "urgent"), 3: ("release", "urgent")})
     done = split_of(folder, decisions=decisions, hold_undecided=True)
     assert (done.hold.row_count, done.unheeded_rows) == (2, [2, 3])
@@ -461,7 +461,7 @@ def test_no_policy_releases_for_a_warning(folder_of, split_of):
 
 
 def test_a_persons_reason_stands_in_the_hold_list_in_their_words(folder_of, split_of):
-    folder = folder_of({}, {}, {})
+    folder = folder_of({}, {}, {}, reported=True)
     decisions = decided(folder, {1: ("hold", "not sure"), 2: ("hold", None), 3: ("fix", "wrong iban.")})
     done = split_of(folder, decisions=decisions)
     whys = [row["why_held"] for row in rows_of(done.reasons, encoding="utf-8-sig")]
@@ -491,7 +491,7 @@ def test_what_the_row_did_not_bring_about_is_no_correction_that_a_person_is_aske
 
 
 def test_the_manifest_has_the_policy_of_a_split_and_verify_checks_its_files(folder_of, split_of):
-    folder = folder_of({}, CLOSE, ANNM)
+    folder = folder_of({}, CLOSE, ANNM, reported=True)
     decisions = decided(folder, {3: ("release", "cfo said so")})
     done = split_of(folder, policy={"close_match": "release"}, decisions=decisions, by="Mara")
     [made] = read_manifest(folder).splits
@@ -528,7 +528,7 @@ def test_the_hint_names_a_copy_of_the_workbook(folder_of):
 
 
 def test_a_workbook_that_corrects_nothing_is_told_so(folder_of):
-    folder = folder_of(CLOSE)
+    folder = folder_of(CLOSE, reported=True)
     workbook = decided(folder, {})
     done = fixed(folder, accept=(), decisions=workbook)
     assert done.before_next.startswith(f"{workbook} corrects no row")
@@ -536,7 +536,7 @@ def test_a_workbook_that_corrects_nothing_is_told_so(folder_of):
 
 
 def test_a_row_with_nothing_to_correct_says_why_it_was_not_corrected(folder_of):
-    folder = folder_of(CLOSE, ANNM)
+    folder = folder_of(CLOSE, ANNM, reported=True)
     done = fixed(folder, accept=(), decisions=decided(folder, {1: ("fix", "seen"), 2: ("fix", "wrong")}))
     assert (done.corrected_rows, done.refused_rows) == ([1], [2])
     lines = rows_of(done.corrections, encoding="utf-8-sig")
@@ -545,7 +545,7 @@ def test_a_row_with_nothing_to_correct_says_why_it_was_not_corrected(folder_of):
 
 
 def test_a_workbook_with_decisions_in_it_is_kept_when_the_reports_are_written_anew(folder_of):
-    folder = folder_of(CLOSE)
+    folder = folder_of(CLOSE, reported=True)
     decided(folder, {1: ("fix", "seen")}).replace(folder / "report.xlsx")
     mine = (folder / "report.xlsx").read_bytes()
     _, kept = report(folder, now=NOW)
@@ -558,7 +558,7 @@ def test_a_workbook_with_decisions_in_it_is_kept_when_the_reports_are_written_an
 
 
 def test_what_can_be_made_anew_names_the_command_that_does_and_never_asks_all_banks_again(folder_of):
-    folder = folder_of(CLOSE)
+    folder = folder_of(CLOSE, reported=True)
     for name in ("report.html", "report.xlsx", "attention.csv", "outcomes.csv", "summary.json"):
         (folder / name).write_text("changed")
     said = {finding.what: finding.said for finding in verify(VerifyJob(folder), now=NOW) if finding.exit_code}
@@ -619,9 +619,9 @@ def test_a_folder_without_a_run_is_refused_and_not_made(tmp_path, split_of):
 
 
 def test_the_workbook_of_another_run_is_refused(folder_of, split_of):
-    workbook = decided(folder_of({}, ANNM, name="other.csv"), {})
+    workbook = decided(folder_of({}, ANNM, name="other.csv", reported=True), {})
     with pytest.raises(InputError, match="not the workbook of the present answers"):
-        split_of(folder_of({}, CLOSE), decisions=workbook)
+        split_of(folder_of({}, CLOSE, reported=True), decisions=workbook)
 
 
 @pytest.mark.parametrize(
@@ -636,13 +636,13 @@ def test_the_workbook_of_another_run_is_refused(folder_of, split_of):
 def test_a_decision_that_cannot_be_meant_is_refused_with_its_row(
     folder_of, split_of, decision, reason, sentence
 ):
-    folder = folder_of(CLOSE)
+    folder = folder_of(CLOSE, reported=True)
     with pytest.raises(InputError, match=sentence):
         split_of(folder, decisions=decided(folder, {1: (decision, reason)}))
 
 
 def test_two_sheets_that_decide_a_row_differently_are_refused(folder_of, split_of):
-    folder = folder_of(CLOSE)
+    folder = folder_of(CLOSE, reported=True)
     book = openpyxl.load_workbook(decided(folder, {1: ("release", "known")}))
     headers = [cell.value for cell in book["Close match"][3]]
     book["Close match"].cell(4, headers.index("Decision") + 1).value = "hold"
@@ -652,7 +652,7 @@ def test_two_sheets_that_decide_a_row_differently_are_refused(folder_of, split_o
 
 
 def test_a_row_number_that_the_file_does_not_have_is_refused(folder_of, split_of):
-    folder = folder_of(CLOSE)
+    folder = folder_of(CLOSE, reported=True)
     book = openpyxl.load_workbook(decided(folder, {1: ("release", "known")}))
     book["All"].cell(4, 1).value = 99
     book.save(folder.parent / "row.xlsx")
@@ -761,7 +761,7 @@ def test_evidence_of_an_approval_that_cannot_be_true_is_found(folder_of, split_o
 
 
 def test_recorded_decisions_and_those_of_a_workbook_make_the_same_files(folder_of, split_of):
-    folder = folder_of(CLOSE, ANNM, CLOSE)
+    folder = folder_of(CLOSE, ANNM, CLOSE, reported=True)
     said = {1: ("release", "phoned"), 2: ("hold", "unknown")}
     policy = {"close_match": "review"}
     names = ("release.csv", "hold.csv", "hold_reasons.csv")
