@@ -9,6 +9,7 @@ import pytest
 from pipeline.frames import ACCEPTED, PAYMENTS, REJECTS, WARNINGS
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import Method, ModulusTables, Range, WeightedSum
+from pipeline.rules.warnings import ACROSS_ROWS
 from pipeline.stages.validate import Routes, validate
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName
@@ -39,6 +40,50 @@ def accept(payments_of):
 def codes(payments_of):
     def of(row, routes=BOTH):
         return validate(payments_of(row), routes).rejects["code"].to_list()
+
+    return of
+
+
+@pytest.fixture
+def accept_each(payments_of):
+    """Validate rows of one file that must be accepted; give of each what is asked, without nulls."""
+
+    def each(rows, routes=BOTH):
+        validated = validate(payments_of(*rows), routes)
+        assert validated.rejects.height == 0, validated.rejects
+        return [
+            {field: value for field, value in accepted.items() if value is not None}
+            for accepted in validated.accepted.to_dicts()
+        ]
+
+    return each
+
+
+@pytest.fixture
+def codes_of_each(payments_of):
+    """Validate rows of one file; give the codes of the rules that each of them breaks."""
+
+    def of(rows, routes=BOTH):
+        payments = payments_of(*rows)
+        rejects = validate(payments, routes).rejects
+        return [rejects.filter(row=row)["code"].to_list() for row in payments["row"]]
+
+    return of
+
+
+@pytest.fixture
+def warned_of_each(payments_of):
+    """Validate rows of one file that must be accepted; give the fields and codes of the warnings of each.
+
+    They are those that a row would have alone, without what is known of it only beside the others.
+    """
+
+    def of(rows, routes=BOTH):
+        payments = payments_of(*rows)
+        validated = validate(payments, routes)
+        assert validated.rejects.height == 0, validated.rejects
+        own = validated.warnings.filter(~pl.col("code").is_in(ACROSS_ROWS))
+        return [own.filter(row=row).select("field", "code").rows() for row in payments["row"]]
 
     return of
 
@@ -112,9 +157,11 @@ def test_blank_row_is_told_once_and_not_for_each_missing_field(codes):
 # Cleaning
 
 
-@pytest.mark.parametrize("sort_code", ["11-22-33", "11 22 33", "112233", "11\u00a022\u202f33", "1122-33"])
-def test_sort_code_may_be_written_with_hyphens_and_spaces(accept, sort_code):
-    assert accept({**UK, "sort_code": sort_code})["account"] == "11223312345678"
+def test_sort_code_may_be_written_with_hyphens_and_spaces(accept_each):
+    cases = ["11-22-33", "11 22 33", "112233", "11\u00a022\u202f33", "1122-33"]
+    assert [
+        accepted["account"] for accepted in accept_each({**UK, "sort_code": sort_code} for sort_code in cases)
+    ] == ["11223312345678"] * len(cases)
 
 
 def test_leading_zeros_survive(accept):
@@ -123,9 +170,8 @@ def test_leading_zeros_survive(accept):
     )
 
 
-@pytest.mark.parametrize(
-    ("sort_code", "code"),
-    [
+def test_sort_code_that_is_not_six_plain_digits_is_rejected_not_padded(codes_of_each):
+    cases = [
         ("1234", "SORT_CODE_DAMAGED"),
         ("1.23E+05", "SORT_CODE_DAMAGED"),
         ("1,23E+05", "SORT_CODE_DAMAGED"),
@@ -140,19 +186,18 @@ def test_leading_zeros_survive(accept):
         ("11223O", "SORT_CODE_FORMAT"),
         ("11223\u00b3", "SORT_CODE_FORMAT"),
         ("11\u200b22\u200b33", "SORT_CODE_FORMAT"),
-    ],
-)
-def test_sort_code_that_is_not_six_plain_digits_is_rejected_not_padded(codes, sort_code, code):
-    assert codes({**UK, "sort_code": sort_code}) == [code]
+    ]
+    assert codes_of_each({**UK, "sort_code": sort_code} for sort_code, code in cases) == [
+        [code] for sort_code, code in cases
+    ]
 
 
 def test_blank_sort_code_is_rejected_not_waved_through(codes):
     assert codes({**UK, "sort_code": None}) == ["SORT_CODE_MISSING"]
 
 
-@pytest.mark.parametrize(
-    ("account_number", "code"),
-    [
+def test_account_number_that_is_not_eight_plain_digits_is_rejected_not_padded(codes_of_each):
+    cases = [
         ("1", "ACCOUNT_NUMBER_DAMAGED"),
         ("1.23457E+07", "ACCOUNT_NUMBER_DAMAGED"),
         ("", "ACCOUNT_NUMBER_FORMAT"),
@@ -160,15 +205,14 @@ def test_blank_sort_code_is_rejected_not_waved_through(codes):
         ("12345678.0", "ACCOUNT_NUMBER_DAMAGED"),
         ("+12345678", "ACCOUNT_NUMBER_FORMAT"),
         ("\u06f1\u06f2\u06f3\u06f4\u06f5\u06f6\u06f7\u06f8", "ACCOUNT_NUMBER_FORMAT"),
-    ],
-)
-def test_account_number_that_is_not_eight_plain_digits_is_rejected_not_padded(codes, account_number, code):
-    assert codes({**UK, "account_number": account_number}) == [code]
+    ]
+    assert codes_of_each({**UK, "account_number": account_number} for account_number, code in cases) == [
+        [code] for account_number, code in cases
+    ]
 
 
-@pytest.mark.parametrize(
-    "iban",
-    [
+def test_iban_may_be_written_in_groups_with_punctuation_a_label_and_small_letters(accept_each):
+    cases = [
         *("de89 3704 0044 0532 0130 00", "DE89\u00a03704\u00a00044 0532013000", GERMAN, f"IBAN{GERMAN}"),
         *("DE89-3704-0044-0532-0130-00", "DE89.3704.0044.0532.0130.00", "DE89/3704/0044/0532013000"),
         *(
@@ -177,17 +221,15 @@ def test_account_number_that_is_not_eight_plain_digits_is_rejected_not_padded(co
             f"Iban:{GERMAN}",
             "IBAN: de89\u20113704 0044-0532.013000",
         ),
-    ],
-)
-def test_iban_may_be_written_in_groups_with_punctuation_a_label_and_small_letters(accept, iban):
-    assert accept({**IBAN, "iban": iban})["account"] == GERMAN
+    ]
+    assert [accepted["account"] for accepted in accept_each({**IBAN, "iban": iban} for iban in cases)] == [
+        GERMAN
+    ] * len(cases)
 
 
-@pytest.mark.parametrize(
-    "iban", ["D\u0130" + GERMAN[2:], "d\u0131" + GERMAN[2:], "\uff24\uff25" + GERMAN[2:], "KONTO" + GERMAN]
-)
-def test_letters_that_only_look_like_those_of_an_iban_are_rejected(codes, iban):
-    assert codes({**IBAN, "iban": iban}) == ["IBAN_FORMAT"]
+def test_letters_that_only_look_like_those_of_an_iban_are_rejected(codes_of_each):
+    cases = ["D\u0130" + GERMAN[2:], "d\u0131" + GERMAN[2:], "\uff24\uff25" + GERMAN[2:], "KONTO" + GERMAN]
+    assert codes_of_each({**IBAN, "iban": iban} for iban in cases) == [["IBAN_FORMAT"]] * len(cases)
 
 
 def test_names_that_are_equal_after_composition_ask_the_same(accept):
@@ -203,9 +245,9 @@ def test_name_is_counted_after_composition(accept, codes):
     assert accept({**UK, "name": "\U0001f3e6" * 140})["name"] == "\U0001f3e6" * 140
 
 
-@pytest.mark.parametrize("name", ["", " ", "\u00a0\u2003", "\u3000"])
-def test_name_of_white_space_is_a_missing_name(codes, name):
-    assert codes({**UK, "name": name}) == ["NAME_MISSING"]
+def test_name_of_white_space_is_a_missing_name(codes_of_each):
+    cases = ["", " ", "\u00a0\u2003", "\u3000"]
+    assert codes_of_each({**UK, "name": name} for name in cases) == [["NAME_MISSING"]] * len(cases)
 
 
 INVISIBLE = (
@@ -214,22 +256,23 @@ INVISIBLE = (
 )
 
 
-@pytest.mark.parametrize("character", INVISIBLE)
-def test_invisible_character_is_rejected_wherever_it_stands_in_a_name(codes, character):
-    for name in (f"Ada{character}Quillon", f"{character}Ada Quillon", f"Ada Quillon{character}"):
-        # At an end, a line separator is white space like any other.
-        expected = [] if name.strip() == "Ada Quillon" else ["INVISIBLE_CHARACTER"]
-        assert codes({**UK, "name": name}) == expected
+def test_invisible_character_is_rejected_wherever_it_stands_in_a_name(codes_of_each):
+    places = [("Ada", "Quillon"), ("", "Ada Quillon"), ("Ada Quillon", "")]
+    cases = [f"{before}{character}{after}" for character in INVISIBLE for before, after in places]
+    # At an end, a line separator is white space like any other.
+    expected = [[] if name.strip() == "Ada Quillon" else ["INVISIBLE_CHARACTER"] for name in cases]
+    assert codes_of_each({**UK, "name": name} for name in cases) == expected
 
 
-@pytest.mark.parametrize("character", ["\x00", "\t", "\n", "\r", "\x1b", "\x7f", "\x85", "\x9b"])
-def test_control_character_inside_a_name_is_rejected(codes, character):
-    assert codes({**UK, "name": f"Ada{character}Quillon"}) == ["CONTROL_CHARACTER"]
+def test_control_character_inside_a_name_is_rejected(codes_of_each):
+    cases = ["\x00", "\t", "\n", "\r", "\x1b", "\x7f", "\x85", "\x9b"]
+    assert codes_of_each({**UK, "name": f"Ada{character}Quillon"} for character in cases) == [
+        ["CONTROL_CHARACTER"]
+    ] * len(cases)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_joiners_and_selectors_that_spell_a_name_are_sent(accept_each):
+    cases = [
         "\u0639\u0644\u06cc\u200c\u0631\u0636\u0627",  # Persian
         "\u0dc1\u0dca\u200d\u0dbb\u0dd3",  # Sinhala
         "\u09b0\u200d\u09cd\u09af\u09be",  # Bengali
@@ -237,10 +280,10 @@ def test_control_character_inside_a_name_is_rejected(codes, character):
         "Caf\u00e9 \U0001f469\u200d\U0001f373",
         "Love \u2764\ufe0f Ltd",
         "\u845b\U000e0100\u57ce",
-    ],
-)
-def test_joiners_and_selectors_that_spell_a_name_are_sent(accept, name):
-    assert accept({**UK, "name": name})["name"] == name
+    ]
+    assert [accepted["name"] for accepted in accept_each({**UK, "name": name} for name in cases)] == list(
+        cases
+    )
 
 
 def warned(payments_of, row, routes=BOTH):
@@ -249,80 +292,75 @@ def warned(payments_of, row, routes=BOTH):
     return [tuple(found) for found in validated.warnings.select("field", "code").iter_rows()]
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_marks_that_carry_nothing_are_removed_and_told(accept_each, warned_of_each):
+    cases = [
         *("Ada\u00ad Quillon", "\ufeffAda Quillon", "Ada Quillon\ufeff", "\u200eAda Quillon\u200f"),
         *(" \u061cAda Quillon ", "Ada Quil\u00adlon"),
-    ],
-)
-def test_marks_that_carry_nothing_are_removed_and_told(accept, payments_of, name):
-    assert accept({**UK, "name": name})["name"] == "Ada Quillon"
-    assert warned(payments_of, {**UK, "name": name}) == [("name", "NAME_CLEANED")]
+    ]
+    assert [accepted["name"] for accepted in accept_each({**UK, "name": name} for name in cases)] == [
+        "Ada Quillon"
+    ] * len(cases)
+    assert warned_of_each({**UK, "name": name} for name in cases) == [[("name", "NAME_CLEANED")]] * len(cases)
 
 
-@pytest.mark.parametrize("mark", ["\u200e", "\u200f", "\u061c"])
-def test_directional_mark_inside_a_name_is_rejected(codes, mark):
-    assert codes({**UK, "name": f"Ada{mark}Quillon"}) == ["INVISIBLE_CHARACTER"]
+def test_directional_mark_inside_a_name_is_rejected(codes_of_each):
+    cases = ["\u200e", "\u200f", "\u061c"]
+    assert codes_of_each({**UK, "name": f"Ada{mark}Quillon"} for mark in cases) == [
+        ["INVISIBLE_CHARACTER"]
+    ] * len(cases)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_name_is_sent_as_entered_whatever_a_spreadsheet_would_do_with_it(accept_each, warned_of_each):
+    cases = [
         *("@Home Ltd", "+Plus Ltd", "-Minus Ltd", "=Objekt GmbH", "\uff20Home", "'t Hooft BV", "Quillon=1"),
         *("=Yahoo! Ltd", "+1 Media"),
-    ],
-)
-def test_name_is_sent_as_entered_whatever_a_spreadsheet_would_do_with_it(payments_of, accept, name):
-    assert accept({**UK, "name": f" {name}\u00a0"})["name"] == name
-    assert warned(payments_of, {**UK, "name": name}) == []
+    ]
+    assert [
+        accepted["name"] for accepted in accept_each({**UK, "name": f" {name}\u00a0"} for name in cases)
+    ] == cases
+    assert warned_of_each({**UK, "name": name} for name in cases) == [[]] * len(cases)
 
 
-@pytest.mark.parametrize(
-    ("written", "name"),
-    [
+def test_text_that_is_written_as_a_formula_is_unwrapped_and_told(accept_each, warned_of_each):
+    cases = [
         ('="Ada Quillon"', "Ada Quillon"),
         ('= " Ada Quillon "', "Ada Quillon"),
         ('="The ""Old"" Mill"', 'The "Old" Mill'),
         ('="@Home Ltd"', "@Home Ltd"),
-    ],
-)
-def test_text_that_is_written_as_a_formula_is_unwrapped_and_told(accept, payments_of, written, name):
-    assert accept({**UK, "name": written})["name"] == name
-    assert warned(payments_of, {**UK, "name": written}) == [("name", "NAME_CLEANED")]
+    ]
+    assert [
+        accepted["name"] for accepted in accept_each({**UK, "name": written} for written, name in cases)
+    ] == [name for written, name in cases]
+    assert warned_of_each({**UK, "name": written} for written, name in cases) == [
+        [("name", "NAME_CLEANED")]
+    ] * len(cases)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
+def test_formula_in_the_place_of_a_name_is_a_lost_value(codes_of_each):
+    cases = [
         *("=VLOOKUP(A2;Names;2)", "=b7", "=$B$7", " =B7", "=B7:C9", "='My Sheet'!B7", "=Sheet1!B7", "=-B7"),
         *('=B7&" "&C7', '="Mr "&B7', "=RC[-1]", "=Names[@Payee]", "=#REF!", "\uff1dB7", '="=B7"'),
         *("=cmd|' /C calc'!A0", "+cmd|' /C calc'!A0", "@SUM|x!A0"),
-    ],
-)
-def test_formula_in_the_place_of_a_name_is_a_lost_value(codes, name):
-    assert codes({**UK, "name": name}) == ["NAME_FORMULA"]
+    ]
+    assert codes_of_each({**UK, "name": name} for name in cases) == [["NAME_FORMULA"]] * len(cases)
 
 
-@pytest.mark.parametrize(
-    "name", ["-", "+", "@", "=", "=5", "+44 20 7946 0000", "(020) 7946-0000", "00442079460000"]
-)
-def test_bare_sign_and_telephone_number_are_no_names(codes, name):
-    assert codes({**UK, "name": name}) == ["NAME_NO_NAME"]
+def test_bare_sign_and_telephone_number_are_no_names(codes_of_each):
+    cases = ["-", "+", "@", "=", "=5", "+44 20 7946 0000", "(020) 7946-0000", "00442079460000"]
+    assert codes_of_each({**UK, "name": name} for name in cases) == [["NAME_NO_NAME"]] * len(cases)
 
 
-@pytest.mark.parametrize("name", ["3", "1822", "24 7", "7 Seven Ltd"])
-def test_name_of_few_digits_is_one(codes, name):
-    assert codes({**UK, "name": name}) == []
+def test_name_of_few_digits_is_one(codes_of_each):
+    cases = ["3", "1822", "24 7", "7 Seven Ltd"]
+    assert codes_of_each({**UK, "name": name} for name in cases) == [[]] * len(cases)
 
 
 def test_white_space_inside_a_name_is_asked_about_as_it_was_written(accept):
     assert accept({**UK, "name": " Ada  B.\u00a0Quillon "})["name"] == "Ada  B.\u00a0Quillon"
 
 
-@pytest.mark.parametrize(
-    ("written", "account_type"),
-    [
+def test_account_type_may_be_said_in_other_words(accept_each):
+    cases = [
         ("personal", "Personal"),
         ("PERSON", "Personal"),
         ("Individual", "Personal"),
@@ -332,23 +370,29 @@ def test_white_space_inside_a_name_is_asked_about_as_it_was_written(accept):
         ("business", "Business"),
         ("Company", "Business"),
         ("ORGANISATION", "Business"),
-    ],
-)
-def test_account_type_may_be_said_in_other_words(accept, written, account_type):
-    assert accept({**UK, "account_type": written})["account_type"] == account_type
+    ]
+    assert [
+        accepted["account_type"]
+        for accepted in accept_each({**UK, "account_type": written} for written, account_type in cases)
+    ] == [account_type for written, account_type in cases]
 
 
-@pytest.mark.parametrize("written", ["", "P", "1", "Personal Business", "perso\u0144al", "joint"])
-def test_account_type_that_nobody_knows_is_rejected_not_defaulted(codes, written):
-    assert codes({**UK, "account_type": written}) == ["ACCOUNT_TYPE"]
+def test_account_type_that_nobody_knows_is_rejected_not_defaulted(codes_of_each):
+    cases = ["", "P", "1", "Personal Business", "perso\u0144al", "joint"]
+    assert codes_of_each({**UK, "account_type": written} for written in cases) == [["ACCOUNT_TYPE"]] * len(
+        cases
+    )
 
 
-@pytest.mark.parametrize("written", ["Current", "SAVINGS", "checking", "Current Account"])
-def test_kind_of_product_is_no_account_type_and_the_default_applies_and_is_told(accept, payments_of, written):
-    row = {**UK, "account_type": written}
-    assert accept(row, BOTH._replace(default_account_type=AccountType.BUSINESS))["account_type"] == "Business"
-    assert warned(payments_of, row) == [("account_type", "ACCOUNT_TYPE_DEFAULT")]
-    assert warned(payments_of, {**IBAN, "account_type": written}) == []
+def test_kind_of_product_is_no_account_type_and_the_default_applies_and_is_told(accept_each, warned_of_each):
+    cases = [{"account_type": written} for written in ("Current", "SAVINGS", "checking", "Current Account")]
+    business = accept_each(
+        ({**UK, **case} for case in cases), BOTH._replace(default_account_type=AccountType.BUSINESS)
+    )
+    assert [accepted["account_type"] for accepted in business] == ["Business"] * len(cases)
+    told = [("account_type", "ACCOUNT_TYPE_DEFAULT")]
+    assert warned_of_each({**UK, **case} for case in cases) == [told] * len(cases)
+    assert warned_of_each({**IBAN, **case} for case in cases) == [[]] * len(cases)
 
 
 def test_missing_account_type_is_that_of_the_profile(accept):
@@ -362,22 +406,27 @@ def test_amounts_and_currencies_are_read_as_people_write_them(accept):
     assert accepted["currency"] == "GBP"
 
 
-@pytest.mark.parametrize(
-    "amount", ["-1.2345", "-5", "\u00a3-5", "5-", "(5)", "\u22125", "-1,234", "(\u00a35.00)", "-0.01"]
-)
-def test_negative_amount_in_any_notation_is_rejected_as_negative(codes, amount):
-    assert "AMOUNT_NEGATIVE" in codes({**UK, "amount": amount})
-    assert "AMOUNT_FORMAT" not in codes({**UK, "amount": amount})
+def test_negative_amount_in_any_notation_is_rejected_as_negative(codes_of_each):
+    cases = ["-1.2345", "-5", "\u00a3-5", "5-", "(5)", "\u22125", "-1,234", "(\u00a35.00)", "-0.01"]
+    assert [
+        found
+        for found in codes_of_each({**UK, "amount": amount} for amount in cases)
+        if "AMOUNT_NEGATIVE" not in found
+    ] == []
+    assert [
+        found
+        for found in codes_of_each({**UK, "amount": amount} for amount in cases)
+        if "AMOUNT_FORMAT" in found
+    ] == []
 
 
-@pytest.mark.parametrize("amount", ["0", "0.00", "-0", "-0.00", "(0)", "\u00a30", "0.000"])
-def test_amount_of_zero_is_rejected_as_zero(codes, amount):
-    assert codes({**UK, "amount": amount}) == ["AMOUNT_ZERO"]
+def test_amount_of_zero_is_rejected_as_zero(codes_of_each):
+    cases = ["0", "0.00", "-0", "-0.00", "(0)", "\u00a30", "0.000"]
+    assert codes_of_each({**UK, "amount": amount} for amount in cases) == [["AMOUNT_ZERO"]] * len(cases)
 
 
-@pytest.mark.parametrize(
-    ("amount", "currency"),
-    [
+def test_more_decimals_than_the_currency_has_are_rejected(codes_of_each):
+    cases = [
         ("1.5", "JPY"),
         ("0.001", "GBP"),
         ("1.0050", "EUR"),
@@ -388,19 +437,19 @@ def test_amount_of_zero_is_rejected_as_zero(codes, amount):
         ("1.5005 BHD", None),
         ("1,2345", "EUR"),
         ("1.23456", None),
-    ],
-)
-def test_more_decimals_than_the_currency_has_are_rejected(codes, amount, currency):
-    assert codes({**UK, "amount": amount, "currency": currency}) == ["AMOUNT_DECIMALS"]
+    ]
+    assert codes_of_each({**UK, "amount": amount, "currency": currency} for amount, currency in cases) == [
+        ["AMOUNT_DECIMALS"]
+    ] * len(cases)
 
 
-@pytest.mark.parametrize(
-    ("amount", "currency"),
-    [("1.00", "JPY"), ("1.2340", "BHD"), ("1.2300", "GBP"), ("7", "XAF"), ("5.10", "CLP")],
-)
-def test_decimals_that_the_currency_has_or_that_say_nothing_pass(codes, amount, currency):
-    expected = ["AMOUNT_DECIMALS"] if (amount, currency) == ("5.10", "CLP") else []
-    assert codes({**UK, "amount": amount, "currency": currency}) == expected
+def test_decimals_that_the_currency_has_or_that_say_nothing_pass(codes_of_each):
+    cases = [("1.00", "JPY"), ("1.2340", "BHD"), ("1.2300", "GBP"), ("7", "XAF"), ("5.10", "CLP")]
+    expected = [["AMOUNT_DECIMALS"] if case == ("5.10", "CLP") else [] for case in cases]
+    assert (
+        codes_of_each({**UK, "amount": amount, "currency": currency} for amount, currency in cases)
+        == expected
+    )
 
 
 @pytest.mark.parametrize("amount", ["US$40.00", "40 pounds", "1e5", "1234567890123456789"])
@@ -415,14 +464,15 @@ def test_decimals_of_an_unknown_currency_are_not_judged(accept):
     assert accept({**IBAN, "amount": "1.2340"})["amount"] == Decimal("1.234")
 
 
-@pytest.mark.parametrize("currency", ["XXX", "XTS", "XAU", "ABC", "GBX", "DEM"])
-def test_currency_of_no_payment_is_rejected(codes, currency):
-    assert codes({**UK, "amount": "5", "currency": currency}) == ["CURRENCY_UNKNOWN"]
+def test_currency_of_no_payment_is_rejected(codes_of_each):
+    cases = ["XXX", "XTS", "XAU", "ABC", "GBX", "DEM"]
+    assert codes_of_each({**UK, "amount": "5", "currency": currency} for currency in cases) == [
+        ["CURRENCY_UNKNOWN"]
+    ] * len(cases)
 
 
-@pytest.mark.parametrize(
-    ("row", "currency"),
-    [
+def test_currency_is_found_in_the_cell_or_by_the_uk_account_and_never_guessed(accept_each):
+    cases = [
         ({**UK, "amount": "5"}, "GBP"),
         ({**UK, "amount": "EUR 5"}, "EUR"),
         ({**UK, "amount": "5", "currency": "USD"}, "USD"),
@@ -433,25 +483,26 @@ def test_currency_of_no_payment_is_rejected(codes, currency):
         ({**IBAN, "amount": "5"}, None),
         ({**IBAN, "amount": "$5"}, None),
         ({**IBAN, "iban": BRITISH, "amount": "5"}, None),
-    ],
-)
-def test_currency_is_found_in_the_cell_or_by_the_uk_account_and_never_guessed(accept, row, currency):
-    assert accept(row).get("currency") == currency
+    ]
+    assert [accepted.get("currency") for accepted in accept_each(row for row, currency in cases)] == [
+        currency for row, currency in cases
+    ]
 
 
-@pytest.mark.parametrize("amount", ["-", "-x", "-1.2.3"])
-def test_what_is_no_amount_is_not_called_negative_too(codes, amount):
-    assert codes({**UK, "amount": amount}) == ["AMOUNT_FORMAT"]
+def test_what_is_no_amount_is_not_called_negative_too(codes_of_each):
+    cases = ["-", "-x", "-1.2.3"]
+    assert codes_of_each({**UK, "amount": amount} for amount in cases) == [["AMOUNT_FORMAT"]] * len(cases)
 
 
-@pytest.mark.parametrize("currency", ["", "GB", "GBPS", "$", "G\u0411P", "gb\u017f", "GB1"])
-def test_currency_that_is_not_three_letters_is_rejected(codes, currency):
-    assert codes({**UK, "currency": currency}) == ["CURRENCY_FORMAT"]
+def test_currency_that_is_not_three_letters_is_rejected(codes_of_each):
+    cases = ["", "GB", "GBPS", "$", "G\u0411P", "gb\u017f", "GB1"]
+    assert codes_of_each({**UK, "currency": currency} for currency in cases) == [["CURRENCY_FORMAT"]] * len(
+        cases
+    )
 
 
-@pytest.mark.parametrize(
-    ("amount", "currency"),
-    [
+def test_the_sign_of_another_currency_is_rejected(codes_of_each):
+    cases = [
         ("£5.00", "EUR"),
         ("5,00 €", "gbp"),
         ("$3", "GBP"),
@@ -460,15 +511,18 @@ def test_currency_that_is_not_three_letters_is_rejected(codes, currency):
         ("-€5", "CHF"),
         ("5 EUR", "GBP"),
         ("GBP5.00", "EUR"),
-    ],
-)
-def test_the_sign_of_another_currency_is_rejected(codes, amount, currency):
-    assert "AMOUNT_CURRENCY" in codes({**UK, "amount": amount, "currency": currency})
+    ]
+    assert [
+        found
+        for found in codes_of_each(
+            {**UK, "amount": amount, "currency": currency} for amount, currency in cases
+        )
+        if "AMOUNT_CURRENCY" not in found
+    ] == []
 
 
-@pytest.mark.parametrize(
-    ("amount", "currency"),
-    [
+def test_a_sign_that_fits_or_stands_alone_is_accepted(codes_of_each):
+    cases = [
         ("£5.00", "GBP"),
         ("£5.00", None),
         ("5 €", "EUR"),
@@ -476,10 +530,10 @@ def test_the_sign_of_another_currency_is_rejected(codes, amount, currency):
         ("$3", "USD"),
         ("£3", "GIP"),
         ("5.00", "EUR"),
-    ],
-)
-def test_a_sign_that_fits_or_stands_alone_is_accepted(codes, amount, currency):
-    assert codes({**UK, "amount": amount, "currency": currency}) == []
+    ]
+    assert codes_of_each({**UK, "amount": amount, "currency": currency} for amount, currency in cases) == [
+        []
+    ] * len(cases)
 
 
 # Routing
@@ -544,9 +598,9 @@ def test_row_for_an_api_that_the_profile_lacks_is_rejected_with_the_reason(codes
     assert codes(row, routes) == ["NO_API"]
 
 
-@pytest.mark.parametrize("extra", [{"sort_code": "112233"}, {"account_number": "12345678"}])
-def test_iban_beside_half_a_uk_account_is_ambiguous(codes, extra):
-    assert codes({**IBAN, **extra}) == ["ACCOUNT_AMBIGUOUS"]
+def test_iban_beside_half_a_uk_account_is_ambiguous(codes_of_each):
+    cases = [{"sort_code": "112233"}, {"account_number": "12345678"}]
+    assert codes_of_each({**IBAN, **extra} for extra in cases) == [["ACCOUNT_AMBIGUOUS"]] * len(cases)
 
 
 # Reach
@@ -568,21 +622,27 @@ def test_broken_row_is_told_as_broken_whatever_the_reach(codes):
     assert codes({**IBAN, "iban": GERMAN[:-1]}, near)[0] == "IBAN_LENGTH"
 
 
-@pytest.mark.parametrize("name", ["\u0391\u03b4\u03b1", "\u0410\u0434\u0430", "\u5f20\u4f1f", "Ada \u05d0"])
-def test_name_outside_the_latin_letters_is_told_and_by_setting_not_asked(accept, codes, payments_of, name):
-    row = {**IBAN, "name": name}
-    assert accept(row)["name"] == name
-    assert ("name", "NAME_NOT_LATIN") in warned(payments_of, row)
-    assert codes(row, BOTH._replace(vop_names="latin")) == ["OUT_OF_ALPHABET"]
-    assert warned(payments_of, {**UK, "name": name}, BOTH._replace(vop_names="latin")) == []
+def test_name_outside_the_latin_letters_is_told_and_by_setting_not_asked(
+    accept_each, codes_of_each, warned_of_each
+):
+    cases = ["\u0391\u03b4\u03b1", "\u0410\u0434\u0430", "\u5f20\u4f1f", "Ada \u05d0"]
+    rows = [{**IBAN, "name": name} for name in cases]
+    latin = BOTH._replace(vop_names="latin")
+    assert [accepted["name"] for accepted in accept_each(rows)] == cases
+    assert [told for told in warned_of_each(rows) if ("name", "NAME_NOT_LATIN") not in told] == []
+    assert codes_of_each(rows, latin) == [["OUT_OF_ALPHABET"]] * len(cases)
+    assert warned_of_each(({**UK, "name": name} for name in cases), latin) == [[]] * len(cases)
 
 
-@pytest.mark.parametrize(
-    "name", ["Zo\u00eb M\u00fcller", "\u0141ukasz \u00d8stby", "O\u2019Neil & Co.", "D\u02bcArc"]
-)
-def test_latin_letters_with_accents_and_signs_are_carried(accept, payments_of, name):
-    assert accept({**IBAN, "name": name}, BOTH._replace(vop_names="latin"))["name"] == name
-    assert warned(payments_of, {**IBAN, "name": name}) == []
+def test_latin_letters_with_accents_and_signs_are_carried(accept_each, warned_of_each):
+    cases = ["Zo\u00eb M\u00fcller", "\u0141ukasz \u00d8stby", "O\u2019Neil & Co.", "D\u02bcArc"]
+    assert [
+        accepted["name"]
+        for accepted in accept_each(
+            ({**IBAN, "name": name} for name in cases), BOTH._replace(vop_names="latin")
+        )
+    ] == cases
+    assert warned_of_each({**IBAN, "name": name} for name in cases) == [[]] * len(cases)
 
 
 def test_bic_of_another_country_is_a_warning_and_stops_nothing(payments_of):
@@ -758,15 +818,15 @@ PASSING = {**UK, "account_number": "1234 5670"}
 BRITISH_ROW = {"name": "Ada Quillon", "iban": BRITISH}
 
 
-@pytest.mark.parametrize("row", [PASSING, {**UK, "sort_code": "90-00-00"}])
-def test_account_that_passes_or_is_not_covered_is_asked_about(accept, row):
-    assert accept(row, WITH_TABLES)["api"] == "cop"
+def test_account_that_passes_or_is_not_covered_is_asked_about(accept_each):
+    cases = [PASSING, {**UK, "sort_code": "90-00-00"}]
+    assert [accepted["api"] for accepted in accept_each(cases, WITH_TABLES)] == ["cop"] * len(cases)
 
 
-@pytest.mark.parametrize("row", [{**UK, "sort_code": "11-22-33"}, BRITISH_ROW])
-def test_account_that_fails_is_rejected_and_without_tables_asked_about(codes, accept, row):
-    assert codes(row, WITH_TABLES) == ["MODULUS"]
-    assert accept(row)["api"] == "cop"
+def test_account_that_fails_is_rejected_and_without_tables_asked_about(accept_each, codes_of_each):
+    cases = [{**UK, "sort_code": "11-22-33"}, BRITISH_ROW]
+    assert codes_of_each(cases, WITH_TABLES) == [["MODULUS"]] * len(cases)
+    assert [accepted["api"] for accepted in accept_each(cases)] == ["cop"] * len(cases)
 
 
 def test_gb_iban_that_goes_to_vop_is_not_checked_by_its_digits(accept):
