@@ -118,6 +118,8 @@ class Desk:
     """Whether a command that runs to its end is forked from a process that has imported the program."""
     is_here = False
     """Whether such a command runs in the process of the tests."""
+    has_started = False
+    """Whether a command was started here that the test may stop, kill, or have run beside others."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -135,6 +137,7 @@ class Desk:
 
     def __call__(self, *words, **how) -> Finished:
         """Run the command to its end; `how` as for `start`."""
+        self._has_waited()
         if self.is_here and not how:
             return self.here(*words)
         if not self.is_warm or FOR_STARTS & how.keys() or acts_at_start(how):
@@ -162,11 +165,21 @@ class Desk:
         assert isinstance(done.exception, SystemExit | None), done.exception
         return Finished(done.exit_code, done.stdout, done.stderr)
 
+    def _has_waited(self):
+        """Be as if the second was over in which the requests of the command before still count.
+
+        Not where a test starts commands, which may be one of the pace of several.
+        """
+        if self.is_warm and not self.has_started:
+            for lock in (self.folder / "state" / "payee-precheck" / "turns").glob("*.lock"):
+                lock.unlink()
+
     def ran(self, *words) -> Finished:
         """Run the command to its end here, or copy what it left where all this lay on a desk before.
 
         For what a test begins with: a finished run whose requests are not looked at.
         """
+        self._has_waited()
         paths = sorted(path for path in self.folder.rglob("*") if path.is_file())
         lying = tuple((path.relative_to(self.folder), path.read_bytes()) for path in paths)
         key = lying, *(str(word).replace(str(self.folder), "") for word in words)
@@ -202,6 +215,7 @@ class Desk:
             stderr: where its errors go.
             changes: of its environment.
         """
+        self.has_started = True
         is_warm = self.is_warm and not (prefix or limits or umask != -1 or acts_at_start(changes))
         environment = self.environment | ({"PYTHONPATH": WARM.python_path} if is_warm else {}) | changes
         return (Forked if is_warm else Running)(
