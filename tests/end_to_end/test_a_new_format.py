@@ -117,6 +117,7 @@ def test_a_file_of_the_new_format_is_shown_checked_corrected_and_split(precheck,
     assert hold.read_text() == counted_text(PAYMENTS[1:])
 
 
+@pytest.mark.nightly
 def test_a_format_of_outcomes_is_one_of_format_and_of_data_sets(house, precheck, tmp_path):
     in_table = house / "pipeline" / "formats" / "__init__.py"
     text = in_table.read_text()

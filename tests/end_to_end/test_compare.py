@@ -144,6 +144,7 @@ def test_plan_tells_the_same(desk, january, february):
     assert not (desk.folder / "february.precheck").exists()
 
 
+@pytest.mark.nightly
 def test_running_again_gives_the_same_warnings_and_another_comparison_is_made_anew(
     desk, sandbox, january, february
 ):
@@ -176,6 +177,7 @@ def test_a_run_that_was_cut_short_warns_of_the_same_once_it_is_complete(desk, ru
     assert codes_of(desk) == CODES
 
 
+@pytest.mark.nightly
 def test_fail_on_hears_of_a_changed_account(desk, run, january, february):
     words = (february, "--compare-with", january)
     assert run(*words, "--fail-on", "ACCOUNT_CHANGED").status == 1
@@ -380,6 +382,7 @@ def test_a_changed_account_is_told_every_month_until_a_person_has_released_it(de
     assert month("june", [AVERY], "march") == {1: ("ACCOUNT_CHANGED", "**9911")}
 
 
+@pytest.mark.nightly
 def test_a_held_row_says_everything_that_holds_it_and_its_currency(desk, month, decide):
     month("january", [AVERY])
     month("february", [CHANGED[1] | {"currency": ""}], "january")

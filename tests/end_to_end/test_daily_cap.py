@@ -31,18 +31,18 @@ def capped(desk, sandbox):
 def test_the_test_role_is_asked_fifty_questions_a_day_and_the_rest_is_deferred(
     desk, server, network_payments
 ):
-    file = desk.payments(network_payments(120))
+    file = desk.payments(network_payments(60))
 
     first = desk("run", file, *server.using("test"), "--quiet")
 
     assert first.status == 75
     assert [call["status"] for call in server.questions()] == [200] * CAP
     rows = desk.outcomes()
-    assert Counter(row["check_code"] == "DAILY_CAP" for row in rows) == {False: CAP, True: 70}
+    assert Counter(row["check_code"] == "DAILY_CAP" for row in rows) == {False: CAP, True: 10}
     deferred = [row for row in rows if row["check_code"] == "DAILY_CAP"]
     assert {(row["check_outcome"], row["check_action"]) for row in deferred} == {("deferred", "retry_later")}
     [sentence] = first.sentences
-    assert "Questions left: 70;" in sentence
+    assert "Questions left: 10;" in sentence
     assert re.search(r"Run the same command again after \d{4}-\d\d-\d\d 00:00 UTC", sentence)
 
     sent_count = server.call_count
@@ -66,12 +66,12 @@ def test_a_cap_is_spent_once_however_the_server_is_spelled(desk, sandbox, networ
 
     statuses = []
     for number, host in enumerate(("localhost", "LOCALHOST", "LocalHost")):
-        rows = network_payments(60)[number * 20 :][:20]
-        section = sandbox.section(base_url=f"https://{host}:{port}/production", daily_cap=20)
+        rows = network_payments(24)[number * 8 :][:8]
+        section = sandbox.section(base_url=f"https://{host}:{port}/production", daily_cap=8)
         words = ("--config", desk.configuration(mine={"cop": section}), "--profile", "mine")
         statuses.append(desk("run", desk.payments(rows, name=f"{number}.csv"), *words, "--quiet").status)
 
-    assert len(sandbox.questions(before)) == 20
+    assert len(sandbox.questions(before)) == 8
     assert statuses == [0, 75, 75]
     shown = desk("quota")
     assert shown.err.count("localhost:") == 1
@@ -79,22 +79,23 @@ def test_a_cap_is_spent_once_however_the_server_is_spelled(desk, sandbox, networ
 
 
 def test_two_runs_at_once_never_exceed_the_cap_together(desk, sandbox, capped, network_payments):
-    rows = network_payments(120)
-    files = [desk.payments(rows[:60], name="one.csv"), desk.payments(rows[60:], name="two.csv")]
-    words = capped(daily_cap=CAP)
+    rows = network_payments(80)
+    files = [desk.payments(rows[:40], name="one.csv"), desk.payments(rows[40:], name="two.csv")]
+    words = capped(daily_cap=30)
     before = sandbox.call_count
 
     with desk.start("run", files[0], *words) as one, desk.start("run", files[1], *words) as two:
         ends = [one.end(), two.end()]
 
     assert [end.status for end in ends] == [75, 75]
-    assert len(sandbox.questions(before)) == CAP
+    assert len(sandbox.questions(before)) == 30
     answered = [
         row for stem in ("one", "two") for row in desk.outcomes(f"{stem}.precheck") if row["check_id"]
     ]
-    assert len(answered) == CAP
+    assert len(answered) == 30
 
 
+@pytest.mark.nightly
 def test_the_files_of_one_command_share_the_cap(desk, sandbox, capped, network_payments):
     rows = network_payments(20)
     files = [desk.payments(rows[:12], name="one.csv"), desk.payments(rows[12:], name="two.csv")]
@@ -112,8 +113,8 @@ def test_the_files_of_one_command_share_the_cap(desk, sandbox, capped, network_p
 
 
 def test_a_killed_run_never_gives_its_units_back(desk, sandbox, capped, network_payments):
-    file = desk.payments(network_payments(80))
-    words = capped(daily_cap=40, rate_per_s=30)
+    file = desk.payments(network_payments(50))
+    words = capped(daily_cap=30, rate_per_s=20)
     before = sandbox.call_count
     with desk.start("run", file, *words) as process:
         sandbox.wait_for_calls(10, since=before)
@@ -122,7 +123,7 @@ def test_a_killed_run_never_gives_its_units_back(desk, sandbox, capped, network_
 
     assert desk("run", file, *words).status == 75
 
-    assert len(sandbox.questions(before)) <= 40
+    assert len(sandbox.questions(before)) <= 30
 
 
 def test_order_amount_spends_scarce_calls_on_the_largest_payments(desk, capped, network_payments):

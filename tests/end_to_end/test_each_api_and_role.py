@@ -90,7 +90,16 @@ def test_correlation_ids_are_those_that_the_server_saw(desk, sandbox):
     assert {row["check_id"] for row in desk.outcomes()} == seen
 
 
-@pytest.mark.parametrize("profile", ["sandbox", "sandbox-standard", "production", "production-standard"])
+@pytest.mark.parametrize(
+    "profile",
+    [
+        "production",
+        *(
+            pytest.param(profile, marks=pytest.mark.nightly)
+            for profile in ("sandbox", "sandbox-standard", "production-standard")
+        ),
+    ],
+)
 def test_whatever_role_a_sandbox_plays_its_answers_are_called_simulated(desk, sandbox, profile):
     file = desk.payments([{"name": "Solène Montferrand", "iban": FR_IBAN}])
 
@@ -115,7 +124,11 @@ def test_answers_of_a_production_server_are_not_called_simulated(desk, sandbox, 
 
 
 @pytest.mark.parametrize(
-    ("profile", "api"), [("production", "vop_gateway"), ("production-standard", "vop_standard")]
+    ("profile", "api"),
+    [
+        pytest.param("production", "vop_gateway", marks=pytest.mark.nightly),
+        ("production-standard", "vop_standard"),
+    ],
 )
 def test_the_network_answers_for_accounts_it_was_never_told_of(desk, sandbox, profile, api):
     file = desk.payments([{"name": "Nobody Known", "iban": iban} for iban in (FR_IBAN, DE_IBAN)])

@@ -81,6 +81,7 @@ def test_files_of_one_name_are_told_apart_however_quiet_the_command_is(desk, san
     ]
 
 
+@pytest.mark.nightly
 def test_a_quiet_run_says_that_it_is_simulated_and_claims_no_answer_where_there_was_none(desk, sandbox):
     simulated = "precheck: payments.csv: SIMULATED by a sandbox: no answer says anything about a real account"
     deferred = desk.payments([GOOD])
@@ -100,10 +101,10 @@ def test_a_quiet_run_says_that_it_is_simulated_and_claims_no_answer_where_there_
     [
         (("--fail-on", "no_match"), 1),
         (("--fail-on", "close_match"), 0),
-        (("--fail-on", "close_match", "--fail-on", "rejected"), 1),
-        (("--limit", "1"), 75),
+        pytest.param(("--fail-on", "close_match", "--fail-on", "rejected"), 1, marks=pytest.mark.nightly),
+        pytest.param(("--limit", "1"), 75, marks=pytest.mark.nightly),
         (("--limit", "1", "--fail-on", "deferred"), 1),
-        (("--limit", "1", "--fail-on", "match"), 75),
+        pytest.param(("--limit", "1", "--fail-on", "match"), 75, marks=pytest.mark.nightly),
     ],
 )
 def test_1_a_row_has_an_outcome_named_by_fail_on(desk, sandbox, words, status):
@@ -116,9 +117,9 @@ def test_1_a_row_has_an_outcome_named_by_fail_on(desk, sandbox, words, status):
     ("words", "status"),
     [
         (("--fail-on", "warning"), 1),
-        (("--fail-on", "PAYMENT_REPEATED"), 1),
-        (("--fail-on", "MIXED_SCRIPTS"), 0),
-        (("--fail-on", "PAYMENT_REPEATED", "--limit", "0"), 75),
+        pytest.param(("--fail-on", "PAYMENT_REPEATED"), 1, marks=pytest.mark.nightly),
+        pytest.param(("--fail-on", "MIXED_SCRIPTS"), 0, marks=pytest.mark.nightly),
+        pytest.param(("--fail-on", "PAYMENT_REPEATED", "--limit", "0"), 75, marks=pytest.mark.nightly),
     ],
 )
 def test_1_a_row_has_a_warning_named_by_fail_on(desk, sandbox, words, status):
@@ -243,7 +244,7 @@ def linked_outcomes(folder, victim):
 @pytest.mark.parametrize(
     "make", [unreadable_decisions, pipe_of_decisions, strangers_lock, linked_lock, linked_outcomes]
 )
-@pytest.mark.parametrize("words", [(), ("--fresh",)])
+@pytest.mark.parametrize("words", [(), pytest.param(("--fresh",), marks=pytest.mark.nightly)])
 def test_73_what_is_not_ours_is_found_before_anything_is_asked(desk, sandbox, make, words):
     file = desk.payments([GOOD, {**GOOD, "name": "Rowan Blackmere"}])
     assert desk.ran("run", file, *sandbox.using("sandbox"), "--limit", "1").status == 75
@@ -274,7 +275,8 @@ def file_size_max(byte_count):
 )
 def test_74_a_full_disk_ends_the_run_and_costs_no_answer(desk, sandbox, using, network_payments, byte_count):
     """A limit on the size of files stands for the disk: the kernel refuses the write in the same place."""
-    file = desk.payments(network_payments(700))
+    row_count = 700 if byte_count == 60_000 else 200
+    file = desk.payments(network_payments(row_count))
     words = ("run", file, *using("production", rate_per_s=2000))
     if byte_count == 60_000:  # the answers are on record, and the outcome file is what does not fit
         desk(*words)
@@ -289,7 +291,7 @@ def test_74_a_full_disk_ends_the_run_and_costs_no_answer(desk, sandbox, using, n
     assert "outcomes.csv" not in left
     assert not {name for name in left if name.endswith(".part")}
     assert desk(*words).status == 0
-    assert len(desk.outcomes()) == 700
+    assert len(desk.outcomes()) == row_count
     repeated = len(sandbox.questions(before)) - len({call["question"] for call in sandbox.questions(before)})
     assert repeated <= 64, "at most what was in flight"
 
@@ -310,6 +312,7 @@ def test_75_an_outage_leaves_rows_unanswered_and_says_how_to_go_on(impostor, des
     assert {row["check_attempts"] for row in rows} == {"2"}
 
 
+@pytest.mark.nightly
 def test_75_no_identity_provider_no_answers(desk, using):
     words = using(token_url="https://127.0.0.1:9/token")
 
@@ -343,11 +346,16 @@ def test_76_a_server_that_only_breaks_the_contract(impostor):
     "body",
     [
         '{"data":{"verificationReport":{"matched":true,"reasonCode":"ANNM"}}}',
-        '{"data":{"verificationReport":{"matched":false,"matched":true}}}',
-        '{"data":{"verificationReport":{"matched":"true"}}}',
-        '{"data":{"verificationReport":{"matched":false,"reasonCode":"MBAM"}}}',
-        '{"data":{"verificationReport":{"matched":false,"reasonCode":"FINE"}}}',
-        '{"partyNameMatch":"MTCH"}',
+        *(
+            pytest.param(body, marks=pytest.mark.nightly)
+            for body in (
+                '{"data":{"verificationReport":{"matched":false,"matched":true}}}',
+                '{"data":{"verificationReport":{"matched":"true"}}}',
+                '{"data":{"verificationReport":{"matched":false,"reasonCode":"MBAM"}}}',
+                '{"data":{"verificationReport":{"matched":false,"reasonCode":"FINE"}}}',
+                '{"partyNameMatch":"MTCH"}',
+            )
+        ),
     ],
 )
 def test_a_contradiction_is_unanswered_and_never_a_match(impostor, desk, body):
@@ -374,7 +382,7 @@ def test_77_a_wrong_secret(desk, sandbox, using):
     assert "canary" not in finished.err
 
 
-@pytest.mark.parametrize("status", [401, 403])
+@pytest.mark.parametrize("status", [401, pytest.param(403, marks=pytest.mark.nightly)])
 def test_77_the_server_refuses_the_client(impostor, status):
     calls = []
 
@@ -423,6 +431,7 @@ def test_77_a_client_certificate_of_an_unknown_authority(desk, sandbox, using):
     assert sandbox.call_count == before + 1, "the first question goes alone, and is refused"
 
 
+@pytest.mark.nightly
 def test_77_a_requesting_bank_that_is_not_ours(desk, using):
     words = using("sandbox-standard", "vop", requesting_bic="ABCDGB2LXXX")
 

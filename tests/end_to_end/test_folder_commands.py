@@ -303,6 +303,7 @@ def test_a_folder_that_was_moved_is_verified_where_it_is(desk, folder):
     assert desk("show", moved, "--row", "1").status == 0
 
 
+@pytest.mark.nightly
 def test_a_resumed_and_a_reusing_run_are_verified_too(desk, sandbox, folder):
     file = desk.payments([*ROWS, MATCH | {"account_type": "Business"}], name="february.csv")
     words = ("run", file, *sandbox.using("sandbox"), "--quiet")

@@ -58,8 +58,8 @@ def broken(desk):
 @pytest.mark.parametrize(
     "error",
     [
-        "KeyError",
         "prepare.pl.exceptions.PanicException",
+        pytest.param("KeyError", marks=pytest.mark.nightly),
         pytest.param("AssertionError", marks=pytest.mark.nightly),
     ],
 )
@@ -144,9 +144,13 @@ def nobody():
     ("words", "statuses"),
     [
         (("run", "payments.csv"), {74}),
-        (("run", "payments.csv", "payments.csv.copy"), {74}),
-        (("run", "payments.csv", "--log", "json"), {74}),
-        (("run", "payments.csv", "--quiet", "--limit", "0", "--metrics", "gone/m.prom"), {74, 75}),
+        pytest.param(("run", "payments.csv", "payments.csv.copy"), {74}, marks=pytest.mark.nightly),
+        pytest.param(("run", "payments.csv", "--log", "json"), {74}, marks=pytest.mark.nightly),
+        pytest.param(
+            ("run", "payments.csv", "--quiet", "--limit", "0", "--metrics", "gone/m.prom"),
+            {74, 75},
+            marks=pytest.mark.nightly,
+        ),
         (("run", "gone.csv"), {65, 74}),
         (("run", "payments.csv", "--nonsense"), {2}),
         (("nonsense",), {2}),
@@ -225,7 +229,7 @@ def test_ctrl_c_before_anything_is_imported_is_130(desk):
     assert done.stderr.count("stopped by Ctrl-C") == 1
 
 
-@pytest.mark.parametrize("name", ["json", "polars"])
+@pytest.mark.parametrize("name", [pytest.param("json", marks=pytest.mark.nightly), "polars"])
 def test_a_library_that_is_another_programs_module_ends_in_one_sentence(desk, name):
     """What reports a mistake needs it too; 1 would be read as rows to look at."""
     shadow = desk.folder / "shadow"

@@ -106,6 +106,7 @@ def test_a_damaged_table_ends_the_run_before_anything_is_sent_or_made(desk, sand
     assert not (desk.folder / "payments.precheck").exists()
 
 
+@pytest.mark.nightly
 def test_show_tells_of_a_row_that_the_tables_rejected(desk, file, checking):
     desk("run", file, *checking(LAST_DIGIT))
 

@@ -91,6 +91,7 @@ def test_an_error_of_one_file_of_several_is_told_by_its_file_and_status(desk, sa
     ]
 
 
+@pytest.mark.nightly
 def test_text_stays_what_is_said_without_the_option(desk, sandbox):
     file = desk.payments(ROWS)
     said = [
@@ -126,7 +127,13 @@ def test_a_run_that_fails_leaves_metrics_too(desk):
     assert ("precheck_rows", "match") not in found
 
 
-@pytest.mark.parametrize("path", ["nowhere/precheck.prom", "payments.csv/precheck.prom", "."])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "nowhere/precheck.prom",
+        *(pytest.param(path, marks=pytest.mark.nightly) for path in ("payments.csv/precheck.prom", ".")),
+    ],
+)
 def test_metrics_that_cannot_be_written_change_nothing_but_a_warning(desk, sandbox, path):
     file = desk.payments(ROWS)
     finished = desk("run", file, "--metrics", path, *sandbox.using("sandbox"))

@@ -191,6 +191,7 @@ def test_a_request_that_fails_is_marked_in_the_trace_and_is_followed_by_another(
     assert said(steps[0].attributes)["precheck.attempts"] == 2
 
 
+@pytest.mark.nightly
 def test_a_collector_that_takes_nothing_is_one_warning_and_changes_nothing_else(desk, sandbox, collector):
     file = desk.payments(ROWS)
     with collector(status=400) as heard:

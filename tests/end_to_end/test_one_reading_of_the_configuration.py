@@ -64,9 +64,17 @@ def opened_count(desk, sandbox):
 MINE = ("--profile", "mine")
 
 
+def by_night(*commands):
+    """Commands that reach the configuration as others of the day do."""
+    return [pytest.param(words, marks=pytest.mark.nightly) for words in commands]
+
+
 @pytest.mark.parametrize(
     "words",
-    [("plan", "payments.csv", *MINE), ("run", "payments.csv", *MINE), ("doctor", *MINE), ("quota",)],
+    [
+        ("run", "payments.csv", *MINE),
+        *by_night(("plan", "payments.csv", *MINE), ("doctor", *MINE), ("quota",)),
+    ],
     ids=lambda words: words[0],
 )
 def test_it_is_opened_once(opened_count, words):
@@ -77,12 +85,7 @@ def test_it_is_opened_once(opened_count, words):
 
 @pytest.mark.parametrize(
     "words",
-    [
-        ("doctor", *MINE),
-        ("quota",),
-        ("status", *MINE),
-        ("ledger", "check", *MINE),
-    ],
+    [("doctor", *MINE), *by_night(("quota",), ("status", *MINE), ("ledger", "check", *MINE))],
     ids=lambda words: words[0],
 )
 def test_it_is_opened_once_where_the_profile_has_a_shared_ledger(opened_count, words):
@@ -91,6 +94,7 @@ def test_it_is_opened_once_where_the_profile_has_a_shared_ledger(opened_count, w
     assert count == 1
 
 
+@pytest.mark.nightly
 def test_a_worker_opens_it_once(opened_count):
     count, ended = opened_count("worker", *MINE, "--work", "work")
     assert (count, ended.returncode) == (1, 78)  # the profile has no shared ledger

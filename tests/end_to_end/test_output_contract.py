@@ -13,6 +13,8 @@ import pytest
 
 from schemas.summary import Summary
 
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
 COLUMNS = [
     "check_outcome", "check_code", "check_reason", "check_action", "check_matched_name",
     "check_api", "check_environment", "check_id", "check_time", "check_attempts",
@@ -36,7 +38,8 @@ REJECTED = MATCH | {"payment_id": "P4", "sort_code": "1122"}
 def test_a_run_leaves_its_fixed_files_readable_by_their_owner_only(desk, sandbox):
     file = desk.payments([MATCH, NO_MATCH])
 
-    desk("run", file, *sandbox.using("sandbox"))
+    with desk.start("run", file, *sandbox.using("sandbox")) as running:
+        running.end()
 
     folder = desk.folder / "payments.precheck"
     names = {path.name for path in folder.iterdir()}

@@ -47,6 +47,7 @@ def test_a_run_writes_it_beside_its_other_files(desk, sandbox, file):
     assert manifest_of(desk)["pain002.simulated.xml"] == hashlib.sha256(content).hexdigest()
 
 
+@pytest.mark.nightly
 def test_it_is_made_later_without_asking_and_with_an_id_of_its_own(desk, sandbox, file):
     using = sandbox.using("sandbox")
     assert desk("run", file, *using, "--pain002", "--quiet").status == 0
@@ -72,6 +73,7 @@ def test_a_finished_run_that_has_none_gets_one_and_sends_nothing(desk, sandbox, 
     assert "pain002.simulated.xml" in manifest_of(desk)
 
 
+@pytest.mark.nightly
 def test_a_run_that_finds_more_removes_one_that_says_less(desk, sandbox, file):
     using = sandbox.using("sandbox")
     assert desk("run", file, *using, "--pain002", "--limit", "0", "--quiet").status == 75

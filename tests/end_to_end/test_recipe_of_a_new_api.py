@@ -368,6 +368,7 @@ def test_a_second_uk_api_has_the_rules_of_uk_accounts(desk, uk_house, uk_toy):
     assert json.loads(done.out)["modulus"]["uncovered_count"] == 0
 
 
+@pytest.mark.nightly
 def test_so_it_has_in_a_data_set(desk, uk_house, uk_toy):
     (desk.folder / "set").mkdir()
     desk.payments(uk_rows(1000, 1001, 1002), "set/a.csv")

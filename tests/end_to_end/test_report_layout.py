@@ -69,7 +69,14 @@ def page_file(sample_run, report_of, desk, sandbox):
     return build
 
 
-@pytest.mark.parametrize("kind", ["sample", *MONEY, pytest.param("network", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "sample",
+        "hostile",
+        *(pytest.param(kind, marks=pytest.mark.nightly) for kind in ("billions", "currencies", "network")),
+    ],
+)
 def test_nothing_is_wider_than_the_screen_and_nothing_covers_another(page_file, reading, kind):
     with reading(page_file(kind)) as reader:
         for width in WIDTHS:
@@ -78,7 +85,7 @@ def test_nothing_is_wider_than_the_screen_and_nothing_covers_another(page_file, 
             assert reader.page.evaluate(OVERLAPS) == []
 
 
-@pytest.mark.parametrize("kind", ["billions", "currencies"])
+@pytest.mark.parametrize("kind", ["billions", pytest.param("currencies", marks=pytest.mark.nightly)])
 def test_advice_keeps_its_width_beside_much_money(page_file, reading, kind):
     with reading(page_file(kind)) as reader:
         for advice in reader.page.locator(".steps a").all():
@@ -106,6 +113,7 @@ def test_amounts_of_several_currencies_take_no_more_width_than_the_widest(page_f
         assert advice["width"] > 180
 
 
+@pytest.mark.nightly
 def test_a_bar_is_as_long_as_its_share(sample_run, reading):
     with reading(sample_run / "report.html") as reader:
         cell = reader.page.locator(".picture tr.match td").first
@@ -163,7 +171,11 @@ def test_the_longest_sentence_about_a_row_takes_three_lines_at_most(report_of, r
 
 @pytest.mark.parametrize(
     ("payment_id", "most"),
-    [(LONG_ID, 1), ("PAYROLL-2026/11_0001", 1), ("7f3c9a2e-7b41-4d2e-9c1f-8a6b5d4e3f20", 2)],
+    [
+        (LONG_ID, 1),
+        pytest.param("PAYROLL-2026/11_0001", 1, marks=pytest.mark.nightly),
+        pytest.param("7f3c9a2e-7b41-4d2e-9c1f-8a6b5d4e3f20", 2, marks=pytest.mark.nightly),
+    ],
 )
 def test_an_id_is_not_broken_within_a_word(report_of, reading, payment_id, most):
     payment = {"name": "Quillon", "payment_id": payment_id, "amount": "1234567890.12", "currency": "EUR"}
@@ -172,6 +184,7 @@ def test_an_id_is_not_broken_within_a_word(report_of, reading, payment_id, most)
         assert reader.page.locator("#payments td:nth-child(5) span").evaluate(LINES_OF) == 1
 
 
+@pytest.mark.nightly
 def test_forty_currencies_have_a_place_on_every_screen(report_of, reading):
     codes = [f"X{first}{second}" for first in "ABCDE" for second in "KLMNOPQR"]
     payments = [{"name": "Quillon", "amount": "1234567890.12", "currency": code} for code in codes]

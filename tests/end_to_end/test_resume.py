@@ -15,7 +15,7 @@ import pytest
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
-ROW_COUNT = 150
+ROW_COUNT = 80
 STOPPED_AT = 16
 RATE_PER_S = 20
 """Slow, so that a machine with other work to do still stops a run seconds before it would have ended."""
@@ -105,6 +105,7 @@ def test_a_summary_that_somebody_changed_is_not_believed(desk, sandbox, network_
     assert sandbox.call_count == before
 
 
+@pytest.mark.nightly
 def test_headers_read_another_way_are_another_question(desk, sandbox, network_payments):
     rows = [{**row, "trading": f"Other {row['name']}"} for row in network_payments(3)]
     file = desk.payments(rows, header=tuple(rows[0]))
@@ -147,7 +148,13 @@ def test_killed_twice_and_run_again_no_answered_check_is_asked_again(desk, sandb
     assert desk.stable_outcomes() == undisturbed
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["130", "143"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(signal.SIGINT, id="130"),
+        pytest.param(signal.SIGTERM, id="143", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_signal_drains_and_the_next_run_completes(desk, sandbox, using, file, number):
     desk("run", file, *using("quick"), "--limit", 5, "--quiet")
     folder = desk.folder / "payments.precheck"
@@ -257,6 +264,7 @@ def test_a_profile_is_corrected_and_the_same_command_goes_on(desk, sandbox, netw
     assert corrected.status == 0, corrected.err
 
 
+@pytest.mark.nightly
 def test_a_file_whose_rows_were_all_rejected_is_corrected_and_run_again(desk, sandbox, network_payments):
     rows = network_payments(2)
     desk("run", desk.payments([{**row, "sort_code": "1"} for row in rows]), *sandbox.using("production"))

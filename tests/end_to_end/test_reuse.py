@@ -137,7 +137,10 @@ def test_several_earlier_runs_are_looked_at(desk, sandbox, january):
     assert sandbox.questions(before) == []
 
 
-@pytest.mark.parametrize(("first", "then"), [("sandbox", "production"), ("production", "sandbox")])
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [("sandbox", "production"), pytest.param("production", "sandbox", marks=pytest.mark.nightly)],
+)
 def test_simulated_answers_never_stand_for_real_ones_nor_the_other_way_round(desk, sandbox, first, then):
     sections = {
         role: {"cop": sandbox.section("sandbox", "cop", server=role)} for role in ("sandbox", "production")

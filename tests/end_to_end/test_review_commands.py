@@ -159,6 +159,7 @@ def test_answers_that_are_not_simulated_are_released_under_the_plain_names(desk,
     assert len(rows_of(folder / "release.csv")) + len(rows_of(folder / "hold.csv")) == 30
 
 
+@pytest.mark.nightly
 def test_a_file_that_is_not_decided_is_not_split(desk, sandbox):
     words = ("run", MIXED, *sandbox.using("sandbox"), "--quiet")
     assert desk(*words, "--limit", 3).status == 75
@@ -173,6 +174,7 @@ def test_a_file_that_is_not_decided_is_not_split(desk, sandbox):
     assert not (desk.folder / FOLDER / "hold_reasons.csv").exists()
 
 
+@pytest.mark.nightly
 def test_a_folder_that_was_changed_since_is_refused_and_can_be_mended(checked):
     path = checked.folder / FOLDER / "outcomes.csv"
     path.write_text(path.read_text().replace("no_match", "match"))
@@ -246,6 +248,7 @@ def returned(checked, sandbox):
     return returned
 
 
+@pytest.mark.nightly
 def test_purging_with_the_files_leaves_no_returned_name_and_evidence_that_agrees(checked, returned):
     folder = checked.folder / FOLDER
     assert checked("fix", FOLDER, *ACCEPT, "--allow-simulated").status == 0

@@ -86,6 +86,7 @@ def test_the_rate_is_kept_in_every_second_of_a_run(desk, sandbox, network_paymen
     assert keeps(rate_per_s, left, arrived)
 
 
+@pytest.mark.nightly
 def test_two_runs_at_once_keep_the_rate_together(desk, sandbox, network_payments):
     rate_per_s = 1  # the slower, the longer a run's last requests count
     rows = network_payments(4)

@@ -37,7 +37,7 @@ def said(by, words):
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [(FIX, SPLIT), (SPLIT, FIX), (FIX, REPORT)],
+    [(FIX, SPLIT), pytest.param(SPLIT, FIX, marks=pytest.mark.nightly), (FIX, REPORT)],
     ids=lambda words: words[0],
 )
 def test_the_second_is_told_who_is_at_work_and_changes_nothing(checked, wait_until, first, second):
@@ -67,7 +67,9 @@ def test_of_many_at_once_each_is_on_record_or_was_refused(checked):
     assert checked("verify", FOLDER).status == 0
 
 
-@pytest.mark.parametrize("words", [FIX, SPLIT], ids=lambda words: words[0])
+@pytest.mark.parametrize(
+    "words", [pytest.param(FIX, marks=pytest.mark.nightly), SPLIT], ids=lambda words: words[0]
+)
 def test_nobody_decides_while_a_run_is_at_work(checked, sandbox, network_payments, words):
     using = checked.using(cop=sandbox.section(rate_per_s=4))
     before = sandbox.call_count

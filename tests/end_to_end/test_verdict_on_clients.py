@@ -51,7 +51,9 @@ def run_wrong(client, *words):
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize("name", WALKS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name != "basic")) for name in WALKS]
+)
 def test_this_client_passes(walked, desk, name):
     def walk(sandbox):
         for number, (profile, (file, statuses)) in enumerate(WALKS[name].items()):

@@ -53,7 +53,7 @@ async def login_page(request):
     return web.Response(text="<form>", content_type="text/html", headers=echo)
 
 
-@pytest.fixture(params=[0, 76, *(pytest.param(status, marks=pytest.mark.nightly) for status in (1, 75, 77))])
+@pytest.fixture(params=[0, *(pytest.param(status, marks=pytest.mark.nightly) for status in (1, 75, 76, 77))])
 def night(desk, sandbox, misbehaving, network_payments, request):
     """A folder as the page wants it, and the status that a night there ends with."""
     status = request.param

@@ -103,7 +103,7 @@ def made_by_hand(desk_here, case, folder):
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name == "parquet")) for name in CASES]
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name != "pain.001")) for name in CASES]
 )
 def test_the_way_of_a_file_by_desk_and_by_workbook(desk_here, rita, tmp_path, name):
     case = CASES[name]

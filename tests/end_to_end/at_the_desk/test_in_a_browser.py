@@ -304,11 +304,19 @@ def states(desk_here):
 
 
 @needs_axe
+def test_axe_finds_nothing_in_the_review(at_the_desk, reviewed):
+    with at_the_desk() as page:
+        page.goto(reviewed)
+        assert axe_faults(page) == []
+
+
+@needs_axe
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("scheme", "viewport"),
     [
         pytest.param("light", DESKTOP, id="desktop"),
-        pytest.param("dark", PHONE, id="phone", marks=pytest.mark.nightly),
+        pytest.param("dark", PHONE, id="phone"),
     ],
 )
 def test_axe_finds_nothing_in_any_state(at_the_desk, desk_here, states, scheme, viewport):
@@ -335,6 +343,7 @@ def test_no_page_has_to_be_moved_sideways(at_the_desk, desk_here, states):
         assert wide == {}
 
 
+@pytest.mark.nightly
 def test_pages_stay_small_and_load_nothing_from_outside(at_the_desk, desk_here, states):
     with at_the_desk(complains=True) as page:
         asked = []

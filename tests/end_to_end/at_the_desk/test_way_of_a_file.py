@@ -114,6 +114,7 @@ def test_evidence_says_who_decided_each_row_and_that_one_person_alone_approved(d
     assert "self-approved" in second.get(f"/files/{reviewed}/release").text
 
 
+@pytest.mark.nightly
 def test_the_same_decisions_by_desk_and_by_workbook_give_byte_equal_files(desk_here, reviewer, reviewed):
     said = {10: ("release", "paid every month"), 2: ("fix", "invoice"), 17: ("hold", "unknown to us")}
     for row, (decision, reason) in said.items():
@@ -411,7 +412,7 @@ def process_of(desk, at):
 def test_a_check_survives_a_killed_desk_is_found_again_stopped_and_goes_on(
     tmp_path, serve_desk, serve, wait_until
 ):
-    count = 300
+    count = 120
     with serve(tmp_path / "slow", "--latency", "0.5") as sandbox:
         environment = {"PRECHECK_CONFIG": str(sandbox.config)}
         with serve_desk(tmp_path, environment=environment) as desk:
@@ -498,6 +499,7 @@ def test_a_reached_cap_says_when_the_check_can_go_on(tmp_path, serve_desk, sandb
         assert visitor.approve(at, hold_undecided="yes").status == 303
 
 
+@pytest.mark.nightly
 def test_a_capped_check_goes_on_when_the_next_day_has_come_asks_nothing_twice_and_keeps_decisions(
     tmp_path, serve_desk, serve
 ):
