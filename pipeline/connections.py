@@ -33,6 +33,7 @@ from pipeline.transport.breaker import RESPONDER, SERVER
 from pipeline.transport.rate_limiter import Pace, window_of
 from pipeline.transport.tls import client_context, inspect_certificate, preflight
 from pipeline.transport.tokens import Tokens
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 from schemas.token import TokenRequest
 
@@ -110,7 +111,7 @@ async def try_connection(server: Server, now: datetime) -> str:
     if isinstance(server, MutualTls):
         facts = inspect_certificate(server.client_certificate, now=now)
         if facts.problems:
-            raise TlsError("; ".join(facts.problems))
+            raise TlsError(Sentence("transport.certificate_problems", problems=facts.problems))
     address = urlsplit(server.base_url)
     assert address.hostname is not None
     return await preflight(address.hostname, address.port or 443, context_of(server))

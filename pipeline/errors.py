@@ -23,135 +23,66 @@ or whatever Python raises, and is caught in one place: where the command, or wha
 """
 
 import signal
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
-from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Self
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pipeline.wording import ENGLISH, Sentence, SurfaceKind, words
 
 if TYPE_CHECKING:
     from schemas.summary import Summary
 
 
-class Advice(StrEnum):
-    """What to do about an error, as text for any surface; each may have its own words for it.
-
-    Those of the command line, which name its options, are in `cli/advice.py`.
-    """
-
-    OTHER_FOLDER = "choose another folder"
-    FOLDER_EACH = "check them one at a time, each to a folder of its own"
-    START_OVER = "start over"
-    ASK_AGAIN = "start over, which asks every question again"
-    REPLACE_RESULTS = "start over, which replaces it"
-    REPLACE_FILE = "allow it to be replaced"
-    CHOOSE_PROFILE = "pick one of {choices}"
-    CHOOSE_FORMAT = "choose one of {choices}"
-    NAME_FORMAT = "say which format it has"
-    NAME_SHEET = "name the sheet with the payments"
-    NAME_NO_SHEET = "name no sheet"
-    MAP_NOTHING = "map no columns"
-    CHOOSE_ENCODING = "choose its encoding from {choices}"
-    READ_AS = "read it as {choices}"
-    READ_AS_OF_WINDOWS = "read it as {choices} if the file comes from Windows"
-    READ_AS_IF_CSV = "read it as {choices} if it is one"
-    READ_AS_IF_TEXT = "read it as {choices} if it is text"
-    NAME_LAYOUTS = "name the file that has it"
-    WRITE_CONFIGURATION = "write a configuration"
-    NAME_CONFIGURATION = "name an existing one"
-    NAME_INPUT = "say where the payment file of this run is"
-    NAME_DECIDER = "name who decides"
-    ALLOW_MANY_NAMES = "allow it with a reason, which is recorded"
-    ALLOW_SIMULATED = "allow simulated answers, to try this out"
-    WRITE_WORK = "begin the run again, which writes it anew"
-    NAME_WORK = "name the folder that runs share with workers"
-    WAIT_LONGER = "wait longer for it"
-    NAME_LEDGER = "name one in the profile, or leave the workers out"
-    CHECK_AS_DATA_SET = "check the files in it as the parts of one data set"
-    READ_FROM = "{choices}"
-    """A pair of a `Phrase`."""
-
-
-Words = Mapping[Advice, str]
-"""The words of one surface for kinds of advice."""
-NEUTRAL: Words = MappingProxyType({})
-
-
-class ColumnPair(str):
-    """Within a `Phrase`: a field and the headers to read it from, as `name=Payee`; safe to show."""
-
-    __slots__ = ()
-
-
-class Phrase(NamedTuple):
-    """What to do, with pairs in it, for which each surface has a way of its own to ask."""
-
-    parts: tuple[str, ...]
-
-    @classmethod
-    def of(cls, *parts: "str | Phrase") -> Self:
-        """These one after another."""
-        texts = (part.parts if isinstance(part, Phrase) else (part,) for part in parts)
-        return cls(tuple(text for several in texts for text in several))
-
-    @classmethod
-    def joined(cls, between: str, phrases: "Iterable[Phrase]") -> Self:
-        """These with a word between them."""
-        first, *rest = phrases
-        return cls.of(first, *(part for phrase in rest for part in (between, phrase)))
-
-    def text(self, words: Words = NEUTRAL) -> str:
-        """The phrase in the words of a surface."""
-        pair = words.get(Advice.READ_FROM, Advice.READ_FROM)
-        return "".join(
-            pair.format(choices=part) if isinstance(part, ColumnPair) else part for part in self.parts
-        )
-
-
 class PrecheckError(Exception):
     """Something that ends the run, with the exit status of the command.
 
-    As text it is a sentence for any surface. A surface with words of its own for advice asks for `sentences`.
+    As text it is English, for logs. A surface asks for `sentences` in its own words and language.
     """
 
     exit_code: int
 
-    def __init__(
-        self,
-        reason: str,
-        *,
-        option: str = "",
-        advice: str | Phrase | Sequence[str | Phrase] = (),
-        choices: Iterable[str] = (),
-    ) -> None:
+    def __init__(self, reason: Sentence, *, advice: Sentence | Sequence[Sentence] = ()) -> None:
         """Take what happened apart from what to do.
 
         Args:
             reason: where, and what.
-            option: of the command line, which gave what the reason begins with.
-            advice: what to do, or several ways; an `Advice` where it takes an argument of the job, and a
-                `Phrase` where it names columns.
-            choices: what there is to choose from.
+            advice: what to do, or several ways.
         """
         self.reason = reason
-        self.advice = (advice,) if isinstance(advice, str | Phrase) else tuple(advice)
-        self._option = option
-        self._choices = ", ".join(choices)
-        super().__init__(*PrecheckError.sentences(self))
+        self.advice = (advice,) if isinstance(advice, Sentence) else tuple(advice)
+        super().__init__(reason)
 
-    def sentences(self, words: Words = NEUTRAL) -> tuple[str, ...]:
-        """What happened and what to do, as lines, in the words of a surface."""
-        steps = ", or ".join(self._step(one, words) for one in self.advice)
-        what = f"{self._option} {self.reason}" if self._option else self.reason
-        return (f"{what}; {steps}" if steps else what,)
+    def __reduce__(self) -> tuple[object, ...]:
+        """Cross into another process as it is, whatever its kind is made of."""
+        return _made_again, (type(self), vars(self))
 
-    def sentence(self, words: Words = NEUTRAL) -> str:
+    def __str__(self) -> str:
+        return self.sentence()
+
+    @property
+    def said(self) -> tuple[Sentence, ...]:
+        """What happened and what to do: a sentence, or one for each of several mistakes."""
+        if not self.advice:
+            return (self.reason,)
+        return (Sentence("advice.reason_and_step", reason=self.reason, step=reduce(_either, self.advice)),)
+
+    def sentences(self, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> tuple[str, ...]:
+        """The same in words, as lines."""
+        return tuple(words(said, surface, language) for said in self.said)
+
+    def sentence(self, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> str:
         """The same in one line."""
-        return "; ".join(self.sentences(words))
+        return "; ".join(self.sentences(surface, language))
 
-    def _step(self, one: str | Phrase, words: Words) -> str:
-        if isinstance(one, Phrase):
-            return one.text(words)
-        return words.get(one, one).format(choices=self._choices) if isinstance(one, Advice) else one
+
+def _made_again(kind: type[PrecheckError], held: dict[str, object]) -> PrecheckError:
+    error = kind.__new__(kind)
+    vars(error).update(held)
+    return error
+
+
+def _either(one: Sentence, other: Sentence) -> Sentence:
+    return Sentence("advice.either", one=one, other=other)
 
 
 class UsageError(PrecheckError):
@@ -202,14 +133,14 @@ class LeaseLostError(IncompleteError):
     """Another process holds the chunk of this question now, and nothing was written: it is no longer ours."""
 
     def __init__(self) -> None:
-        super().__init__("another process asks this question now; run the same command again to go on")
+        super().__init__(Sentence("errors.lease_lost"))
 
 
 class CapSpentError(IncompleteError):
     """No unit of the daily cap was left for this request, and nothing was written: it may not leave."""
 
     def __init__(self) -> None:
-        super().__init__("the daily cap is used up; run the same command again tomorrow to go on")
+        super().__init__(Sentence("errors.cap_spent"))
 
 
 class ProtocolError(PrecheckError):
@@ -233,12 +164,13 @@ class ConfigurationError(PrecheckError):
 class ConfigurationFileError(ConfigurationError):
     """The configuration file has mistakes."""
 
-    def __init__(self, mistakes: Sequence[str]) -> None:
+    def __init__(self, mistakes: Sequence[Sentence]) -> None:
         """Take a sentence for each mistake."""
-        super().__init__("; ".join(mistakes))
+        super().__init__(mistakes[0])
         self._mistakes = tuple(mistakes)
 
-    def sentences(self, _words: Words = NEUTRAL) -> tuple[str, ...]:
+    @property
+    def said(self) -> tuple[Sentence, ...]:
         """A sentence about each mistake."""
         return self._mistakes
 
@@ -250,19 +182,20 @@ class TlsError(ConfigurationError):
 class StoppedError(PrecheckError):
     """The user stopped the run; running the same command again goes on."""
 
-    def __init__(self, message: str, exit_code: int) -> None:
-        super().__init__(message)
+    def __init__(self, reason: Sentence, exit_code: int) -> None:
+        super().__init__(reason)
         self.exit_code = exit_code
 
 
-def stopped_by(number: int) -> str:
-    """What a signal did to a run, as the end of a sentence.
+def stopped_by(number: int) -> Sentence:
+    """What a signal did to a run.
 
-    >>> stopped_by(2)
+    >>> str(stopped_by(2))
     'stopped by Ctrl-C; what was answered is kept: run the same command again to go on'
     """
-    name = "Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
-    return f"stopped by {name}; what was answered is kept: run the same command again to go on"
+    return Sentence(
+        "errors.stopped_by", name="Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name
+    )
 
 
 CONCERN_ONE_FILE = (InputError, OtherRunError, OutputError, LockedError)

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from schemas.review import Decision
 from schemas.strict import OwnDocument
@@ -132,4 +132,8 @@ class CheckProgress(OwnDocument):
     stopping: bool = False
     simulated: Annotated[bool, Field(description="Whether a sandbox answers.")] = False
     exit_code: Annotated[int | None, Field(description="Null while it works.")] = None
-    said: Annotated[str, Field(description="Why it ended early.")] = ""
+    said: Annotated[str, Field(description="Why it ended early, or how to go on.")] = ""
+    sentences: Annotated[
+        list[JsonValue],
+        Field(description="Why an error ended it, as data for words of any language; empty where none did."),
+    ] = []

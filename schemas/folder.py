@@ -69,19 +69,12 @@ _KEEP = "move it elsewhere, as evidence; then "
 """What is not as the run left it may have to be explained to an auditor."""
 RUN_AGAIN = _KEEP + _RUN_AGAIN
 """For an outcome file or a summary that is not as the run left it: their answers are in the ledger."""
-NOT_ENDED = "the run in this folder has not finished; run the same command again to go on"
-"""Of a run that was stopped or killed before it wrote its files."""
 _COMMANDS = {
     ("report",): REPORTS,
     ("report", "--pain002"): (PAIN002, PAIN002_SIMULATED),
     ("fix",): (CORRECTIONS, f"{CORRECTED}.*"),
     ("split",): (HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*"),
 }
-
-
-def changed_since(path: Path) -> str:
-    """The message for a file that has changed since the run."""
-    return f"{path}: changed since the run; {made_anew(path)}"
 
 
 def made_anew(path: Path) -> str:

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from pipeline.cli.advice import OPTIONS
 from pipeline.errors import PrecheckError
+from pipeline.wording import SurfaceKind
 
 
 @contextmanager
@@ -15,5 +15,5 @@ def refused(kind: type[PrecheckError], match: str) -> Iterator[pytest.ExceptionI
     """The block ends in this error, and its sentence has this in it in the words of the command line."""
     with pytest.raises(kind) as raised:
         yield raised
-    [sentence] = raised.value.sentences(OPTIONS)
+    [sentence] = raised.value.sentences(SurfaceKind.COMMAND)
     assert re.search(match, sentence), sentence

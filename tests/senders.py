@@ -12,6 +12,7 @@ from pipeline.errors import CredentialsError
 from pipeline.frames import CHECKS
 from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tokens import Token
+from pipeline.wording import Sentence
 
 MATCHED = {"data": {"verificationReport": {"matched": True}}}
 
@@ -69,7 +70,12 @@ class FakeSender:
     async def renew(self, rejected):
         if rejected == self._token:
             if self.renewed_count:
-                raise CredentialsError("server: HTTP 401 for a token that was renewed a moment ago")
+                raise CredentialsError(
+                    Sentence(
+                        "jobs.part_unusable",
+                        problem="server: HTTP 401 for a token that was renewed a moment ago",
+                    )
+                )
             self.renewed_count += 1
             self._token = Token(f"renewed {self.renewed_count}", rejected.generation + 1)
         return self._token

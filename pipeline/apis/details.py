@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from pipeline.errors import PrecheckError
 from pipeline.frames import Check
+from pipeline.wording import Sentence
 from schemas.problem import Problem
 from schemas.strict import parse
 
@@ -57,9 +59,11 @@ def problem_detail(response: httpx.Response, check: Check | None = None) -> str:
     return text
 
 
-def with_detail(sentence: str, detail: str) -> str:
-    """A sentence that ends a run, followed by the server's own description, if there is one."""
-    return f'{sentence}; it says: "{detail}"' if detail else sentence
+def with_detail(error: PrecheckError, detail: str) -> PrecheckError:
+    """An error that ends a run, followed by the server's own description, if there is one."""
+    if not detail:
+        return error
+    return type(error)(Sentence("apis.server_says", why=error.reason, detail=detail), advice=error.advice)
 
 
 def _without(text: str, said: list[str]) -> str:

@@ -2,8 +2,8 @@
 
 import click
 
-from pipeline.cli.advice import OPTIONS
 from pipeline.cli.options import PATH, Given, as_given, input_options, options, read_mapping
+from pipeline.wording import SurfaceKind
 
 
 @click.command()
@@ -30,7 +30,7 @@ def columns(given: Given) -> None:
         format_choice=format_choice_of(given.input_format, given.config),
     )
     if refusal is not None:
-        found = found.model_copy(update={"refusal": refusal.sentence(OPTIONS)})
+        found = found.model_copy(update={"refusal": refusal.sentence(SurfaceKind.COMMAND)})
     if given.as_json:
         click.echo(found.model_dump_json())
     elif found.columns:

@@ -19,6 +19,7 @@ from pathlib import Path
 import click
 
 from pipeline.errors import MistakeError
+from pipeline.wording import Sentence
 
 
 def is_mistake(end: BaseException) -> bool:
@@ -39,11 +40,12 @@ def recorded_crash(error: BaseException, *, where: str | None = None) -> Mistake
     """
     what = f"{type(error).__name__} in {_last_place(error)}"
     path = _kept(_described(error))
-    to_send = "this sentence" if path is None else f"{path} (it holds no names and no accounts)"
-    return MistakeError(
-        f"{'' if where is None else f'{where}: '}a mistake of precheck itself ({what}); every answer so far "
-        f"is kept. Send {to_send} to those from whom you have precheck"
+    said = (
+        Sentence("cli.mistake", what=what)
+        if path is None
+        else Sentence("cli.mistake_kept", what=what, path=path)
     )
+    return MistakeError(said if where is None else Sentence("cli.of_file", file=where, why=said))
 
 
 def _described(error: BaseException) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pipeline.cli.options import Given
 from pipeline.errors import UsageError
+from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from pipeline.jobs.check import RunResult
@@ -20,20 +21,18 @@ def how_to_check(given: Given) -> "Callable[[CheckJob, Surface], RunResult]":
     from pipeline.jobs.check import check
 
     if given.scheduler is not None and given.engine != "dask":
-        raise UsageError("is for --engine dask", option="--scheduler", advice="leave it out")
+        raise UsageError(Sentence("cli.dask"), advice=Sentence("cli.leave_out"))
     used = {"--engine": given.engine, "--scheduler": given.scheduler, "--no-ask": given.no_ask}
     first_used = next((option for option, value in used.items() if value), None)
     if first_used is None and not any(file.is_dir() for file in given.files):
         return check
     if given.work is None:
         if first_used is not None:
-            advice = "name its work folder with --work"
-            raise UsageError("is for a data set", option=first_used, advice=advice)
+            advice = Sentence("cli.name_work_folder")
+            raise UsageError(Sentence("cli.option_of_a_data_set", option=first_used), advice=advice)
         return check
     if len(given.files) > 1:
-        raise UsageError(
-            "is for one data set", option="--work", advice="check the files in a run of their own"
-        )
+        raise UsageError(Sentence("cli.one_data_set"), advice=Sentence("cli.check_files_run"))
 
     def check_as_data_set(job: "CheckJob", surface: "Surface") -> "RunResult":
         from pipeline.jobs.data_set import check_data_set

@@ -18,6 +18,7 @@ from pipeline.cli.clock import now
 from pipeline.cli.exit_status import notify
 from pipeline.cli.options import PATH, Given, as_given
 from pipeline.errors import ConfigurationError, UsageError
+from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from socket import socket
@@ -120,15 +121,10 @@ def _serve_team(home: "DeskHome", told: "DeskSection", path: Path) -> None:
     from pipeline.desk.server import unix_socket
 
     if told.host is None or told.proxy_user is None:
-        raise UsageError(
-            "--socket: [desk] in the configuration lacks host or proxy_user; say by which name browsers "
-            "reach the desk, and as whom its proxy runs"
-        )
+        raise UsageError(Sentence("cli.desk_configuration_lacks"))
     uid = uid_of(told.proxy_user)
     if uid is None:
-        raise ConfigurationError(
-            f"[desk] proxy_user: this computer has no user {told.proxy_user}; correct it"
-        )
+        raise ConfigurationError(Sentence("cli.desk_proxy_user_this", proxy_user=told.proxy_user))
     listening = unix_socket(path)
     _serve(home, told, TeamDoor(told, uid), listening, lambda: notify(f"the desk listens on {path}"))
 
@@ -196,7 +192,7 @@ def _running_port(home: "DeskHome") -> int:
     try:
         return int((home.path / _PORT).read_text())
     except (OSError, ValueError):
-        raise UsageError(f"--new-link: no desk has run in {home.path}; start it first") from None
+        raise UsageError(Sentence("cli.no_desk_run", path=home.path)) from None
 
 
 def _opening_page(home: "DeskHome", link: str) -> Path:

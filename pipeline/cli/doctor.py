@@ -5,10 +5,10 @@ from pathlib import Path
 
 import click
 
-from pipeline.cli.advice import OPTIONS
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import interruptible
 from pipeline.cli.options import options, profile_options
+from pipeline.wording import SurfaceKind
 
 
 @click.command()
@@ -22,6 +22,6 @@ def doctor(*, profile: str | None, config: Path | None) -> None:
 
     interruptible()
     log_to_stderr("text", quiet=True)
-    findings = diagnose(profile, config, now=now(), words=OPTIONS)
+    findings = diagnose(profile, config, now=now(), kind=SurfaceKind.COMMAND)
     print_findings([(found.what, found.said, not found.exit_code) for found in findings], console())
     sys.exit(next((finding.exit_code for finding in findings if finding.exit_code), 0))

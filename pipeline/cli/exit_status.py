@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from pipeline.cli.advice import OPTIONS
 from pipeline.cli.crashes import is_mistake, recorded_crash
 from pipeline.errors import (
     CONCERN_ONE_FILE,
@@ -19,6 +18,7 @@ from pipeline.errors import (
     PrecheckError,
     stopped_by,
 )
+from pipeline.wording import Sentence, SurfaceKind, words
 
 if TYPE_CHECKING:
     from pipeline.runs.request import StopSwitch
@@ -68,7 +68,7 @@ def _reported_and_ended() -> Iterator[None]:
         if (stopped := _interrupt_behind(end)) is not None:
             _exit_by_signal(stopped)
         reported = _error_of(end)
-        for sentence in reported.sentences(OPTIONS):
+        for sentence in reported.sentences(SurfaceKind.COMMAND):
             _report(sentence, status=reported.exit_code)
         sys.exit(reported.exit_code)
     finally:
@@ -76,7 +76,7 @@ def _reported_and_ended() -> Iterator[None]:
 
 
 def _exit_by_signal(number: int) -> NoReturn:
-    _report(stopped_by(number), status=128 + number)
+    _report(words(stopped_by(number), SurfaceKind.COMMAND), status=128 + number)
     sys.exit(128 + number)
 
 
@@ -90,7 +90,7 @@ def _error_of(end: BaseException) -> PrecheckError:
     if is_mistake(end):
         return recorded_crash(end)
     if isinstance(end, OSError):
-        return DiskError(f"the output cannot be written ({end.strerror}); make room, or send it elsewhere")
+        return DiskError(Sentence("cli.output_cannot_written", why=end.strerror))
     if isinstance(end, PrecheckError):
         return end
     raise end

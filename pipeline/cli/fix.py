@@ -6,6 +6,7 @@ from pipeline.cli.clock import now
 from pipeline.cli.exit_status import reporting_a_lost_signature
 from pipeline.cli.options import PATH, Given, as_given, options, payment_file_options, review_options
 from pipeline.errors import UsageError
+from pipeline.wording import Sentence
 
 _KINDS = ("close_match", "account_type")
 
@@ -53,11 +54,11 @@ def fix(given: Given) -> None:
 
     reason = given.reason
     if given.accept and given.decisions is not None:
-        raise UsageError("--accept and --decisions: use one of them; a workbook decides row by row")
+        raise UsageError(Sentence("cli.use_one_them"))
     if given.accept and not (reason or "").strip():
-        raise UsageError("--accept: no --reason; give one, which is recorded")
+        raise UsageError(Sentence("cli.no_give_one"))
     if reason is not None and not given.accept:
-        raise UsageError("--reason: goes with --accept; a workbook has a reason beside each decision")
+        raise UsageError(Sentence("cli.goes_workbook_reason"))
     job = given.make(FixJob, accept=tuple(map(Acceptance, given.accept)), reason=reason and reason.strip())
     with reporting_a_lost_signature(given.folder):
         done = fix_folder(job, now=now())

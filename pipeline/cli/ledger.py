@@ -10,6 +10,7 @@ from pipeline.cli.clock import now
 from pipeline.cli.exit_status import interruptible, notify
 from pipeline.cli.options import PATH, Given, as_given, ledger_options, options
 from pipeline.errors import UsageError
+from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from pipeline.jobs.ledger import LedgerJob
@@ -90,7 +91,7 @@ def rekey(given: Given) -> None:
 
     interruptible()
     if (given.new_key_env is None) == (given.new_key_file is None):
-        raise UsageError("name the new key with one of --new-key-env and --new-key-file")
+        raise UsageError(Sentence("cli.name_new_key"))
     notify(change_ledger_key(_job(given), variable=given.new_key_env, path=given.new_key_file))
 
 

@@ -17,6 +17,7 @@ from pipeline.cli.monitoring import write_or_warn
 from pipeline.cli.options import ListenAddress
 from pipeline.cli.plain_structlog import structlog
 from pipeline.errors import ConfigurationError
+from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from pipeline.executors.live_metrics import LiveMetrics
@@ -91,7 +92,7 @@ def _needing(extra: str, option: str) -> Iterator[None]:
         if (missing.name or "").partition(".")[0] not in {"prometheus_client", "opentelemetry"}:
             raise
         raise ConfigurationError(
-            f"{option}: {missing.name} is not installed; install payee-precheck[{extra}]"
+            Sentence("cli.not_installed_install", option=option, missing=missing.name, extra=extra)
         ) from None
 
 

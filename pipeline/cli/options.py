@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from pipeline.errors import UsageError
+from pipeline.wording import Sentence
 
 Made = TypeVar("Made")
 
@@ -325,10 +326,10 @@ def read_mapping(pairs: tuple[str, ...]) -> dict[str, str]:
     for pair in pairs:
         name, separator, header = pair.partition("=")
         if not separator or not name.strip() or not header.strip():
-            raise UsageError(f"--map {pair}: write FIELD=HEADER, such as --map name=Beneficiary")
+            raise UsageError(Sentence("cli.write_field_header", pair=pair))
         if name.strip() not in (*FIELDS, IGNORE):
-            raise UsageError(f"--map {pair}: no field {name.strip()}; one of {', '.join(FIELDS)}")
+            raise UsageError(Sentence("cli.no_field_one", pair=pair, name=name.strip(), fields=list(FIELDS)))
         if name.strip() in mapping:
-            raise UsageError(f"--map {pair}: {name.strip()} is mapped twice; name one header")
+            raise UsageError(Sentence("cli.mapped_twice_name", pair=pair, name=name.strip()))
         mapping[name.strip()] = header.strip()
     return mapping

@@ -2,7 +2,6 @@
 
 import click
 
-from pipeline.cli.advice import OPTIONS
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import interruptible
 from pipeline.cli.options import (
@@ -17,6 +16,7 @@ from pipeline.cli.options import (
     read_mapping,
     reuse_options,
 )
+from pipeline.wording import SurfaceKind
 
 
 @click.command()
@@ -62,7 +62,7 @@ def plan(given: Given) -> None:
         work=None,
     )
     if given.work is None:
-        forecast = forecast_file(job, now, OPTIONS)
+        forecast = forecast_file(job, now, SurfaceKind.COMMAND)
     else:
         forecast = forecast_data_set(DataSetJob(job, given.work), now)
     if given.as_json:

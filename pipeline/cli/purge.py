@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from pipeline.cli.advice import OPTIONS
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import notify, reporting_a_lost_signature
 from pipeline.cli.options import PATH, Days, Given, as_given, by_option, sign_option
 from pipeline.errors import PrecheckError, UsageError, most_serious
+from pipeline.wording import SurfaceKind
 
 if TYPE_CHECKING:
     from pipeline.jobs.purge import PurgeJob, PurgeResult
@@ -77,7 +77,7 @@ def purge(given: Given) -> None:
                 purged = purge_folder(folder, job, now=now())
         except PrecheckError as error:
             is_stranger = isinstance(error, UsageError) and not is_named
-            notify(error.sentence(OPTIONS), status=None if is_stranger else error.exit_code)
+            notify(error.sentence(SurfaceKind.COMMAND), status=None if is_stranger else error.exit_code)
             statuses.append(0 if is_stranger else error.exit_code)
             continue
         for sentence in _sentences(folder, job, purged):

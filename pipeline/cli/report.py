@@ -8,6 +8,7 @@ from pipeline.cli.clock import now
 from pipeline.cli.exit_status import notify, reporting_a_lost_signature
 from pipeline.cli.options import PATH, edited_input_option, pain002_option, sign_option
 from pipeline.errors import UsageError
+from pipeline.wording import Sentence
 
 
 @click.command()
@@ -29,7 +30,7 @@ def report(
     from schemas.folder import REPORT_XLSX
 
     if input_file is not None and not pain002:
-        raise UsageError("--input is for --pain002; say both, or leave it out")
+        raise UsageError(Sentence("cli.say_both_leave"))
     for_bank = BankReport(input_file) if pain002 else None
     with reporting_a_lost_signature(folder):
         summary, kept = write_reports(folder, sign_with, for_bank=for_bank, now=now())

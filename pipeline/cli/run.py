@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 import click
 from click.core import ParameterSource
 
-from pipeline.cli.advice import OPTIONS
 from pipeline.cli.clock import now
 from pipeline.cli.data_sets import how_to_check
 from pipeline.cli.exit_status import (
@@ -40,6 +39,7 @@ from pipeline.cli.options import (
     sign_option,
 )
 from pipeline.errors import UsageError, most_serious
+from pipeline.wording import Sentence, SurfaceKind
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,7 +76,7 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     """A reason that is not blank."""
     if reason is None or reason.strip():
         return reason
-    raise UsageError("--allow-many-names: the reason is empty; give one, which is recorded")
+    raise UsageError(Sentence("cli.reason_empty_give"))
 
 
 @click.command(epilog=EXIT_STATUS)
@@ -226,7 +226,7 @@ def run(given: Given) -> None:
                 _raise_what_ended(end)
             except BaseException as failure:  # noqa: BLE001 (what concerns every file is raised again)
                 error = about_one_file(failure, name)
-                sentence = error.sentence(OPTIONS)
+                sentence = error.sentence(SurfaceKind.COMMAND)
                 notify(_naming(name, sentence), status=error.exit_code)
                 ends[job.file] = FileEnd(name, error.exit_code, ends[job.file].summary)
         log_file(None)

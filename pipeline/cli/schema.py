@@ -3,6 +3,7 @@
 import click
 
 from pipeline.errors import UsageError
+from pipeline.wording import Sentence
 
 
 @click.command()
@@ -16,4 +17,4 @@ def schema(*, name: str | None) -> None:
     elif name in names():
         click.echo(json_schema(name))
     else:
-        raise UsageError(f"no document {name!r}; one of {', '.join(names())}")
+        raise UsageError(Sentence("cli.no_document_one", name=repr(name), names=list(names())))

@@ -4,9 +4,9 @@ import sys
 
 import click
 
-from pipeline.cli.advice import OPTIONS
 from pipeline.cli.clock import now
 from pipeline.cli.options import PATH, Given, as_given
+from pipeline.wording import SurfaceKind
 
 
 @click.command()
@@ -39,7 +39,7 @@ def verify(given: Given) -> None:
     from pipeline.reports.listings import print_findings
     from pipeline.reports.terminal import console
 
-    findings = verify_folder(given.make(VerifyJob), now=now(), words=OPTIONS)
+    findings = verify_folder(given.make(VerifyJob), now=now(), kind=SurfaceKind.COMMAND)
     if given.as_json:
         click.echo(verification(findings).model_dump_json())
     print_findings([(found.what, found.said, not found.exit_code) for found in findings], console())

@@ -4,9 +4,10 @@ import os
 from importlib.resources import files
 from pathlib import Path
 
-from pipeline.errors import Advice, OutputError
+from pipeline.errors import OutputError
 from pipeline.files.disk_errors import not_writable
 from pipeline.files.private import opened
+from pipeline.wording import Sentence
 
 EXAMPLE = files("pipeline.config").joinpath("example.toml").read_text("utf-8")
 
@@ -21,6 +22,8 @@ def write_example(path: Path, *, force: bool) -> None:
         with opened(path, os.O_TRUNC if force else os.O_EXCL) as file:
             file.write(EXAMPLE.encode())
     except FileExistsError:
-        raise OutputError(f"{path}: exists already", advice=Advice.REPLACE_FILE) from None
+        raise OutputError(
+            Sentence("config.exists_already", path=path), advice=Sentence("advice.replace_file")
+        ) from None
     except OSError as error:
-        raise not_writable(path, error, otherwise="choose another path") from None
+        raise not_writable(path, error, otherwise=Sentence("advice.other_path")) from None

@@ -15,10 +15,11 @@ from pipeline.apis.registry import SECTIONS
 from pipeline.config.desk import DeskSection
 from pipeline.config.mistakes import mistakes
 from pipeline.config.profile import Profile
-from pipeline.errors import Advice, ConfigurationError, ConfigurationFileError
+from pipeline.errors import ConfigurationError, ConfigurationFileError
 from pipeline.formats import INPUT_NAMES
 from pipeline.formats.layouts import BankLayout
 from pipeline.sections.values import Section
+from pipeline.wording import Sentence
 
 FILE_NAME = "precheck.toml"
 LAYOUT_NAME = "^[a-z0-9][a-z0-9-]{0,39}$"
@@ -88,8 +89,8 @@ def find(explicit: Path | None) -> Path:
             return path
     looked = " or ".join(str(path) for path in candidates)
     raise ConfigurationError(
-        f"{looked}: no such configuration file",
-        advice=(Advice.WRITE_CONFIGURATION, Advice.NAME_CONFIGURATION),
+        Sentence("config.no_such_configuration", looked=looked),
+        advice=(Sentence("advice.write_configuration"), Sentence("advice.name_configuration")),
     )
 
 
@@ -124,10 +125,13 @@ class ConfigurationFile:
         try:
             return path.read_text("utf-8")
         except UnicodeDecodeError:
-            raise ConfigurationError(f"{path}: not UTF-8 text", advice="save it as UTF-8") from None
+            raise ConfigurationError(
+                Sentence("config.not_utf_8_text", path=path), advice=Sentence("config.save_utf_8")
+            ) from None
         except OSError as error:
             raise ConfigurationError(
-                f"{path}: cannot be read ({error.strerror})", advice="check the path and its permissions"
+                Sentence("config.cannot_read", path=path, why=error.strerror),
+                advice=Sentence("config.check_path_permissions"),
             ) from None
 
     @cached_property
@@ -136,7 +140,10 @@ class ConfigurationFile:
         try:
             return tomllib.loads(self._text)
         except tomllib.TOMLDecodeError as error:
-            raise ConfigurationError(f"{self.path}: not valid TOML: {error}", advice="correct it") from None
+            raise ConfigurationError(
+                Sentence("config.not_valid_toml", path=self.path, error=str(error)),
+                advice=Sentence("config.correct"),
+            ) from None
 
     @cached_property
     def whole(self) -> Configuration:
@@ -145,7 +152,9 @@ class ConfigurationFile:
             return Configuration.model_validate(self._tables, context={"folder": self.path.parent})
         except ValidationError as error:
             said = mistakes(error.errors(), Configuration)
-            raise ConfigurationFileError([f"{self.path}: {mistake}" for mistake in said]) from None
+            raise ConfigurationFileError(
+                [Sentence("config.mistake", path=self.path, mistake=mistake) for mistake in said]
+            ) from None
 
     def profile(self, name: str) -> Profile:
         """One profile.
@@ -157,7 +166,8 @@ class ConfigurationFile:
         profiles = self.whole.profiles
         if name not in profiles:
             raise ConfigurationError(
-                f"{self.path}: no profile {name!r}", advice=Advice.CHOOSE_PROFILE, choices=sorted(profiles)
+                Sentence("config.no_profile", path=self.path, name=repr(name)),
+                advice=Sentence("advice.choose_profile", choices=sorted(profiles)),
             )
         return profiles[name]
 
@@ -174,8 +184,8 @@ class ConfigurationFile:
         try:
             tables = self._tables
         except ConfigurationError as error:
-            reason = f"{error.reason}, and [layouts] in it would say how payment files are read"
-            raise ConfigurationError(reason, advice=error.advice) from error
+            said = Sentence("config.layouts_unread", why=error.reason)
+            raise ConfigurationError(said, advice=error.advice) from error
         return self.whole.layouts if "layouts" in tables else {}
 
 

@@ -19,13 +19,14 @@ from typing import NamedTuple
 from pydantic import SecretStr
 
 from pipeline.config import BUILT_IN, ConfigurationFile, Profile, load
-from pipeline.errors import Advice, ConfigurationError, UsageError
+from pipeline.errors import ConfigurationError, UsageError
 from pipeline.files import child_process as children
 from pipeline.files.signatures import Signer
 from pipeline.formats import FormatChoice
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days
 from pipeline.sections.values import secret_if_named
+from pipeline.wording import Sentence
 from schemas.outcomes import Environment
 from schemas.review import Verdict
 
@@ -70,9 +71,8 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
             return _built_in(wanted)  # it is named for its layouts
         if name is None:
             raise UsageError(
-                f"{file.explicit}: no profile was chosen",
-                advice=Advice.CHOOSE_PROFILE,
-                choices=sorted(profiles),
+                Sentence("config.no_profile_chosen", explicit=file.explicit),
+                advice=Sentence("advice.choose_profile", choices=sorted(profiles)),
             )
     elif wanted in BUILT_IN and (name is None or not file.is_there or wanted not in file.whole.profiles):
         return _built_in(wanted)
@@ -230,9 +230,7 @@ def sandbox() -> Iterator[Path]:
         assert child.stdout is not None
         try:
             if not child.stdout.readline().startswith("https://"):
-                raise ConfigurationError(
-                    "the embedded sandbox did not start; try `precheck sandbox` to see why"
-                )
+                raise ConfigurationError(Sentence("config.embedded_sandbox_did"))
             yield Path(folder) / "precheck.toml"
         finally:
             child.stdin.close()

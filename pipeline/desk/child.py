@@ -1,7 +1,7 @@
 """One check, in the process that `checks.start` has started: a file has its progress, and a file stops it."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -9,11 +9,12 @@ from pipeline.desk.checks import write_progress
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.jobs import job_of
 from pipeline.desk.languages import gettext_noop
-from pipeline.desk.words import in_desk_words, sentence_of
+from pipeline.desk.words import in_desk_words
 from pipeline.errors import MistakeError, PrecheckError
 from pipeline.jobs.check import check
 from pipeline.runs.request import Clock, Notice, Phase, RunProgress, SetStep, StopSwitch, Surface
 from pipeline.stores.values import LeaseHolder
+from pipeline.wording import Sentence
 from schemas.desk import CheckProgress
 from schemas.strict import timestamp
 
@@ -63,9 +64,9 @@ class ProgressFile:
         """It is to end."""
         self._write(stopping=True)
 
-    def end(self, exit_code: int, said: str) -> None:
+    def end(self, exit_code: int, said: str, sentences: Iterable[Sentence] = ()) -> None:
         """It has ended."""
-        self._write(exit_code=exit_code, said=said)
+        self._write(exit_code=exit_code, said=said, sentences=[one.as_data() for one in sentences])
 
     def _write(self, **changes: object) -> None:
         changed = self._now.model_copy(update=changes)
@@ -87,7 +88,7 @@ def check_file(folder: Path, clock: Clock, stop: StopSwitch, request_stop: Calla
     try:
         result = check(job_of(of_file), surface)
     except PrecheckError as error:
-        seen.end(error.exit_code, sentence_of(error))
+        seen.end(error.exit_code, str(error), error.said)
         return error.exit_code
     except KeyboardInterrupt:
         seen.end(143, gettext_noop("Stopped before anything was asked."))

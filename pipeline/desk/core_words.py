@@ -165,7 +165,12 @@ def _of_rules() -> Iterator[str]:
 
 
 def of_program(text: str) -> Markup:
-    """What the program says, translated where the desk can, and marked as English where it cannot."""
+    """What the program says, translated where the desk can, and marked as English where it cannot.
+
+    Words of a catalogue are in the language of the page already, and are markup.
+    """
+    if isinstance(text, Markup):
+        return text
     return as_it_stands(_in_tables().get(text) or in_desk_words(text))
 
 

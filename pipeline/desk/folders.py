@@ -23,6 +23,7 @@ from pipeline.desk.languages import gettext
 from pipeline.desk.refusals import Missing
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
+from pipeline.wording import Sentence
 from schemas.desk import AuditEntry, DeskFile, RowsDecided
 from schemas.strict import AnyDocument, parse
 
@@ -77,7 +78,9 @@ class FileFolder:
         try:
             return parsed(DeskFile, path)
         except (OSError, ValueError):
-            raise InputError(f"{path.name}: cannot be read", advice="bring it back from a copy") from None
+            raise InputError(
+                Sentence("desk.cannot_read", path=path.name), advice=Sentence("desk.bring_back_from")
+            ) from None
 
     def write(self, file: DeskFile) -> None:
         """Keep what is known of it now."""

@@ -6,7 +6,6 @@ from traceback import walk_tb
 
 from aiohttp import web
 
-from pipeline.desk.core_words import of_program
 from pipeline.desk.doors import Door
 from pipeline.desk.languages import gettext, gettext_noop, preferred, speak
 from pipeline.desk.people import Person
@@ -51,7 +50,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     except DeskRefusal as refusal:
         response = refused(request, str(refusal), refusal.status, refusal.next_step)
     except PrecheckError as error:
-        response = refused(request, of_program(sentence_of(error)), 422)
+        response = refused(request, sentence_of(error), 422)
     except web.HTTPRedirection as redirection:
         redirection.headers.update(HEADERS)
         raise

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from pipeline.errors import DiskError, InputError
+from pipeline.wording import Sentence
 from schemas.desk import NOTHING_BEFORE, Entry
 
 AnyEntry = TypeVar("AnyEntry", bound=Entry)
@@ -49,7 +50,9 @@ class ChainedJournal(Generic[AnyEntry]):
                 os.pwrite(descriptor, entry.model_dump_json().encode() + b"\n", end)
                 os.fsync(descriptor)
         except OSError as error:
-            raise DiskError(f"{self.path.name}: cannot be written ({error.strerror}); make room") from error
+            raise DiskError(
+                Sentence("desk.cannot_written_make", path=self.path.name, why=error.strerror)
+            ) from error
         return entry
 
     def entries(self) -> list[AnyEntry]:
@@ -93,7 +96,10 @@ class ChainedJournal(Generic[AnyEntry]):
         return before
 
     def _changed(self) -> InputError:
-        return InputError(f"{self.path.name}: changed by another program", advice="bring it back from a copy")
+        return InputError(
+            Sentence("desk.changed_another_program", path=self.path.name),
+            advice=Sentence("desk.bring_back_from"),
+        )
 
     @contextmanager
     def _locked(self) -> Iterator[int]:

@@ -15,10 +15,12 @@ from pipeline.desk import languages
 from pipeline.desk.core_words import as_it_stands, of_program, or_as_it_stands
 from pipeline.desk.languages import LANGUAGES, gettext, gettext_noop
 from pipeline.desk.people import Person
+from pipeline.desk.words import in_page_words
 from pipeline.headers.readings import spoken
 from pipeline.reports.compiled import templates
 from pipeline.reports.groups import currency_text, shown
 from pipeline.reports.payment_lines import breakable
+from pipeline.wording import Sentence
 from schemas.desk import Deed
 from schemas.summary import Money
 
@@ -114,6 +116,7 @@ def environment() -> Environment:
         "words": words,
         "duration": languages.duration,
         "core": of_program,
+        "spoken": lambda said: in_page_words(map(Sentence.of_data, said)),
         "or_so": or_as_it_stands,
         "compared": as_it_stands,
         "known": gettext,

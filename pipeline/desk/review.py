@@ -23,6 +23,7 @@ from pipeline.reports.wording import advice
 from pipeline.review.placements import Preview, judged, preview
 from pipeline.rules.policy import ANSWERED, verdicts
 from pipeline.runs.ended import ended_run
+from pipeline.wording import Sentence
 from schemas.desk import RowsDecided
 from schemas.outcomes import Action, Outcome
 from schemas.review import Decision, Verdict
@@ -276,7 +277,7 @@ def opened(folder: FileFolder) -> Review:
     run = ended_run(folder.run)
     policy = choose(run.manifest.profile.name, None).policy
     if (forgotten := run.forgotten(run.outcome_file.name)) is not None:
-        raise InputError(f"{run.outcome_file.name}: {forgotten}")
+        raise InputError(Sentence("runs.forgotten", file=run.outcome_file.name, when=forgotten))
     return _opened(folder, run.manifest.outcome_file.sha256, tuple(sorted(policy.items())))
 
 

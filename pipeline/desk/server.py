@@ -17,6 +17,7 @@ from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, 
 from pipeline.desk.pages import files as file_pages
 from pipeline.desk.refusals import Missing
 from pipeline.errors import ConfigurationError, OutputError
+from pipeline.wording import Sentence
 
 FORM_BYTES_MAX = 1024**2
 SHUTDOWN_MAX_S = 1.0
@@ -63,8 +64,8 @@ def loopback(port: int) -> socket.socket:
     except OSError as error:
         opened.close()
         raise OutputError(
-            f"port {port}: cannot be listened on ({error.strerror})",
-            advice="end the desk that has it, or choose another with --port",
+            Sentence("desk.port_cannot_listened", port=port, why=error.strerror),
+            advice=Sentence("desk.end_desk_choose"),
         ) from error
     return opened
 
@@ -87,7 +88,7 @@ def unix_socket(path: Path) -> socket.socket:
     except OSError as error:
         opened.close()
         raise ConfigurationError(
-            f"{path}: cannot be listened on ({error.strerror}); choose another path"
+            Sentence("desk.cannot_listened_on", path=path, why=error.strerror)
         ) from error
     return opened
 

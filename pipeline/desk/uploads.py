@@ -16,6 +16,7 @@ from pipeline.desk.languages import gettext, number
 from pipeline.desk.refusals import DeskRefusal, TooLarge
 from pipeline.errors import DiskError, InputError
 from pipeline.files.private import opened
+from pipeline.wording import Sentence
 from schemas.desk import DeskFile
 from schemas.strict import timestamp
 
@@ -53,7 +54,7 @@ async def take(context: Context, part: BodyPartReader, by: str) -> FileFolder:
         await asyncio.to_thread(folder.write, uploaded)
         is_whole = True
     except OSError as error:
-        raise DiskError(f"{name}: cannot be kept ({error.strerror}); make room on the disk") from error
+        raise DiskError(Sentence("desk.cannot_kept_make", name=name, why=error.strerror)) from error
     finally:
         if not is_whole:  # also where the browser has gone away
             shutil.rmtree(folder.path, ignore_errors=True)

@@ -23,6 +23,7 @@ from pipeline.frames import Answers, AnswerState, Bases, Checks, OwnCode
 from pipeline.runs.request import RunObserver, RunProgress, StopSwitch, Surface
 from pipeline.sections.servers import Server
 from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX, UNOBSERVED, ApiChannel, AskingContext, AskingTally
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 from schemas.summary import ApiCalls
 
@@ -186,7 +187,7 @@ def or_stopped(ended_by: PrecheckError | None, name: str, stop: StopSwitch) -> P
     """
     if (stopped := stop.first) is None:
         return ended_by
-    error = StoppedError(f"{name}: {stopped.sentence}", stopped.exit_code)
+    error = StoppedError(Sentence("executors.stopped", name=name, why=stopped.sentence), stopped.exit_code)
     if stop.is_urgent:
         raise error
     return error

@@ -23,6 +23,7 @@ from pipeline.errors import ConfigurationError
 from pipeline.frames import AnswerState
 from pipeline.stages.ask import ApiChannel, AskingTally
 from pipeline.stages.ask.events import End, Follow, Intend, QuestionEvent, Receive, Record, Send, Wait
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
 FLUSH_MAX_S = 5.0
@@ -157,7 +158,11 @@ def traces(*, profile: str, host: str, failed: Callable[[str], None]) -> Iterato
     """
     for variable in _PROTOCOL_VARIABLES:
         if (wanted := os.environ.get(variable, PROTOCOL)) != PROTOCOL:
-            raise ConfigurationError(f"{variable}: {wanted!r} is not a protocol of ours; use {PROTOCOL}")
+            raise ConfigurationError(
+                Sentence(
+                    "executors.not_protocol_ours", variable=variable, wanted=repr(wanted), protocol=PROTOCOL
+                )
+            )
     with _failures_go_to(failed):
         resource = Resource.create(
             {"service.name": SERVICE, "service.version": version(SERVICE), "host.name": host}

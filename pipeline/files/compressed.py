@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import IO, NamedTuple
 
 from pipeline.errors import InputError
+from pipeline.wording import Sentence
 
 UNPACKED_BYTES_MAX = 8 * 1024**3
 RATIO_MAX = 200
@@ -37,7 +38,6 @@ _NOBODYS = ("__MACOSX/", ".DS_Store")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The earliest time that a ZIP can record; a copy does not reveal when it was made."""
 _LEVEL = 6
-_SEVERAL = "holds several files (or is compressed in another way); unpack it first"
 
 
 class Compression(StrEnum):
@@ -93,7 +93,7 @@ def unpacked(
             member = _only_member(archive, where)
             result = UnpackedFile(meter.joined(_unzipped(archive, member)), compression, member.filename)
     if sniff(result.data) is not None:
-        raise InputError(f"{where} {_SEVERAL}")
+        raise InputError(Sentence("files.holds_several", where=where))
     return result
 
 
@@ -109,8 +109,12 @@ class _Meter:
             byte_count += len(piece)
             if byte_count > self._limit:
                 raise InputError(
-                    f"{self._where}: unpacks from {self._packed_bytes:,} to more than {self._limit:,} bytes, "
-                    "which no payment file does; unpack it first, and look at what is in it"
+                    Sentence(
+                        "files.unpacks_from_more",
+                        where=self._where,
+                        packed_bytes=self._packed_bytes,
+                        limit=self._limit,
+                    )
                 )
             found.append(piece)
         return b"".join(found)
@@ -122,7 +126,7 @@ def _gunzipped(data: bytes, where: str) -> Iterator[bytes]:
     while position < len(data):
         if not data.startswith(_GZIP_MAGIC, position):
             if data[position:].strip(_GZIP_ZEROS):
-                raise InputError(f"{where} {_SEVERAL}")
+                raise InputError(Sentence("files.holds_several", where=where))
             return
         stream = zlib.decompressobj(_GZIP_WITH_HEADER)
         while not stream.eof:
@@ -141,7 +145,7 @@ def _gunzipped(data: bytes, where: str) -> Iterator[bytes]:
 
 
 def _damaged(where: str) -> InputError:
-    return InputError(f"{where}: the compressed file is damaged or cut; copy or export it again")
+    return InputError(Sentence("files.compressed_file_damaged", where=where))
 
 
 @contextmanager
@@ -163,10 +167,10 @@ def _only_member(archive: zipfile.ZipFile, where: str) -> zipfile.ZipInfo:
         and not each.filename.endswith(_NOBODYS)
     ]
     if len(members) != 1 or members[0].compress_type not in _METHODS:
-        raise InputError(f"{where} {_SEVERAL}")
+        raise InputError(Sentence("files.holds_several", where=where))
     [member] = members
     if member.flag_bits & _ENCRYPTED:
-        raise InputError(f"{where}: protected by a password; save it without one")
+        raise InputError(Sentence("files.protected_password_save", where=where))
     return member
 
 

@@ -22,10 +22,11 @@ from typing import IO, NamedTuple, Self
 import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
-from pipeline.errors import Advice, InputError, Phrase
+from pipeline.errors import InputError
 from pipeline.files import child_process as children
 from pipeline.files.core_dumps import forbid_core_dumps
 from pipeline.files.memory import GIB, memory_max_bytes
+from pipeline.wording import Sentence, require_words
 
 MEMORY_MIN_BYTES = 2 * GIB
 """Enough for a small file that was compressed a thousand times; the libraries take a sixth of it."""
@@ -38,7 +39,6 @@ REFUSAL_BYTES_MAX = 4_000
 NO_OPTIONS: Mapping[str, str | int | None] = {}
 
 _LENGTH_BYTES = 8
-_ADVICE = {advice.value: advice for advice in Advice}
 _REFUSED = 3
 """The exit status of a child that sends a `RefusedFile`."""
 # Address space is what is limited, and by default the allocators reserve gigabytes that they never use.
@@ -55,19 +55,21 @@ _CHILD = (*children.INTERPRETER, "-c", "from pipeline.files.confined import main
 class RefusedFile(NamedTuple):
     """Why a parser refuses a file, on its way out of the child as a JSON array."""
 
-    reason: str
-    advice: tuple[str, ...]
+    reason: Sentence
+    advice: tuple[Sentence, ...]
 
     @classmethod
     def received(cls, data: bytes) -> Self:
-        """What a child has sent. Advice that has words of its own on each surface is found by its text.
+        """What a child has sent.
 
         Raises:
-            ValueError: it is no refusal.
+            ValueError: it is no refusal that the catalogues have words for.
         """
         match json.loads(data):
-            case [str(reason), list(advice)] if all(isinstance(step, str) for step in advice):
-                return cls(reason, tuple(_ADVICE.get(step) or str(step) for step in advice))
+            case [reason, *advice]:
+                said = cls(Sentence.of_data(reason), tuple(map(Sentence.of_data, advice)))
+                require_words(said.reason, *said.advice)
+                return said
             case _:
                 raise ValueError("no reason with advice")
 
@@ -77,7 +79,7 @@ def parse_confined(
     data: bytes | IO[bytes],
     *,
     where: str,
-    what: str,
+    what: Sentence,
     options: Mapping[str, str | int | None] = NO_OPTIONS,
 ) -> pl.DataFrame:
     """Parse a file in a child process.
@@ -88,7 +90,7 @@ def parse_confined(
             and with its advice as far as that is text; whatever else it raises is damage.
         data: The bytes of the file; or the file itself, open, which then only the child holds in memory.
         where: The file, for messages.
-        what: What the file should be, for messages: "the Parquet file".
+        what: What the file should be, for messages.
         options: Keyword arguments of `parse`.
 
     Raises:
@@ -120,12 +122,12 @@ def parse_confined(
     if child.returncode == 0 and isinstance(received, pl.DataFrame):
         return received
     if child.returncode == _REFUSED and isinstance(received, RefusedFile):
-        raise InputError(f"{where}: {received.reason}", advice=received.advice)
+        said = Sentence("files.refused", where=where, why=received.reason)
+        raise InputError(said, advice=received.advice)
     if child.returncode == InputError.exit_code:
-        raise InputError(f"{where}: {what} is damaged; copy or export it again")
+        raise InputError(Sentence("files.damaged_copy_export", where=where, what=what))
     raise InputError(
-        f"{where}: {what} is damaged, or needs more than {limit_bytes / GIB:.1f} GiB of memory; "
-        "copy or export it again, or split it"
+        Sentence("files.damaged_needs_more", where=where, what=what, limit_bytes=limit_bytes / GIB)
     )
 
 
@@ -185,8 +187,8 @@ def main() -> None:
         sys.exit(1)
     except InputError as refusal:
         _send(b"")
-        advice = [step.text() if isinstance(step, Phrase) else step for step in refusal.advice]
-        sys.stdout.buffer.write(json.dumps([refusal.reason, advice], ensure_ascii=False).encode())
+        said = [sentence.as_data() for sentence in (refusal.reason, *refusal.advice)]
+        sys.stdout.buffer.write(json.dumps(said, ensure_ascii=False).encode())
         sys.stdout.flush()
         sys.exit(_REFUSED)
     except (Exception, PanicException):  # noqa: BLE001 (a foreign file may raise anything, and the status reports it)

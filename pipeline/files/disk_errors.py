@@ -10,7 +10,8 @@ import sqlite3
 import stat
 from pathlib import Path
 
-from pipeline.errors import Advice, DiskError, OutputError, PrecheckError
+from pipeline.errors import DiskError, OutputError, PrecheckError
+from pipeline.wording import Sentence
 
 _FULL_OR_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 # CANTOPEN: SQLite does not report why it could not make a journal, and of a file that it has read before
@@ -47,19 +48,19 @@ def is_expected_end(end: BaseException) -> bool:
 
 def write_failed(path: Path, error: OSError | sqlite3.Error) -> DiskError:
     """The error for a write that failed."""
-    return DiskError(
-        f"{path}: cannot be written ({_reason(error)}); make room on the disk,"
-        " then run the same command again to go on"
-    )
+    return DiskError(Sentence("files.cannot_written_make", path=path, reason=_reason(error)))
+
+
+OTHER_FOLDER = Sentence("advice.other_folder")
 
 
 def not_writable(
-    path: Path, error: OSError, *, otherwise: str = Advice.OTHER_FOLDER
+    path: Path, error: OSError, *, otherwise: Sentence = OTHER_FOLDER
 ) -> DiskError | OutputError:
     """The error for a file that cannot be written, and what to do otherwise than make room on the disk."""
     if is_full_or_failed(error):
         return write_failed(path, error)
-    return OutputError(f"{path}: cannot be written ({_reason(error)})", advice=otherwise)
+    return OutputError(Sentence("files.cannot_written", path=path, reason=_reason(error)), advice=otherwise)
 
 
 def refuse_non_file(path: Path) -> None:
@@ -75,19 +76,22 @@ def refuse_non_file(path: Path) -> None:
     except OSError as error:  # such as a file where a folder should be
         raise not_writable(path, error) from error
     if (what := kind_of_non_file(found)) is not None:
-        raise OutputError(f"{path}: {what} has this name", advice=("remove it", Advice.OTHER_FOLDER))
+        raise OutputError(
+            Sentence("files.this_name", path=path, what=what),
+            advice=(Sentence("files.remove"), Sentence("advice.other_folder")),
+        )
 
 
-def kind_of_non_file(found: os.stat_result) -> str | None:
+def kind_of_non_file(found: os.stat_result) -> Sentence | None:
     """What is in the place of a plain file with one name; None for such a file.
 
     A file with a second name may belong to another user, who would lose it or find our data in it.
     """
     if stat.S_ISLNK(found.st_mode):
-        return "a symbolic link"
+        return Sentence("files.symbolic_link")
     if not stat.S_ISREG(found.st_mode):
-        return "something that is not a file"
-    return "a file that has another name too (a hard link)" if found.st_nlink > 1 else None
+        return Sentence("files.something_not_file")
+    return Sentence("files.file_another_name") if found.st_nlink > 1 else None
 
 
 def _reason(error: OSError | sqlite3.Error) -> str:

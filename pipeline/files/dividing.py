@@ -16,6 +16,7 @@ from pipeline.errors import DiskError, InputError
 from pipeline.files import child_process as children
 from pipeline.files.core_dumps import forbid_core_dumps
 from pipeline.files.memory import GIB, memory_max_bytes
+from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -45,14 +46,10 @@ def divide_parquet(path: Path, folder: Path, *, rows_max: int) -> None:
             check=False,
         )
     if ended.returncode == DiskError.exit_code:
-        raise DiskError(
-            f"{folder}: the parts of {path.name} cannot be written; make room on the disk, then run the same "
-            "command again to go on"
-        )
+        raise DiskError(Sentence("files.parts_cannot_written", folder=folder, path=path.name))
     if ended.returncode:
         raise InputError(
-            f"{path.name}: the Parquet file is damaged, or has pages that need more than "
-            f"{limit_bytes / GIB:.1f} GiB of memory; copy or export it again"
+            Sentence("files.parquet_file_damaged", path=path.name, limit_bytes=limit_bytes / GIB)
         )
 
 

@@ -8,15 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from stat import S_ISDIR
 
-from pipeline.errors import Advice, InputError, LockedError, OutputError, UsageError
+from pipeline.errors import InputError, LockedError, OutputError, UsageError
 from pipeline.files.disk_errors import not_writable, refuse_non_file
+from pipeline.wording import Sentence
 
 _LOCK = ".lock"
 _CONTENT_BYTES_MAX = 4096
 
 
 @contextmanager
-def locked(folder: Path, now: str, *, otherwise: Sequence[Advice] = ()) -> Iterator[None]:
+def locked(folder: Path, now: str, *, otherwise: Sequence[Sentence] = ()) -> Iterator[None]:
     """Lock the folder for this process alone, creating it if it is missing.
 
     The lock ends with the process, however that ends. Its file stays: unlinking it would let two processes
@@ -80,7 +81,10 @@ def require_ours(folder: Path) -> None:
     except OSError as error:
         raise not_writable(path, error) from error
     if said and _owner_in(said) is None:
-        raise OutputError(f"{path}: not a lock of this tool", advice=("remove it", Advice.OTHER_FOLDER))
+        raise OutputError(
+            Sentence("files.not_lock_this", path=path),
+            advice=(Sentence("files.remove"), Sentence("advice.other_folder")),
+        )
 
 
 def require_folder(folder: Path) -> None:
@@ -93,22 +97,20 @@ def require_folder(folder: Path) -> None:
     try:
         mode = folder.stat().st_mode
     except FileNotFoundError:
-        raise UsageError(f"{folder}: no such folder; check the name") from None
+        raise UsageError(Sentence("files.no_such_folder", folder=folder)) from None
     except OSError as error:
-        raise InputError(
-            f"{folder}: cannot be read ({error.strerror}); check the path and its permissions"
-        ) from error
+        raise InputError(Sentence("files.cannot_read_check", folder=folder, why=error.strerror)) from error
     if not S_ISDIR(mode):
-        raise UsageError(f"{folder}: a file, not a folder; give the folder of a run")
+        raise UsageError(Sentence("files.file_not_folder", folder=folder))
 
 
-def _take(lock: int, kind: int, folder: Path, otherwise: Sequence[Advice] = ()) -> None:
+def _take(lock: int, kind: int, folder: Path, otherwise: Sequence[Sentence] = ()) -> None:
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError as error:
         raise LockedError(
-            f"{folder}: {_owner(lock)} is working in this folder",
-            advice=("wait for it to end", *otherwise),
+            Sentence("files.working_this_folder", folder=folder, owner=_owner(lock)),
+            advice=(Sentence("files.wait_end"), *otherwise),
         ) from error
 
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from pipeline.errors import InputError
+from pipeline.wording import Sentence
 
 GIB = 1024**3
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
@@ -42,8 +43,13 @@ def refuse_too_large(byte_count: int, *, per_byte: int, where: str) -> None:
     needed, there = byte_count * per_byte, memory_max_bytes()
     if needed > there:
         raise InputError(
-            f"{where}: {byte_count / GIB:.1f} GiB, which needs about {needed / GIB:.0f} GiB of memory, and "
-            f"there are {there / GIB:.1f}; split the file"
+            Sentence(
+                "files.gib_which_needs",
+                where=where,
+                byte_count=byte_count / GIB,
+                needed=needed / GIB,
+                there=there / GIB,
+            )
         )
 
 

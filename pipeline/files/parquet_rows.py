@@ -10,6 +10,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.unfolding import RECORD_BYTES_MAX, Unfolded, little_memory, refuse_long_row
+from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
@@ -62,7 +63,7 @@ def _headers(names: Sequence[str]) -> list[str]:
     headers = [name if name.strip() else f"column_{position}" for position, name in enumerate(names, start=1)]
     for position, header in enumerate(headers, start=1):
         if (first := headers.index(header) + 1) < position:
-            raise InputError(f"columns {first} and {position} have the same header; rename one of them")
+            raise InputError(Sentence("files.columns_same_header", first=first, position=position))
     return headers
 
 
@@ -79,9 +80,7 @@ def _counted(data: bytes, bytes_max: int, columns_max: int) -> tuple[list[str], 
         file = parquet.ParquetFile(pa.BufferReader(data), page_checksum_verification=True, pre_buffer=False)
         columns = [file.schema.column(position).path for position in range(len(file.schema))]
         if sum(len(column.encode()) for column in columns) > RECORD_BYTES_MAX:
-            raise InputError(
-                f"the names of its columns are longer than {RECORD_BYTES_MAX} bytes; shorten them"
-            )
+            raise InputError(Sentence("files.names_columns_longer", record_bytes_max=RECORD_BYTES_MAX))
         headers = (
             _headers(file.schema_arrow.names) if len(columns) <= columns_max else file.schema_arrow.names
         )

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from pipeline.files.disk_errors import not_writable
+from pipeline.wording import Sentence
 
 
 def make_folder(folder: Path) -> None:
@@ -16,7 +17,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise not_writable(folder, error, otherwise="choose another folder") from error
+        raise not_writable(folder, error, otherwise=Sentence("advice.other_folder")) from error
 
 
 def opened(path: Path, flags: int) -> BinaryIO:
@@ -43,4 +44,4 @@ def write_private(path: Path, content: bytes) -> None:
             file.write(content)
         draft.replace(path)
     except OSError as error:
-        raise not_writable(path, error, otherwise="choose another folder") from error
+        raise not_writable(path, error, otherwise=Sentence("advice.other_folder")) from error

@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from pipeline.errors import ConfigurationError, DiskError, InputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import not_writable
+from pipeline.wording import Sentence
 from schemas.folder import MANIFEST, SIGNATURE
 
 if TYPE_CHECKING:
@@ -45,10 +46,7 @@ class PublicKey:
         except (ValueError, UnsupportedAlgorithm):
             key = None
         if not isinstance(key, Ed25519PublicKey):
-            raise ConfigurationError(
-                f"{path}: no Ed25519 public key in PEM; make it of the private key with: "
-                "openssl pkey -in KEY -pubout"
-            )
+            raise ConfigurationError(Sentence("files.no_ed25519_public", path=path))
         return cls(key)
 
     @property
@@ -72,7 +70,7 @@ class PublicKey:
             return False
         except OSError as error:
             raise DiskError(
-                f"{error.filename}: cannot be read ({error.strerror}); bring it back from a copy"
+                Sentence("files.cannot_read_bring", filename=error.filename, why=error.strerror)
             ) from error
         return True
 
@@ -100,21 +98,25 @@ class Signer:
 
         content = _bytes(path, "private key")
         if path.stat().st_mode & 0o077:
-            raise ConfigurationError(f"{path}: others can read this key; run `chmod 600 {path}`")
+            raise ConfigurationError(Sentence("files.others_can_read", path=path))
         is_encrypted = b"ENCRYPTED" in content
         if is_encrypted and password is None:
-            raise ConfigurationError(f"{path}: the key is encrypted; give its password in {password_from}")
+            raise ConfigurationError(
+                Sentence("files.key_encrypted_give", path=path, password_from=password_from)
+            )
         opened_by = password.get_secret_value().encode() if password is not None and is_encrypted else None
         try:
             key = load_pem_private_key(content, opened_by)
         except (ValueError, TypeError, UnsupportedAlgorithm):
             if is_encrypted:
                 raise ConfigurationError(
-                    f"{path}: the password does not open the key; check {password_from}"
+                    Sentence("files.password_does_not", path=path, password_from=password_from)
                 ) from None
             key = None
         if not isinstance(key, Ed25519PrivateKey):
-            raise ConfigurationError(f"{path}: no Ed25519 private key in PEM; {_HOW_TO_MAKE_ONE}")
+            raise ConfigurationError(
+                Sentence("files.no_ed25519_private", path=path, how_to_make_one=_HOW_TO_MAKE_ONE)
+            )
         return cls(path, key)
 
     @property
@@ -134,9 +136,13 @@ class Signer:
         """
         if is_signed(folder) and not self.public_key.verifies(folder):
             raise InputError(
-                f"{folder / SIGNATURE}: no signature of {MANIFEST} by {self.path}: the manifest was changed "
-                "since it was signed, or another key signed it; look with precheck verify, and delete "
-                f"{SIGNATURE} only if this key is to vouch for what is there now"
+                Sentence(
+                    "files.no_signature_manifest",
+                    folder=folder / SIGNATURE,
+                    manifest=MANIFEST,
+                    path=self.path,
+                    signature=SIGNATURE,
+                )
             )
 
     def signature(self, content: bytes) -> bytes:
@@ -167,7 +173,7 @@ def remove_signature(folder: Path) -> None:
     try:
         path.unlink(missing_ok=True)
     except OSError as error:
-        raise not_writable(path, error, otherwise="delete it yourself") from error
+        raise not_writable(path, error, otherwise=Sentence("advice.delete_it")) from error
 
 
 def is_signed(folder: Path) -> bool:
@@ -180,5 +186,5 @@ def _bytes(path: Path, what: str) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ConfigurationError(
-            f"{path}: the {what} cannot be read ({error.strerror}); check the path and its permissions"
+            Sentence("files.cannot_read_check_path", path=path, what=what, why=error.strerror)
         ) from None

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pipeline.errors import InputError
 from pipeline.files.memory import memory_max_bytes
+from pipeline.wording import Sentence
 
 RECORD_BYTES_MAX = 65_536
 """Of one row, in any format: no payment is longer."""
@@ -48,10 +49,7 @@ class Unfolded:
         """
         self._bytes += text_bytes + CELL_BYTES * cell_count
         if self._bytes > self._bytes_max:
-            raise InputError(
-                f"its cells expand to more than {self._bytes_max / _MIB:,.0f} MiB, which no payment file of "
-                "this size does; export the payments again, or split the file"
-            )
+            raise InputError(Sentence("files.cells_expand_more", bytes_max=self._bytes_max / _MIB))
 
 
 def refuse_long_row(byte_count: int, where: str) -> None:
@@ -61,7 +59,7 @@ def refuse_long_row(byte_count: int, where: str) -> None:
         InputError: it is longer than `RECORD_BYTES_MAX`, in one cell or in all.
     """
     if byte_count > RECORD_BYTES_MAX:
-        raise InputError(f"{where}: longer than {RECORD_BYTES_MAX} bytes; correct the row")
+        raise InputError(Sentence("files.longer_than_bytes", where=where, record_bytes_max=RECORD_BYTES_MAX))
 
 
 @contextmanager
@@ -83,9 +81,6 @@ def little_memory(file_bytes: int) -> Iterator[None]:
     try:
         yield
     except MemoryError:
-        raise InputError(
-            "a value in it, or all its cells together, take more room than those of any payment file of this "
-            "size; remove the column, or export the payments again"
-        ) from None
+        raise InputError(Sentence("files.value_all_cells")) from None
     finally:
         resource.setrlimit(resource.RLIMIT_AS, before)

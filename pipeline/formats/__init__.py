@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from pipeline.errors import Advice, InputError, UsageError
+from pipeline.errors import InputError, UsageError
 from pipeline.formats import bacs18, excel, pain001, parquet
 from pipeline.formats import csv as delimited
 from pipeline.formats.layouts import BankLayout, layout_formats
 from pipeline.formats.protocols import MessageFormat, OutcomeFormat, PaymentsFormat, TabularFormat
+from pipeline.wording import Sentence
 from schemas.summary import InputFile
 
 
@@ -99,9 +100,7 @@ def layout_before(file: InputFile) -> BankLayout | None:
     try:
         return None if file.layout is None else BankLayout.model_validate(file.layout)
     except ValidationError:
-        raise InputError(
-            f"{file.name}: the layout that was recorded for it cannot be read; run the same command again"
-        ) from None
+        raise InputError(Sentence("formats.layout_recorded_cannot", file=file.name)) from None
 
 
 def entry_of(
@@ -129,9 +128,7 @@ def entry_of(
         return _chosen_entry(choice)
     where = where or name.name
     if name.suffix.lower() in _OTHER_WORKBOOKS:
-        raise InputError(
-            f"{where}: a kind of workbook that cannot be read; save it as .xlsx, or the sheet as CSV"
-        )
+        raise InputError(Sentence("formats.kind_workbook_cannot", where=where))
     start = head()
     named = [entry for entry in choice.entries if name.suffix.lower() in entry.format.SUFFIXES]
     tables = [entry for entry in named if isinstance(entry, FormatEntry)]
@@ -149,7 +146,8 @@ def entry_of(
         case several:
             names = [entry.format.NAME for entry in several]
             raise InputError(
-                f"{where}: could be {' or '.join(names)}", advice=Advice.CHOOSE_FORMAT, choices=names
+                Sentence("formats.could", where=where, names=list(names)),
+                advice=Sentence("advice.choose_format", choices=list(names)),
             )
 
 
@@ -158,9 +156,11 @@ def _chosen_entry(choice: FormatChoice) -> Entry:
         if choice.name == entry.format.NAME:
             return entry
     raise UsageError(
-        f"no format {choice.name!r}",
-        advice=(Advice.CHOOSE_FORMAT, f"describe it as [layouts.{choice.name}] in the configuration"),
-        choices=[entry.format.NAME for entry in choice.entries],
+        Sentence("formats.no_format", choice=repr(choice.name)),
+        advice=(
+            Sentence("advice.choose_format", choices=[entry.format.NAME for entry in choice.entries]),
+            Sentence("formats.describe_layouts_configuration", choice=choice.name),
+        ),
     )
 
 
@@ -170,19 +170,26 @@ def _by_suffix(where: str, start: bytes, named: list[Entry], choice: FormatChoic
     An empty file has the format of its suffix, which says that it is empty.
     """
     if (what := what_else_it_is(start)) is not None:
-        raise InputError(f"{where}: {what}")
+        raise InputError(Sentence("formats.is_something_else", where=where, what=what))
     if not named:
         suffixes = dict.fromkeys(suffix for entry in choice.entries for suffix in entry.format.SUFFIXES)
         raise InputError(
-            f"{where}: not a format that can be read",
-            advice=(f"give a file whose name ends in {', '.join(suffixes)}", Advice.NAME_FORMAT),
+            Sentence("formats.not_format_can", where=where),
+            advice=(
+                Sentence("formats.give_file_whose", suffixes=list(suffixes)),
+                Sentence("advice.name_format"),
+            ),
         )
     entry = named[0]
     if isinstance(entry, MessageEntry) and start:
         raise InputError(
-            f"{where}: not {entry.format.TITLE}, whatever its name says: it does not start with "
-            f"{entry.format.KNOWN_BY}",
-            advice=("export it again", Advice.NAME_FORMAT),
+            Sentence(
+                "formats.not_whatever_name",
+                where=where,
+                title=entry.format.TITLE,
+                known_by=entry.format.KNOWN_BY,
+            ),
+            advice=(Sentence("formats.export_again"), Sentence("advice.name_format")),
         )
     return entry
 
@@ -204,36 +211,32 @@ def format_named(name: str) -> OutcomeFormat:
 
 
 _START_BYTES = 8 * 1024
-_EXPORT = "export the payments as CSV, or give the file that the bank takes"
-_STARTS: tuple[tuple[bytes, str], ...] = (
-    (rb"%PDF-", f"is a PDF; {_EXPORT}"),
-    (rb"\{\\rtf", f"is a text of a word processor (RTF); {_EXPORT}"),
-    (rb"\x89PNG\r|\xff\xd8\xff|GIF8[79]a|II\*\x00|MM\x00\*", f"is a picture; {_EXPORT}"),
-    (rb"BZh[1-9]|\xfd7zXZ|7z\xbc\xaf|Rar!\x1a|\x28\xb5\x2f\xfd|PK\x05\x06", "is an archive; unpack it first"),
+_STARTS: tuple[tuple[bytes, Sentence], ...] = (
+    (rb"%PDF-", Sentence("formats.is_pdf")),
+    (rb"\{\\rtf", Sentence("formats.is_rtf")),
+    (rb"\x89PNG\r|\xff\xd8\xff|GIF8[79]a|II\*\x00|MM\x00\*", Sentence("formats.is_picture")),
     (
-        rb"-----BEGIN PGP|-----BEGIN CMS|-----BEGIN PKCS7",
-        "is encrypted or signed; give the file that is in it",
+        rb"BZh[1-9]|\xfd7zXZ|7z\xbc\xaf|Rar!\x1a|\x28\xb5\x2f\xfd|PK\x05\x06",
+        Sentence("formats.is_archive"),
     ),
-    (rb"SQLite format 3\x00", f"is a database; {_EXPORT}"),
-    (rb"\{1:F|:20:", f"is a SWIFT message; {_EXPORT}"),
-    (rb"[\[{]\s*[\"{\[]", f"is JSON; {_EXPORT}"),
-    (rb"<!DOCTYPE html|<html[\s>]", f"is a web page, not a table; {_EXPORT}"),
-    (
-        rb"<[A-Za-z_][\w:.-]*(\s[^<>]{0,4096})?>\s*<",
-        "is XML of another kind; of XML only pain.001 (credit transfers) is read",
-    ),
+    (rb"-----BEGIN PGP|-----BEGIN CMS|-----BEGIN PKCS7", Sentence("formats.is_encrypted")),
+    (rb"SQLite format 3\x00", Sentence("formats.is_database")),
+    (rb"\{1:F|:20:", Sentence("formats.is_swift")),
+    (rb"[\[{]\s*[\"{\[]", Sentence("formats.is_json")),
+    (rb"<!DOCTYPE html|<html[\s>]", Sentence("formats.is_web_page")),
+    (rb"<[A-Za-z_][\w:.-]*(\s[^<>]{0,4096})?>\s*<", Sentence("formats.is_other_xml")),
 )
 _FOREIGN = tuple((re.compile(rb"\s*(?:" + start + rb")", re.IGNORECASE), kind) for start, kind in _STARTS)
 
 
-def what_else_it_is(head: bytes) -> str | None:
+def what_else_it_is(head: bytes) -> Sentence | None:
     """What a file is, as a sentence about it; None where it could be a payment file.
 
     Args:
         head: Its first bytes.
 
-    >>> what_else_it_is(b"%PDF-1.7").partition(";")[0], what_else_it_is(b"name,iban")
-    ('is a PDF', None)
+    >>> what_else_it_is(b"%PDF-1.7"), what_else_it_is(b"name,iban")
+    (Sentence('formats.is_pdf'), None)
     """
     start = head.removeprefix(codecs.BOM_UTF8)[:_START_BYTES]
     return next((kind for pattern, kind in _FOREIGN if pattern.match(start)), None)

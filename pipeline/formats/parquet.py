@@ -20,6 +20,7 @@ from pipeline.files.confined import parse_confined
 from pipeline.files.unfolding import table_bytes_max
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, no_defects
 from pipeline.headers.heading import COLUMNS_MAX
+from pipeline.wording import Sentence
 from schemas.outcomes import COLUMNS
 
 if TYPE_CHECKING:
@@ -57,19 +58,23 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:  # noqa:
         InputError: the file is not Parquet, is damaged or encrypted, or has no rows.
     """
     if not data:
-        raise InputError(f"{where}: the file is empty; give a file with payments")
+        raise InputError(Sentence("formats.file_empty_give", where=where))
     if _MAGIC_ENCRYPTED in (data[:4], data[-4:]):
-        raise InputError(f"{where}: the Parquet file is encrypted; give one that is not")
+        raise InputError(Sentence("formats.parquet_file_encrypted", where=where))
     if data[:4] != _MAGIC:
-        raise InputError(f"{where}: not a Parquet file; rename it so that its suffix says what it is")
+        raise InputError(Sentence("formats.not_parquet_file", where=where))
     if data[-4:] != _MAGIC:
-        raise InputError(f"{where}: the Parquet file ends too early; copy or export it again")
+        raise InputError(Sentence("formats.parquet_file_ends", where=where))
     limits = {"bytes_max": table_bytes_max(len(data)), "columns_max": COLUMNS_MAX}
-    cells = parse_confined(_PARSER, data, where=where, what="the Parquet file", options=limits)
+    cells = parse_confined(
+        _PARSER, data, where=where, what=Sentence("files.the_parquet_file"), options=limits
+    )
     if cells.width > COLUMNS_MAX:
-        raise InputError(f"{where}: {cells.width} columns, at most {COLUMNS_MAX} can be read; remove some")
+        raise InputError(
+            Sentence("formats.columns_most_can", where=where, width=cells.width, columns_max=COLUMNS_MAX)
+        )
     if cells.height == 0:
-        raise InputError(f"{where}: no payment rows; give a file with payments")
+        raise InputError(Sentence("formats.no_payment_rows", where=where))
     return Table(cells, no_defects(cells.height), Dialect())
 
 
@@ -77,10 +82,7 @@ def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  
     """Why a file cannot be written anew; None where it can."""
     if kept_as == NAME:
         return None
-    return Obstacle(
-        f"the outcome file is CSV, which does not know the types of {name}",
-        "run the same command again with --format parquet, which asks nothing twice",
-    )
+    return Obstacle(Sentence("parquet.types_lost", name=name), Sentence("parquet.run_again_as_parquet"))
 
 
 def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:  # noqa: ARG001 - there is but one way to write it

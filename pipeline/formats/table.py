@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.wording import Sentence
 from schemas.places import Places
 
 
@@ -55,9 +56,8 @@ class Table(NamedTuple):
 class Obstacle(NamedTuple):
     """Why a payment file cannot be written anew."""
 
-    reason: str
-    advice: str
-    """What to do, on the command line."""
+    reason: Sentence
+    advice: Sentence
 
 
 def no_defects(row_count: int) -> pl.Series:

@@ -10,9 +10,10 @@ import polars as pl
 
 from pipeline.headers.account_patterns import IBAN, PUNCTUATION
 from pipeline.headers.cells import ColumnCells
-from pipeline.headers.choice import ColumnChoice, either, one_of
+from pipeline.headers.choice import THE_PAYEES_ACCOUNT, ColumnChoice, either, pair
 from pipeline.headers.meaning import BARE_ACCOUNT, HeaderMeaning, Side, is_code_of_bank, meaning
 from pipeline.headers.spelling import fold
+from pipeline.wording import Sentence
 
 _DIGITS = r"^[0-9]{6,10}$|^[0-9]{14}$"
 """The look of a UK account number, damaged ones too, and of one with its sort code."""
@@ -84,7 +85,7 @@ def _sort_code_of_bank(
     ]
     for other in codes[1:]:
         if cells.differ(codes[:1], [other]):
-            raise either("sort_code", [(codes[0],), (other,)], cells, what="the payee's sort code")
+            raise either("sort_code", [(codes[0],), (other,)], cells, what=_WORDS["sort_code"])
     rule = "a bank's code, and each cell could be a sort code"
     return (
         [ColumnChoice("sort_code", tuple((header,) for header in codes), rule)] if numbers and codes else []
@@ -111,8 +112,8 @@ def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells
     is_ours_iban = cells.is_constant(iban) and cells.varies((*sort_code, *number)) and is_second
     is_ours_number = bool(sort_code) and cells.is_constant((*sort_code, *number)) and cells.varies(iban)
     if is_ours_iban or is_ours_number:
-        pairs = one_of([("iban", iban), ("account_number", number)])
-        raise either("iban", [iban, number], cells, what="the payee's account", pairs=pairs)
+        pairs = [pair("iban", iban), pair("account_number", number)]
+        raise either("iban", [iban, number], cells, what=THE_PAYEES_ACCOUNT, pairs=pairs)
 
 
 def _pays_several(cells: ColumnCells) -> bool:
@@ -144,7 +145,7 @@ def _refuse_unread_accounts(choices: Sequence[ColumnChoice], cells: ColumnCells)
         is_unread = meaning(header).what is None and _are_ibans(sample)
         first = chosen.sources[0]
         if is_unread and not cells.is_constant([header]) and cells.differ(first, [header]):
-            raise either("iban", [first, (header,)], cells, what="the payee's account")
+            raise either("iban", [first, (header,)], cells, what=THE_PAYEES_ACCOUNT)
 
 
 def _whats(candidates: Mapping[str, HeaderMeaning]) -> set[str | None]:
@@ -198,7 +199,7 @@ def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: Col
     first, *rest = explicit
     for other in rest:
         if cells.differ([first], [other]):
-            raise either(field, [(first,), (other,)], cells, what=f"the payee's {_WORDS[field]}")
+            raise either(field, [(first,), (other,)], cells, what=_WORDS[field])
     sources = tuple((header,) for header in explicit)
     return ColumnChoice(field, sources, meaning(first).rule, others)
 
@@ -215,11 +216,15 @@ def _refuse_ledger_accounts(
                     and meaning(other).side is Side.UNSAID
                     and cells.differ([header], [other])
                 ):
-                    raise either(field, [(header,), (other,)], cells, what="the payee's account")
+                    raise either(field, [(header,), (other,)], cells, what=THE_PAYEES_ACCOUNT)
 
 
 _CREDIT = ("credit", "kredit", "crediteur")
-_WORDS = {"iban": "IBAN", "account_number": "account", "sort_code": "sort code"}
+_WORDS = {
+    "iban": Sentence("headers.the_payees_iban"),
+    "account_number": THE_PAYEES_ACCOUNT,
+    "sort_code": Sentence("headers.the_payees_sort_code"),
+}
 
 
 def _looks_like(field: str, sample: pl.Series) -> bool:

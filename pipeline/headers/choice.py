@@ -1,13 +1,16 @@
 """A choice among columns that could be one field, and the refusal where the choice is open."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from pipeline.errors import ColumnPair, Phrase
 from pipeline.headers.cells import ColumnCells
+from pipeline.wording import ColumnPair, Sentence, Value
 
 HEADER_QUOTED_LENGTH_MAX = 40
+THE_PAYEE = Sentence("headers.the_payee")
+THE_PAYEES_ACCOUNT = Sentence("headers.the_payees_account")
+PART_OF_THE_NAME = Sentence("headers.part_of_the_payees_name")
 
 
 class ColumnChoice(NamedTuple):
@@ -35,15 +38,17 @@ class ColumnsRefused(Exception):  # noqa: N818 (no error of the program: it beco
     """Why the columns of a file cannot be read as they are: a sentence without the file.
 
     Attributes:
+        reason: why.
         advice: what to do about it, or several ways.
         field: for which the choice is open; empty where it is not about one.
         candidates: the columns that it could be.
     """
 
     def __init__(
-        self, sentence: str, *advice: str | Phrase, field: str = "", candidates: Sequence[str] = ()
+        self, reason: Sentence, *advice: Sentence, field: str = "", candidates: Sequence[str] = ()
     ) -> None:
-        super().__init__(sentence)
+        super().__init__(reason)
+        self.reason = reason
         self.advice = advice
         self.field = field
         self.candidates = tuple(candidates)
@@ -54,8 +59,8 @@ def either(
     candidates: Sequence[tuple[str, ...]],
     cells: ColumnCells,
     *,
-    what: str,
-    pairs: Phrase | None = None,
+    what: Sentence,
+    pairs: Sequence[Value] | None = None,
 ) -> ColumnsRefused:
     """The refusal of candidates that differ, with values, and what to do instead.
 
@@ -65,41 +70,27 @@ def either(
         field: That they could be.
         candidates: Headers; those of a name in parts together.
         cells: Of the file.
-        what: It is, in words: "the payee".
+        what: It is: `THE_PAYEE`.
         pairs: What to choose from, where it is not the candidates.
     """
-    shown = " and ".join(_with_values(headers, cells) for headers in candidates)
+    shown = [_with_values(headers, cells) for headers in candidates]
+    choices = pairs or [pair(field, headers) for headers in candidates]
     return ColumnsRefused(
-        f"{shown} differ, and either could be {what}",
-        Phrase.of("choose one with ", pairs or one_of((field, headers) for headers in candidates)),
+        Sentence("headers.either_could_be", columns=shown, what=what),
+        Sentence("headers.choose_one", pairs=choices),
         field=field,
         candidates=[header for headers in candidates for header in headers],
     )
 
 
-def _with_values(headers: Sequence[str], cells: ColumnCells) -> str:
-    values = ", ".join(map(shortened, cells.joined_values(headers)))
-    return f"{'+'.join(map(quoted, headers))} ({values})"
+def _with_values(headers: Sequence[str], cells: ColumnCells) -> Sentence:
+    values = list(map(shortened, cells.joined_values(headers)))
+    return Sentence("headers.column_and_values", column="+".join(map(quoted, headers)), values=values)
 
 
 def pair(field: str, headers: Sequence[str]) -> ColumnPair:
-    """A field and the headers to read it from, those of a name in parts together; quoted where needed.
-
-    >>> pair("name", ["First name", "Surname"])
-    '"name=First name+Surname"'
-    """
-    return ColumnPair(_word(f"{field}={'+'.join(headers)}"))
-
-
-def one_of(pairs: Iterable[tuple[str, Sequence[str]]]) -> Phrase:
-    """Pairs to choose one from: fields, and the headers of each."""
-    return Phrase.joined(" or ", [Phrase.of(pair(field, headers)) for field, headers in pairs])
-
-
-def _word(text: str) -> str:
-    """A word of a command line, quoted where it needs it and safe to show."""
-    safe = quoted(text, length_max=3 * HEADER_QUOTED_LENGTH_MAX)
-    return safe if re.search(r"[^\w=+.#-]", text) else safe[1:-1]
+    """A field and the headers to read it from, safe to show; those of a name in parts together."""
+    return ColumnPair(field, quoted("+".join(headers), length_max=3 * HEADER_QUOTED_LENGTH_MAX)[1:-1])
 
 
 def quoted(header: str, *, length_max: int = HEADER_QUOTED_LENGTH_MAX) -> str:

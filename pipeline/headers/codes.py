@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from pipeline.headers.cells import ColumnCells
-from pipeline.headers.choice import either, quoted
+from pipeline.headers.choice import THE_PAYEE, either, quoted
 from pipeline.headers.meaning import CANONICAL
 from pipeline.headers.names import Candidate, NameColumns
 from pipeline.headers.parties import party_of
@@ -66,7 +66,7 @@ def refuse_codes(chosen: Sequence[Candidate], names: Sequence[Candidate], cells:
                 and cells.varies(other.headers)
                 and cells.differ(first.headers, other.headers)
             ):
-                raise either("name", [first.headers, other.headers], cells, what="the payee")
+                raise either("name", [first.headers, other.headers], cells, what=THE_PAYEE)
 
 
 def doubts(chosen: Sequence[Candidate], cells: ColumnCells) -> tuple[str, ...]:

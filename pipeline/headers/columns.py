@@ -12,15 +12,16 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.errors import ColumnPair, InputError, Phrase
+from pipeline.errors import InputError
 from pipeline.headers import account, payee, side_fields
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, ColumnsRefused, quoted
-from pipeline.headers.guesses import PLACE, Guess, guesses_of, pairs_of
+from pipeline.headers.guesses import Guess, guesses_of, pairs_of
 from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, INITIALS, meaning
 from pipeline.headers.not_payments import INSIST, why_not_payments
 from pipeline.headers.readings import ColumnReading, readings_of, with_looks
 from pipeline.headers.spelling import fold
+from pipeline.wording import ANY_COLUMN, PLACE, ColumnPair, Sentence, Value
 from schemas.payments import FIELDS, IGNORE
 
 ACCOUNT_FIELDS = ("iban", "account_number")
@@ -40,10 +41,10 @@ class ColumnsError(InputError):
 
     def __init__(
         self,
-        reason: str,
+        reason: Sentence,
         readings: tuple[ColumnReading, ...] = (),
         *,
-        advice: Sequence[str | Phrase] = (),
+        advice: Sequence[Sentence] = (),
     ) -> None:
         super().__init__(reason, advice=advice)
         self.readings = readings
@@ -104,7 +105,9 @@ def read_columns(
         _require(found, seen)
     except ColumnsRefused as refusal:
         raise ColumnsError(
-            f"{where}: {refusal}", _as_far_as_known(seen, mapping), advice=refusal.advice
+            Sentence("headers.refused", where=where, why=refusal.reason),
+            _as_far_as_known(seen, mapping),
+            advice=refusal.advice,
         ) from None
     notes = [note for choice in choices for note in choice.notes]
     unread = [choice for choice in choices if not choice.sources]
@@ -128,7 +131,9 @@ def refuse_repeats(headers: Sequence[str], *, where: str) -> None:
     for position, header in enumerate(headers, start=1):
         if header in first_at:
             raise InputError(
-                f"{where}: columns {first_at[header]} and {position} have the same header; rename one of them"
+                Sentence(
+                    "headers.columns_same_header", where=where, first_at=first_at[header], position=position
+                )
             )
         first_at[header] = position
 
@@ -202,13 +207,16 @@ def _mapped(mapping: Mapping[str, str], headers: Sequence[str]) -> dict[str, tup
     mapped = {field: _targets(field, target, headers) for field, target in mapping.items()}
     taken = [header for sources in mapped.values() for parts in sources for header in parts]
     if len(set(taken)) < len(taken):
-        raise ColumnsRefused("one header is mapped twice", "give each field its own header")
+        raise ColumnsRefused(Sentence("headers.one_header_mapped"), Sentence("headers.give_each_field"))
     return mapped
 
 
 def _targets(field: str, target: str, headers: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     if field not in (*FIELDS, IGNORE):
-        raise ColumnsRefused(f"{field}: no such field", f"choose from {', '.join(FIELDS)}")
+        raise ColumnsRefused(
+            Sentence("headers.no_such_field", field=field),
+            Sentence("headers.choose_from", fields=list(FIELDS)),
+        )
     if (whole := _matching(target, headers)) is not None:
         return ((whole,),)
     alternatives = []
@@ -219,9 +227,9 @@ def _targets(field: str, target: str, headers: Sequence[str]) -> tuple[tuple[str
         ]
         if None in parts:
             raise ColumnsRefused(
-                f"{field}={target}: the file has no such header{_listed(headers)}",
-                "write it as it is in the file",
-                Phrase.of("give its position, as in ", ColumnPair(f"{field}={PLACE}1")),
+                Sentence("headers.no_such_header", field=field, target=target, listed=_listed(headers)),
+                Sentence("headers.write_as_in_file"),
+                Sentence("headers.give_its_position", column=ColumnPair(field, f"{PLACE}1")),
             )
         alternatives.append(tuple(part for part in parts if part is not None))
     return tuple(alternatives)
@@ -245,7 +253,6 @@ def _matching(target: str, headers: Sequence[str]) -> str | None:
 def _require(found: Collection[str], cells: ColumnCells) -> None:
     missing = _missing(found)
     if missing:
-        whats = " and none for ".join(f"the {need.what}" for need in missing)
         looks = _guesses_for_unknown(cells, missing)
         pairs = [
             pairs_of(
@@ -254,33 +261,34 @@ def _require(found: Collection[str], cells: ColumnCells) -> None:
             or need.pairs
             for need in missing
         ]
-        which = "the right column" if len(missing) == 1 else "the right columns"
+        key = missing[0].key if len(missing) == 1 else "headers.no_account_and_no_payee"
         raise ColumnsRefused(
-            f"no column for {whats}{_listed(cells.headers)}",
-            Phrase.of(f"name {which} with ", Phrase.joined(" and ", pairs)),
+            Sentence(key, listed=_listed(cells.headers)),
+            Sentence("headers.name_columns", count=len(missing), pairs=pairs),
         )
 
 
 class _Need(NamedTuple):
     """What a file cannot do without."""
 
-    what: str
+    key: str
+    """Of the sentence that says that there is none."""
     any_of: tuple[str, ...]
     """It is there where one of these fields is..."""
     fields: tuple[str, ...]
     """...and these are the fields that it is made of."""
-    pairs: Phrase
+    pairs: Value
     """What to give where nothing shows which column it is."""
 
 
 _NEEDS = (
     _Need(
-        "account",
+        "headers.no_account",
         ACCOUNT_FIELDS,
         (*ACCOUNT_FIELDS, "sort_code"),
-        Phrase.of(ColumnPair("iban=HEADER"), " (or account_number=HEADER and sort_code=HEADER)"),
+        Sentence("headers.iban_or_numbers", iban=ColumnPair("iban", ANY_COLUMN)),
     ),
-    _Need("payee", PAYEE_FIELDS, ("name",), Phrase.of(ColumnPair("name=HEADER"))),
+    _Need("headers.no_payee", PAYEE_FIELDS, ("name",), ColumnPair("name", ANY_COLUMN)),
 )
 
 
@@ -334,11 +342,14 @@ def _undisputed(
         return None
 
 
-def _listed(headers: Sequence[str]) -> str:
-    """The headers found, for a message; empty where they may be a payment."""
+def _listed(headers: Sequence[str]) -> Sentence:
+    """The headers found; only how many they are where they may be a payment."""
     if not recognised(headers, {}):
-        columns = "1 column" if len(headers) == 1 else f"{len(headers)} columns"
-        return f" (the file has {columns}, and none of their headers is known)"
-    shown = ", ".join(map(quoted, headers[:HEADERS_QUOTED_MAX]))
-    more = f" and {len(headers) - HEADERS_QUOTED_MAX} more" if len(headers) > HEADERS_QUOTED_MAX else ""
-    return f" (found: {shown}{more})"
+        return Sentence("headers.none_known", count=len(headers))
+    shown = list(map(quoted, headers[:HEADERS_QUOTED_MAX]))
+    more = len(headers) - HEADERS_QUOTED_MAX
+    return (
+        Sentence("headers.found_and_more", headers=shown, count=more)
+        if more > 0
+        else Sentence("headers.found", headers=shown)
+    )

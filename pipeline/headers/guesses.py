@@ -5,16 +5,14 @@ A guess is shown to a person, and never read: two that could be the payee are bo
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.errors import ColumnPair, Phrase
 from pipeline.headers.cells import ColumnCells
+from pipeline.wording import PLACE, ColumnPair, Sentence
 from schemas.payments import FIELDS
-
-PLACE = "#"
-"""Before a number: the column at that place, from 1."""
 
 _IBAN = re.compile(r"(?:IBAN:?)? ?[A-Z]{2}[0-9]{2}(?:[ .-]?[A-Z0-9]){10,30}", re.IGNORECASE | re.ASCII)
 _UK_ACCOUNT = re.compile(r"[0-9]{8}|[0-9]{14}|[0-9]{2}([- ]?)[0-9]{2}\1[0-9]{2}[- ]?[0-9]{8}")
@@ -66,22 +64,26 @@ def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
     return looks
 
 
-def pairs_of(looks: Mapping[str, Guess], headers: Sequence[str]) -> Phrase | None:
+def pairs_of(looks: Mapping[str, Guess], headers: Sequence[str]) -> Sentence | None:
     """The pairs for these guesses, as far as they go: fields that are sure, then the choices.
 
     >>> looks = {"#1": Guess("name", "", ("#3",)), "#2": Guess("iban", ""), "#3": Guess("name", "", ("#1",))}
-    >>> pairs_of(looks, ["#1", "#2", "#3"]).text()
+    >>> str(pairs_of(looks, ["#1", "#2", "#3"]))
     'iban=#2, and name=#1 or name=#3'
     """
-    found: dict[str, list[Phrase]] = {}
+    found: dict[str, list[ColumnPair]] = {}
     for header in (header for header in headers if header in looks):
         if (field := looks[header].field) is not None:
-            place = ColumnPair(f"{field}={PLACE}{headers.index(header) + 1}")
-            found.setdefault(field, []).append(Phrase.of(place))
+            place = ColumnPair(field, f"{PLACE}{headers.index(header) + 1}")
+            found.setdefault(field, []).append(place)
     sure = [pairs[0] for pairs in found.values() if len(pairs) == 1]
-    choices = [Phrase.joined(" or ", pairs) for pairs in found.values() if len(pairs) > 1]
-    steps = [Phrase.joined(" ", sure), *choices] if sure else choices
-    return Phrase.joined(", and ", steps) if steps else None
+    choices = [Sentence("headers.one_of_pairs", pairs=pairs) for pairs in found.values() if len(pairs) > 1]
+    steps = [Sentence("headers.each_of_pairs", pairs=sure), *choices] if sure else choices
+    return reduce(_and_also, steps) if steps else None
+
+
+def _and_also(one: Sentence, other: Sentence) -> Sentence:
+    return Sentence("headers.and_also", one=one, other=other)
 
 
 def by_place(lines: Sequence[Sequence[str]]) -> ColumnCells:

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from pipeline.errors import ColumnPair, InputError, Phrase
+from pipeline.errors import InputError
 from pipeline.headers.account_patterns import holds_account
 from pipeline.headers.columns import ColumnsError, by_position, is_sufficient, recognised, refuse_repeats
 from pipeline.headers.guesses import by_place, guesses_of, pairs_of
 from pipeline.headers.readings import readings_by_look
+from pipeline.wording import PLACE, ColumnPair, Sentence
 
 COLUMNS_MAX = 1_000
 LINES_BEFORE_HEADER_MAX = 20
@@ -97,11 +98,13 @@ def header_line(
         ColumnsError: they look like a payment.
     """
     if len(cells) > COLUMNS_MAX:
-        raise InputError(f"{where}: {len(cells)} columns, at most {COLUMNS_MAX} can be read; remove some")
+        raise InputError(
+            Sentence("headers.columns_most_can", where=where, cells_count=len(cells), columns_max=COLUMNS_MAX)
+        )
     if not sufficient and looks_like_payment(cells):
         raise _without_headers(lines, at)
     if not cells:
-        raise InputError(f"{where}: no header line found; add a first line that names the columns")
+        raise InputError(Sentence("headers.no_header_line", where=where))
     headers = tuple(
         header if header.strip() else f"column_{position}" for position, header in enumerate(cells, start=1)
     )
@@ -113,13 +116,15 @@ def _without_headers(lines: Sequence[Sequence[str]], at: str) -> ColumnsError:
     """The refusal of a file that starts with a payment, with what its columns look like."""
     cells = by_place(lines)
     looks = guesses_of(cells)
-    pairs = pairs_of(looks, cells.headers) or Phrase.of(ColumnPair("name=#1"), " ", ColumnPair("iban=#2"))
+    pairs = pairs_of(looks, cells.headers) or Sentence(
+        "headers.each_of_pairs", pairs=[ColumnPair("name", f"{PLACE}1"), ColumnPair("iban", f"{PLACE}2")]
+    )
     return ColumnsError(
-        f"{at}: this looks like a payment, not like headers",
+        Sentence("headers.looks_like_payment", at=at),
         readings_by_look(looks, cells),
         advice=(
-            "add a first line that names the columns, such as name,sort_code,account_number,amount",
-            Phrase.of("say which columns are which by their places: ", pairs),
+            Sentence("headers.add_first_line"),
+            Sentence("headers.say_by_places", pairs=pairs),
         ),
     )
 
@@ -212,6 +217,5 @@ def refuse_accounts_above(
     for cells, number in zip(lines, numbers, strict=True):
         if holds_account(" ".join(cells)):
             raise InputError(
-                f"{where} {unit} {number}: an account above the header line, which is {unit} {header}; "
-                f"if {unit} {number} is a title, remove it; if it is a payment, put the header line above it"
+                Sentence("headers.account_above_header", where=where, unit=unit, number=number, header=header)
             )

@@ -5,9 +5,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.errors import ColumnPair, Phrase
 from pipeline.headers.cells import ColumnCells, comparable
-from pipeline.headers.choice import either, one_of
+from pipeline.headers.choice import PART_OF_THE_NAME, either, pair
 from pipeline.headers.meaning import (
     CANONICAL,
     COMPANY,
@@ -26,6 +25,7 @@ from pipeline.headers.meaning import (
 from pipeline.headers.parties import party_of
 from pipeline.headers.spelling import fold
 from pipeline.headers.words import Cue
+from pipeline.wording import ColumnPair, Sentence
 
 _PARTS = (GIVEN, INITIALS, MIDDLE, FAMILY, SECOND_FAMILY)
 _FAMILY_FIRST = frozenset(map(fold, ("vezetéknév", "családnév", "vezeték név", "családi név")))
@@ -140,8 +140,8 @@ def _joined(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells) ->
                     "name",
                     [(headers[0],), (other,)],
                     cells,
-                    what="a part of the payee's name",
-                    pairs=_PARTS_TOGETHER,
+                    what=PART_OF_THE_NAME,
+                    pairs=[_PARTS_TOGETHER],
                 )
     first = {part: tuple(headers[:1]) for part, headers in by_part.items()}
     given, family = first[GIVEN] or first[INITIALS], first[FAMILY]
@@ -165,7 +165,7 @@ def _joined(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells) ->
     return [*whole, Candidate(joined, rank, meant)]
 
 
-_PARTS_TOGETHER = Phrase.of(ColumnPair('"name=FIRST+LAST"'), " with both headers")
+_PARTS_TOGETHER = Sentence("headers.parts_together", pair=ColumnPair("name", "FIRST+LAST"))
 
 
 def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> bool:
@@ -187,7 +187,7 @@ def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> boo
             "name",
             [plain.headers, tuple(part)],
             cells,
-            what="a part of the payee's name",
-            pairs=Phrase.joined(" or ", [one_of([("name", plain.headers)]), _PARTS_TOGETHER]),
+            what=PART_OF_THE_NAME,
+            pairs=[pair("name", plain.headers), _PARTS_TOGETHER],
         )
     return not holds.any()

@@ -3,7 +3,6 @@
 A bank statement would ask about oneself, and a file of direct debits about debtors.
 """
 
-from pipeline.errors import ColumnPair, Phrase
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import quoted
 from pipeline.headers.meaning import (
@@ -20,20 +19,16 @@ from pipeline.headers.meaning import (
 )
 from pipeline.headers.spelling import words_of
 from pipeline.headers.words import Cue
+from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
 
 _CREDITOR_ID = r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}$"
 """AT-02 of the SEPA Direct Debit rulebooks: country, check digits, business code, national identifier."""
 _DEBIT_CUES_MIN = 2
-INSIST = Phrase.of(
-    "give a file of payments to be made; to check it anyway, name the columns to use with ",
-    ColumnPair("name=HEADER"),
-    " and ",
-    ColumnPair("iban=HEADER"),
-)
+INSIST = Sentence("headers.insist", columns=[ColumnPair("name", ANY_COLUMN), ColumnPair("iban", ANY_COLUMN)])
 """What to do about a file that looks so."""
 
 
-def why_not_payments(cells: ColumnCells) -> str | None:
+def why_not_payments(cells: ColumnCells) -> Sentence | None:
     """What shows that a file holds no payments to others, as a sentence; None where nothing does.
 
     Empty columns are no cue.
@@ -42,20 +37,18 @@ def why_not_payments(cells: ColumnCells) -> str | None:
     filled = {header: what for header, what in cues.items() if cells.is_filled(header)}
     debit = [header for header, what in filled.items() if what in _DEBIT and _is_cue(header, what, cells)]
     if len({filled[header] for header in debit} | _mandate_parts(debit)) >= _DEBIT_CUES_MIN:
-        seen = " and ".join(map(quoted, debit[:2]))
-        return f"looks like direct debits ({seen}), which are not payments to others"
+        return Sentence("headers.direct_debits", columns=list(map(quoted, debit[:2])))
     balances = [header for header, what in filled.items() if what == BALANCE]
     if balances:
-        return f"looks like a bank statement ({quoted(balances[0])})"
+        return Sentence("headers.statement", column=quoted(balances[0]))
     booked = [header for header, what in filled.items() if what == BOOKED]
     both_ways = [header for header, what in filled.items() if what == DIRECTION]
     if booked and (not _names_payee(cells) or _pays_both_ways(cells) or _has_one_account(cells)):
         both_ways += booked
     if both_ways and _has_both_signs(cells):
-        return f"looks like a bank statement ({quoted(both_ways[0])}, and amounts of both signs)"
+        return Sentence("headers.statement_of_both_signs", column=quoted(both_ways[0]))
     if (sides := _columns_of_two_ways(cells)) is not None:
-        seen = " and ".join(map(quoted, sides))
-        return f"looks like a bank statement ({seen}: each row has an amount in one of them)"
+        return Sentence("headers.statement_of_two_columns", columns=list(map(quoted, sides)))
     return None
 
 

@@ -11,15 +11,23 @@ from functools import partial
 
 import polars as pl
 
-from pipeline.errors import ColumnPair, Phrase
 from pipeline.headers.cells import ColumnCells
-from pipeline.headers.choice import ColumnChoice, ColumnsRefused, either, one_of, pair, quoted
+from pipeline.headers.choice import (
+    PART_OF_THE_NAME,
+    THE_PAYEE,
+    ColumnChoice,
+    ColumnsRefused,
+    either,
+    pair,
+    quoted,
+)
 from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
 from pipeline.headers.meaning import Rank, Side, meaning
 from pipeline.headers.names import Candidate, NameColumns, found
 from pipeline.headers.parties import is_of_unknown, names_unknown_party, names_unknown_payee, party_of
 from pipeline.headers.spelling import fold
 from pipeline.headers.words import Cue
+from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
 
 _LIKE_A_NAME = r"^\p{Lu}[\p{L}'.-]*(?: \p{L}[\p{L}'.&-]*){1,4}$"
 _LONG_WORD = r"[\p{L}]{3,}"
@@ -149,9 +157,12 @@ def _of_party(
     if names and not left:
         account = next(header for header in accounts if party_of(header) == party)
         raise ColumnsRefused(
-            f"{quoted(account)} is the account of others than {'+'.join(map(quoted, names[0].headers))}, "
-            "by its header",
-            Phrase.of("name the right column with ", ColumnPair("name=HEADER")),
+            Sentence(
+                "headers.account_of_others",
+                account=quoted(account),
+                names="+".join(map(quoted, names[0].headers)),
+            ),
+            Sentence("headers.name_right_column", column=ColumnPair("name", ANY_COLUMN)),
             field="name",
             candidates=[header for name in names for header in name.headers],
         )
@@ -159,7 +170,7 @@ def _of_party(
     for payee in (name for name in left if name.rank is Rank.PAYEE and name not in theirs):
         for name in theirs:
             if cells.differ(payee.headers, name.headers):
-                raise either("name", [payee.headers, name.headers], cells, what="the payee")
+                raise either("name", [payee.headers, name.headers], cells, what=THE_PAYEE)
     return left
 
 
@@ -210,7 +221,7 @@ def _refuse_plain_account_name(
     for holder in (name for name in names if name.rank is Rank.HOLDER):
         for other in (*names, *companies):
             if _are_two(holder, other, cells):
-                raise either("name", [holder.headers, other.headers], cells, what="the payee")
+                raise either("name", [holder.headers, other.headers], cells, what=THE_PAYEE)
 
 
 def _are_two(holder: Candidate, other: Candidate, cells: ColumnCells) -> bool:
@@ -230,7 +241,7 @@ def _refuse_other_parts(names: Sequence[Candidate], cells: ColumnCells) -> None:
     for plain in (name for name in names if name.rank is Rank.PLAIN):
         for parts in (name for name in names if name.rank is Rank.PART):
             if not _share_words(plain, parts, cells):
-                raise either("name", [plain.headers, parts.headers], cells, what="the payee")
+                raise either("name", [plain.headers, parts.headers], cells, what=THE_PAYEE)
 
 
 def _is_the_payers(company: Candidate, name: Candidate, cells: ColumnCells) -> bool:
@@ -255,7 +266,7 @@ def _refuse_parent(found: NameColumns, names: Sequence[Candidate], cells: Column
     for parent in found.parents:
         for name in names:
             if cells.differ(parent.headers, name.headers):
-                raise either("name", [name.headers, parent.headers], cells, what="the payee")
+                raise either("name", [name.headers, parent.headers], cells, what=THE_PAYEE)
 
 
 def _refuse_same_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
@@ -267,7 +278,7 @@ def _refuse_same_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
         sample = cells.sample(header)
         is_unread = meaning(header).what is None and len(sample) > 0
         if is_unread and sample.str.contains(_LIKE_A_NAME).all() and cells.varies([header]):
-            raise either("name", [first.headers, (header,)], cells, what="the payee")
+            raise either("name", [first.headers, (header,)], cells, what=THE_PAYEE)
 
 
 def _refuse_banks(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
@@ -279,9 +290,9 @@ def _refuse_banks(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
     sample = cells.sample(header)
     if 2 * sample.str.contains(_BANK).sum() > len(sample):
         raise ColumnsRefused(
-            f"{quoted(header)} has names of banks, rarely who is paid",
-            Phrase.of("say which column has the payee with ", ColumnPair("name=HEADER")),
-            Phrase.of("that the banks are paid with ", pair("name", first.headers)),
+            Sentence("headers.names_of_banks", header=quoted(header)),
+            Sentence("headers.say_which_has_payee", column=ColumnPair("name", ANY_COLUMN)),
+            Sentence("headers.say_that_banks_are_paid", column=pair("name", first.headers)),
             field="name",
             candidates=first.headers,
         )
@@ -307,7 +318,7 @@ def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells) -> Non
         for name in chosen:
             is_other_form = name.rank is Rank.HOLDER and _share_words(name, other, cells)
             if cells.differ(name.headers, [header]) and not is_other_form:
-                raise either("name", [name.headers, (header,)], cells, what="the payee")
+                raise either("name", [name.headers, (header,)], cells, what=THE_PAYEE)
 
 
 def _refuse_second_line(chosen: Sequence[Candidate], seconds: Sequence[str], cells: ColumnCells) -> None:
@@ -317,8 +328,8 @@ def _refuse_second_line(chosen: Sequence[Candidate], seconds: Sequence[str], cel
             "name",
             [first, (second,)],
             cells,
-            what="a part of the payee's name",
-            pairs=one_of([("name", first), ("name", (*first, second))]),
+            what=PART_OF_THE_NAME,
+            pairs=[pair("name", first), pair("name", (*first, second))],
         )
 
 
@@ -332,7 +343,7 @@ def _of_the_first_rank(names: Sequence[Candidate], cells: ColumnCells) -> list[C
         first, *rest = marked
     for other in rest:
         if cells.differ(first.headers, other.headers):
-            raise either("name", [first.headers, other.headers], cells, what="the payee")
+            raise either("name", [first.headers, other.headers], cells, what=THE_PAYEE)
     return [first, *rest]
 
 
@@ -353,7 +364,7 @@ def _with_company(
         for company in companies:
             for name in chosen:
                 if cells.differ(name.headers, company.headers):
-                    raise either("name", [name.headers, company.headers], cells, what="the payee")
+                    raise either("name", [name.headers, company.headers], cells, what=THE_PAYEE)
     return [*chosen, *companies]
 
 

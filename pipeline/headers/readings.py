@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, quoted
-from pipeline.headers.guesses import PLACE, Guess, kinds_in, listed
+from pipeline.headers.guesses import Guess, kinds_in, listed
 from pipeline.headers.meaning import (
     COMPANY,
     FAMILY,
@@ -17,6 +17,7 @@ from pipeline.headers.meaning import (
     Side,
     meaning,
 )
+from pipeline.wording import PLACE
 from schemas.payments import FIELDS
 
 

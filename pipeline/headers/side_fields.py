@@ -11,6 +11,7 @@ from pipeline.headers.choice import ColumnChoice, either, quoted
 from pipeline.headers.guesses import are_amounts
 from pipeline.headers.meaning import CHOICE, Side, meaning
 from pipeline.headers.spelling import fold
+from pipeline.wording import Sentence
 from schemas.payments import FIELDS
 
 _SIDE_FIELDS = ("payment_id", "account_type", "bic", "amount", "currency", "reference")
@@ -105,7 +106,12 @@ def _one(field: str, candidates: Sequence[str], cells: ColumnCells) -> ColumnCho
     first, *rest = candidates
     differing = [other for other in rest if cells.differ([first], [other])]
     if differing and field in _PARTS_OF_QUESTIONS:
-        raise either(field, [(first,), (differing[0],)], cells, what=f"the {field.replace('_', ' ')}")
+        raise either(
+            field,
+            [(first,), (differing[0],)],
+            cells,
+            what=Sentence("headers.the_field", field=Sentence(f"field.{field}")),
+        )
     if differing and field == "bic" and meaning(first).side is meaning(differing[0]).side:
         note = (
             f"{quoted(first)} and {quoted(differing[0])} differ, so neither is read as the BIC; choose one "

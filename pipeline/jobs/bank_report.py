@@ -6,6 +6,7 @@ from pipeline.errors import UsageError
 from pipeline.formats import pain001
 from pipeline.formats.message import Message
 from pipeline.runs.input_file import read_again
+from pipeline.wording import Sentence
 from schemas.summary import Summary
 
 
@@ -16,9 +17,7 @@ def require_pain001(format_name: str, *, name: str) -> None:
         UsageError: the file is no pain.001.
     """
     if format_name != pain001.NAME:
-        raise UsageError(
-            f"answers a pain.001, and {name} is none; give a pain.001, or leave it out", option="--pain002"
-        )
+        raise UsageError(Sentence("jobs.answers_pain_none", name=name))
 
 
 def pain001_of(folder: Path, summary: Summary, given: Path | None) -> Message:

@@ -17,7 +17,7 @@ from pipeline.apis.registry import about_uk_accounts
 from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import Chosen, choose, ledger_key, modulus_of, opened, signed_with
 from pipeline.connections import api_of
-from pipeline.errors import Advice, InputError, PrecheckError, status_of_summary
+from pipeline.errors import InputError, PrecheckError, status_of_summary
 from pipeline.frames import Questions
 from pipeline.jobs.bank_report import require_pain001
 from pipeline.jobs.prepare import PreparedFile, RunTime, identity_of, prepare, read_file, wanted
@@ -34,6 +34,7 @@ from pipeline.stages.read import PaymentSource
 from pipeline.stages.resolve import resolve
 from pipeline.stages.write import write
 from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.wording import Sentence
 from schemas.changes import Change
 from schemas.outcomes import WarningCode
 from schemas.places import in_brackets
@@ -92,7 +93,9 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
         time = RunTime(started, begun=now if ledger is None else ledger.created_at)
         prepared, checks = prepare(job, source, chosen, profile, time)
         if prepared.refusal is not None and job.many_names_reason is None:
-            raise InputError(prepared.refusal, advice=("correct the rows", Advice.ALLOW_MANY_NAMES))
+            raise InputError(
+                prepared.refusal, advice=(Sentence("jobs.correct_rows"), Sentence("advice.allow_many_names"))
+            )
         if ledger is None:  # a refused file must leave no folder behind, and delete no answers
             ledger = opens.enter_context(
                 SqliteLedger.open(path, identity, now=now, fresh=job.fresh, secret=ledger_key(chosen))

@@ -9,9 +9,9 @@ from pipeline.formats.message import set_aside, stated_controls
 from pipeline.formats.table import Dialect
 from pipeline.headers.cells import VALUES_SHOWN
 from pipeline.headers.columns import ColumnsError
-from pipeline.headers.guesses import PLACE
 from pipeline.headers.readings import ColumnReading
 from pipeline.stages.read import PaymentSource, read
+from pipeline.wording import PLACE
 from schemas.columns import Column, ColumnsRead, NameInParts
 
 

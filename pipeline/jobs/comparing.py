@@ -23,6 +23,7 @@ from pipeline.runs.ended import EndedRun
 from pipeline.runs.folder import matching_folders, opened_to_read
 from pipeline.runs.manifest import read_manifest
 from pipeline.stages.compare import compare
+from pipeline.wording import Sentence
 from schemas.changes import Comparison, EarlierRun
 from schemas.folder import CHANGES as CHANGES_NAME
 from schemas.manifest import Manifest
@@ -131,9 +132,8 @@ def _manifests(wanted: ComparisonRequest, subject: CurrentRun) -> dict[Path, Man
     if wanted.folders:
         if subject.folder.resolve() in {folder.resolve() for folder in wanted.folders}:
             raise UsageError(
-                f"{subject.folder}: the folder of this very run",
-                option="--compare-with",
-                advice="name one of an earlier run",
+                Sentence("jobs.folder_this_very", folder=subject.folder),
+                advice=Sentence("jobs.name_one_earlier"),
             )
         named = {folder: read_manifest(folder) for folder in wanted.folders}
         return dict(sorted(named.items(), key=lambda item: item[1].finished, reverse=True))

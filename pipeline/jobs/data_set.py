@@ -35,6 +35,7 @@ from pipeline.runs.request import CheckJob, DataSetJob, Notice, Phase, Surface
 from pipeline.runs.shared_folder import settled
 from pipeline.runs.starting import refuse_foreign_files, remove_outdated
 from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
+from pipeline.wording import Sentence
 from schemas.strict import timestamp
 
 PROBLEMS_NAMED_MAX = 5
@@ -60,9 +61,8 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
     is_shared = ledger_url(chosen) is not None
     if not job.asks and not is_shared:
         raise UsageError(
-            "leaves the asking to workers of a shared ledger, and the profile has none",
-            option="--no-ask",
-            advice="name one in the profile with `ledger`, or leave it out",
+            Sentence("jobs.leaves_asking_workers"),
+            advice=Sentence("jobs.name_one_profile"),
         )
     refuse_foreign_files(check.out, fresh=check.fresh)
     input_sha256 = identity_in(data, check.out)
@@ -125,7 +125,9 @@ def refuse_what_is_for_files(check: CheckJob) -> None:
     }
     for option, is_said in said.items():
         if is_said:
-            raise UsageError("is for a file, not for a data set", option=option, advice="leave it out")
+            raise UsageError(
+                Sentence("jobs.option_of_a_file", option=option), advice=Sentence("jobs.leave_out")
+            )
 
 
 def refuse_signature(chosen: Chosen) -> None:
@@ -136,9 +138,8 @@ def refuse_signature(chosen: Chosen) -> None:
     """
     if is_signed_by_profile(chosen):
         raise ConfigurationError(
-            f"profile {chosen.name}: sign_with is for the runs of single files; the folder of a data set has "
-            "no manifest to sign",
-            advice="use a profile without sign_with for data sets",
+            Sentence("jobs.profile_sign_with_runs", chosen=chosen.name),
+            advice=Sentence("jobs.use_profile_without"),
         )
 
 
@@ -151,10 +152,15 @@ def _unusable(data: DataSet, problems: list[str]) -> InputError | None:
     """The error to end with where parts cannot be used: the others are checked all the same."""
     if not problems:
         return None
-    named = "; ".join(problems[:PROBLEMS_NAMED_MAX])
-    more = f" and {len(problems) - PROBLEMS_NAMED_MAX} more" if len(problems) > PROBLEMS_NAMED_MAX else ""
+    more_count = len(problems) - PROBLEMS_NAMED_MAX
     return InputError(
-        f"{data.path.name}: {len(problems)} of {len(data.parts)} parts cannot be used, the others were "
-        f"checked: {named}{more}",
-        advice="correct them and run the same command again, which asks nothing twice",
+        Sentence(
+            "jobs.parts_cannot_used" if more_count <= 0 else "jobs.parts_cannot_used_and_more",
+            path=data.path.name,
+            problems_count=len(problems),
+            parts_count=len(data.parts),
+            problems=problems[:PROBLEMS_NAMED_MAX],
+            more_count=more_count,
+        ),
+        advice=Sentence("jobs.correct_them_run"),
     )

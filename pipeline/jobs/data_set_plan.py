@@ -7,19 +7,19 @@ from typing import NamedTuple
 from uuid import UUID, uuid5
 
 from pipeline.config.profiles import Chosen
-from pipeline.errors import Advice, InputError
+from pipeline.errors import InputError
 from pipeline.executors.datasets.buckets import plan_bucket
 from pipeline.executors.datasets.engines import Count, Engine, count_nothing, counted
 from pipeline.executors.datasets.parts import read_part
 from pipeline.executors.datasets.tasks import POLARS, BucketTask, PartTask, SetTask, UsableRows
 from pipeline.formats import format_named
-from pipeline.headers.guesses import PLACE
 from pipeline.jobs.prepare import VERSION
 from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames, why_refused
 from pipeline.runs.data_set import DataPart, DataSet, places_in
 from pipeline.runs.part_files import PartFiles
 from pipeline.runs.request import CheckJob, DataSetJob, SetStep
 from pipeline.stages.validate import Routes
+from pipeline.wording import PLACE, Sentence
 from schemas.data_set import BucketPlanned, PartRead
 
 _FOLDERS = UUID("6f0c0f5e-2f5b-5d5e-9b6c-2a54c3a0d1b7")
@@ -105,7 +105,7 @@ def refuse_many_names(check: CheckJob, planned: PlannedSet) -> None:
     """
     refusal = why_refused(planned.many_names, where=check.file.name, places=planned.rows.places)
     if refusal is not None and check.many_names_reason is None:
-        raise InputError(refusal, advice=("correct the rows", Advice.ALLOW_MANY_NAMES))
+        raise InputError(refusal, advice=(Sentence("jobs.correct_rows"), Sentence("advice.allow_many_names")))
 
 
 def _compared(parts: Sequence[tuple[DataPart, PartRead]]) -> list[tuple[DataPart, PartRead]]:
@@ -116,7 +116,7 @@ def _compared(parts: Sequence[tuple[DataPart, PartRead]]) -> list[tuple[DataPart
     """
     first = next(((part, read) for part, read in parts if read.problem is None), None)
     if first is None:
-        raise InputError(str(parts[0][1].problem))
+        raise InputError(Sentence("jobs.part_unusable", problem=parts[0][1].problem))
     compared, before = [], _Columns({}, set())
     for part, read in parts:
         found = _like(part, read, first, before)
@@ -180,7 +180,7 @@ def _differences(headers: Sequence[str], others: Sequence[str]) -> str:
 def _rows(usable: Sequence[tuple[DataPart, PartRead]], where: str) -> UsableRows:
     counts = [read.row_count for _, read in usable]
     if sum(counts) > _ROWS_MAX:
-        raise InputError(f"{where}: more than {_ROWS_MAX:,} rows; divide the data set")
+        raise InputError(Sentence("jobs.more_than_rows", where=where, rows_max=_ROWS_MAX))
     return UsableRows(
         [part.number for part, _ in usable], counts, places_in([part for part, _ in usable], counts)
     )

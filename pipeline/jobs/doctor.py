@@ -10,12 +10,13 @@ import anyio
 from pipeline.config import ConfigurationFile, Profile, usual
 from pipeline.config.profiles import choose, opened
 from pipeline.connections import tokens_of, try_connection
-from pipeline.errors import NEUTRAL, ConfigurationError, PrecheckError, TlsError, Words
+from pipeline.errors import ConfigurationError, PrecheckError, TlsError
 from pipeline.jobs.ledger import LedgerJob, inspect_ledger
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days, read_substitutions, read_weights
 from pipeline.runs.evidence import Finding
 from pipeline.sections.servers import MutualTls, Oauth, Server
 from pipeline.transport.tls import inspect_certificate
+from pipeline.wording import Sentence, SurfaceKind
 
 Trial = Callable[[str, Callable[[], str]], Finding]
 """Tries something by its name; what it finds is the text that comes back, or why none does."""
@@ -24,7 +25,7 @@ _PARTICIPANT = "not tried: whether the scheme lists us shows in the first answer
 
 
 def diagnose(
-    profile_name: str | None, config: Path | None, *, now: datetime, words: Words = NEUTRAL
+    profile_name: str | None, config: Path | None, *, now: datetime, kind: SurfaceKind = SurfaceKind.ANY
 ) -> list[Finding]:
     """Try a profile: the configuration, the secrets, the certificates, TLS and the token.
 
@@ -32,13 +33,13 @@ def diagnose(
         profile_name: None: the embedded sandbox.
         config: the configuration file; None: the usual one.
         now: the time.
-        words: of the surface, for what to do about a configuration that cannot be used.
+        kind: of the surface, for what to do about a configuration that cannot be used.
 
     Returns:
         One finding per thing tried, in order. A mistake in one server does not hide another.
     """
     findings = []
-    tried = partial(_try, words)
+    tried = partial(_try, kind)
     try:
         file = ConfigurationFile(config)
         chosen = choose(profile_name, file)
@@ -57,7 +58,7 @@ def diagnose(
             for server in profile.servers:
                 findings.extend(_try_server(server, now, tried))
     except PrecheckError as error:
-        findings += [Finding("configuration", said, error.exit_code) for said in error.sentences(words)]
+        findings += [Finding("configuration", said, error.exit_code) for said in error.sentences(kind)]
     return findings
 
 
@@ -103,11 +104,11 @@ def _try_server(server: Server, now: datetime, tried: Trial) -> list[Finding]:
     return findings
 
 
-def _try(words: Words, what: str, trial: Callable[[], str]) -> Finding:
+def _try(kind: SurfaceKind, what: str, trial: Callable[[], str]) -> Finding:
     try:
         return Finding(what, trial())
     except PrecheckError as error:
-        return Finding(what, error.sentence(words), error.exit_code)
+        return Finding(what, error.sentence(kind), error.exit_code)
 
 
 def _secret(server: Oauth) -> str:
@@ -124,7 +125,7 @@ def _shared_ledger(job: LedgerJob) -> str:
     """Where it is; ConfigurationError where `precheck ledger check` finds that it could lose an answer."""
     found = inspect_ledger(job, is_restored=False)
     if wrong := [f"{each.what}: {each.said}" for each in found if each.exit_code]:
-        raise ConfigurationError("; ".join(wrong))
+        raise ConfigurationError(Sentence("jobs.ledger_unfit", problems=wrong))
     return found[0].said
 
 
@@ -136,6 +137,6 @@ def _token(server: Oauth) -> str:
 def _certificate(server: MutualTls, now: datetime) -> str:
     facts = inspect_certificate(server.client_certificate, now=now)
     if facts.problems:
-        raise TlsError("; ".join(facts.problems))
+        raise TlsError(Sentence("transport.certificate_problems", problems=facts.problems))
     valid = f"{facts.organisation_identifier}, valid until {facts.not_after.date().isoformat()}"
     return "; ".join((valid, *facts.notices))

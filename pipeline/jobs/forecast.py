@@ -5,7 +5,6 @@ from datetime import datetime
 from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import choose, ledger_url, opened
 from pipeline.connections import api_of, scope_for
-from pipeline.errors import NEUTRAL, Words
 from pipeline.formats.message import set_aside, stated_controls
 from pipeline.jobs.prepare import RunTime, identity_of, prepare, read_file
 from pipeline.jobs.quota import quota_usage
@@ -14,18 +13,19 @@ from pipeline.reports.changes import listed
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.request import CheckJob, Clock
 from pipeline.stages.forecast import ApiLimits, forecast
+from pipeline.wording import SurfaceKind
 from schemas.forecast import Forecast
 from schemas.outcomes import ApiName
 from schemas.strict import timestamp
 
 
-def forecast_file(job: CheckJob, clock: Clock, words: Words = NEUTRAL) -> Forecast:
+def forecast_file(job: CheckJob, clock: Clock, kind: SurfaceKind = SurfaceKind.ANY) -> Forecast:
     """Read, validate and plan one payment file, and say what checking it would take; send nothing.
 
     Args:
         job: which file, and how.
         clock: the time.
-        words: of the surface, for what to do about a folder that cannot be read.
+        kind: of the surface, for what to do about a folder that cannot be read.
 
     Raises:
         PrecheckError: the file or the configuration cannot be used; the exit code says why.
@@ -37,12 +37,12 @@ def forecast_file(job: CheckJob, clock: Clock, words: Words = NEUTRAL) -> Foreca
     with opened(chosen) as profile:
         prepared, checks = prepare(job, source, chosen, profile, RunTime(now, begun=timestamp(now)))
     apis = {server.name: api_of(server) for server in profile.servers}
-    own = OwnFolder(job.out, identity_of(source, chosen), words)
+    own = OwnFolder(job.out, identity_of(source, chosen), kind)
     unasked = reusable_checks(job.reusable, checks, own, apis, now=now)
     questions, limits = (checks, prepared.assignments, unasked), limits_of(profile, now)
     made = forecast(job.file.name, profile.environment, prepared.findings, questions, limits, source.places)
     update: dict[str, object] = {
-        "refusal": prepared.refusal,
+        "refusal": None if prepared.refusal is None else str(prepared.refusal),
         "not_payments": source.not_payments,
         "notes": [*source.notes],
         "shared_ledger": ledger_url(chosen),

@@ -26,6 +26,7 @@ from pipeline.runs.profile_used import routes_of
 from pipeline.stages.compare import ContradictedKeys, EarlierPayees
 from pipeline.stages.validate import validate
 from pipeline.stores.keyed_hash import payee_hashes
+from pipeline.wording import Sentence
 from schemas.folder import PAYEES, made_anew
 from schemas.manifest import Manifest
 from schemas.review import Approval, Decision
@@ -72,17 +73,14 @@ def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownR
     for finding in verify(VerifyJob(folder, asks_again=False), now=now):
         if finding.exit_code:
             raise InputError(
-                f"{folder}: not as its run left it, so nothing was compared: {finding.what}: {finding.said}",
-                option="--compare-with",
+                Sentence("jobs.not_run_left", folder=folder, what=finding.what, said=finding.said),
             )
     is_purged = run.forgotten(run.outcome_file.name) is not None
     keeps_keys = PAYEES in {file.name for file in manifest.files} and run.forgotten(PAYEES) is None
     if is_purged and not keeps_keys:
         raise InputError(
-            f"{folder}: its outcome file was deleted by precheck purge, and there is no {PAYEES}, which runs "
-            "keep that compare",
-            option="--compare-with",
-            advice="run its command again, which asks nothing twice",
+            Sentence("jobs.outcome_file_deleted", folder=folder, payees=PAYEES),
+            advice=Sentence("jobs.run_command_again"),
         )
 
     def names() -> pl.Series | None:
@@ -119,7 +117,7 @@ def _read(path: Path) -> pl.DataFrame:
     try:
         return pl.read_csv(path, schema=KEPT_PAYEES)
     except (OSError, pl.exceptions.PolarsError):
-        raise InputError(f"{path}: cannot be read; {made_anew(path)}") from None
+        raise InputError(Sentence("jobs.cannot_read", path=path, made_anew=made_anew(path))) from None
 
 
 def _of_outcomes(run: EndedRun, payee_key: bytes) -> pl.DataFrame:

@@ -16,6 +16,7 @@ from pipeline.runs.evidence import Finding
 from pipeline.sections.values import secret
 from pipeline.stores.kinds import cared_for
 from pipeline.stores.shared import StoreCare, StoreClocks
+from pipeline.wording import Sentence
 
 
 class LedgerJob(NamedTuple):
@@ -132,8 +133,5 @@ def _named(job: LedgerJob) -> NamedLedger:
     chosen = choose(job.profile, job.config)
     url, key = ledger_url(chosen), ledger_key(chosen)
     if url is None or key is None:
-        raise ConfigurationError(
-            f"the profile {chosen.name} names no ledger that machines share; "
-            "add `ledger` and its key to the profile (docs/configuration.md)"
-        )
+        raise ConfigurationError(Sentence("jobs.profile_names_no", chosen=chosen.name))
     return NamedLedger(url, key)

@@ -9,7 +9,7 @@ import polars as pl
 from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, format_choice_of, modulus_of
 from pipeline.connections import routes
-from pipeline.errors import Advice, InputError, UsageError
+from pipeline.errors import InputError, UsageError
 from pipeline.formats import FormatChoice
 from pipeline.frames import Assignments, Checks, Findings, Warnings
 from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, compare_with_earlier
@@ -23,6 +23,7 @@ from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.summarise import route_counts
 from pipeline.stages.validate import validate
 from pipeline.stores.sqlite.ledger import RunIdentity
+from pipeline.wording import Sentence
 from schemas.summary import ModulusUsed, RouteCount
 
 VERSION = version("payee-precheck")
@@ -42,7 +43,7 @@ class PreparedFile(NamedTuple):
     findings: Findings
     assignments: Assignments
     routes: list[RouteCount]
-    refusal: str | None
+    refusal: Sentence | None
     """Why nothing may be asked about this file, unless the user allows it."""
     compared: ComparedRun | None
     """With earlier runs; None where that was not requested."""
@@ -61,9 +62,8 @@ def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
         if (lost := _lost_layout(job, format_choice)) is None:
             raise
         raise InputError(
-            f"{error.reason}; the run in {job.out} read it by [layouts.{lost}], which the configuration does "
-            "not have now",
-            advice=("put it back", Advice.NAME_LAYOUTS),
+            Sentence("jobs.run_read_layouts", reason=error.reason, out=job.out, lost=lost),
+            advice=(Sentence("jobs.put_back"), Sentence("advice.name_layouts")),
         ) from error
 
 

@@ -21,6 +21,7 @@ from pipeline.runs.work_folder import remove_work, work_of
 from pipeline.stores.kinds import cared_for
 from pipeline.stores.shared import StoreClocks
 from pipeline.stores.sqlite.purge import purge as purge_ledger
+from pipeline.wording import Sentence
 from schemas.folder import OUTCOMES, PAYEES, files_of_review
 from schemas.manifest import Purge
 from schemas.strict import timestamp
@@ -83,7 +84,7 @@ def folders_named(words: Sequence[Path]) -> dict[Path, bool]:
             continue
         found = [path for path in matching_folders(str(word)) if path.is_dir()]
         if not found:
-            raise UsageError(f"{word}: no folder fits this pattern; check it")
+            raise UsageError(Sentence("jobs.no_folder_fits", word=word))
         folders |= {path: folders.get(path, False) for path in found}
     return folders
 
@@ -141,8 +142,8 @@ def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> PurgeFo
         has_finished = finish is not None and finish.unanswered_count == 0
         if job.older_than and not has_finished and record.created_at < answers_before:
             raise IncompleteError(
-                f"{folder}: left as it is, because its run has not finished",
-                advice="run its command again to go on, or purge it without --older-than",
+                Sentence("jobs.left_because_run", folder=folder),
+                advice=Sentence("jobs.run_command_again_go"),
             )
         name_count = record.name_count(answers_before)
         has_ended_before = finish is not None and finish.time < answers_before
@@ -213,7 +214,7 @@ def _delete(files: Iterable[Path]) -> None:
         try:
             file.unlink(missing_ok=True)
         except OSError as error:
-            raise not_writable(file, error, otherwise="delete it yourself") from error
+            raise not_writable(file, error, otherwise=Sentence("advice.delete_it")) from error
 
 
 def _not_ours(folder: Path) -> list[str]:

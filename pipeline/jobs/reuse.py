@@ -14,13 +14,14 @@ from typing import NamedTuple, Protocol
 import polars as pl
 
 from pipeline.apis import Api, basis_of
-from pipeline.errors import DiskError, LockedError, OutputError, UsageError, Words
+from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import CHECKS, AnswerState, Check
 from pipeline.runs.folder import ledger_of, opened_to_read
 from pipeline.runs.request import ReusePermission
 from pipeline.stages.forecast import SparedChecks
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.stores.values import FinalAnswer, ReusedAnswer, RunIdentity
+from pipeline.wording import Sentence, SurfaceKind
 from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.strict import timestamp
 
@@ -119,7 +120,7 @@ class OwnFolder(NamedTuple):
 
     folder: Path
     identity: RunIdentity
-    words: Words
+    kind: SurfaceKind
     """Of the surface, for what to do about one that cannot be read."""
 
 
@@ -163,7 +164,7 @@ def _left(checks: pl.DataFrame, own: OwnFolder, now: datetime) -> tuple[pl.DataF
             if not any(record.answers()):
                 return checks, None  # it may be used by any other run
     except (LockedError, OutputError, DiskError) as error:
-        return checks, error.sentence(own.words)
+        return checks, error.sentence(own.kind)
     return checks, f"{folder}: this folder holds the run of another file, profile or environment"
 
 
@@ -210,9 +211,8 @@ def refuse_own_folder(folders: Collection[Path], own: Path) -> None:
     """
     if own.resolve() in {folder.resolve() for folder in folders}:
         raise UsageError(
-            f"{own}: the folder of this very run, whose answers are kept anyway",
-            option="--reuse-from",
-            advice="leave it out",
+            Sentence("jobs.folder_this_very_run", own=own),
+            advice=Sentence("jobs.leave_out"),
         )
 
 
@@ -220,15 +220,12 @@ def _require_same_provider(record: LedgerReader, identity: RunIdentity) -> None:
     where, theirs, ours = record.path.parent, record.run.environment, identity.environment
     if theirs != ours and Environment.SANDBOX in (theirs, ours):
         raise UsageError(
-            f"{where}: its answers came from {theirs}, and this run asks {ours}; "
-            "simulated and real answers must not mix in one file: name a run of the same profile",
-            option="--reuse-from",
+            Sentence("jobs.answers_came_from", where=where, theirs=theirs, ours=ours),
         )
     if theirs != ours or record.run.profile_sha256 != identity.profile_sha256:
         raise UsageError(
-            f"{where}: its run asked other servers, or asked in another way",
-            option="--reuse-from",
-            advice="name a run of the same profile",
+            Sentence("jobs.run_asked_other", where=where),
+            advice=Sentence("jobs.name_run_same"),
         )
 
 

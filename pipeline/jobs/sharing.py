@@ -14,13 +14,14 @@ import polars as pl
 
 from pipeline.config import Profile
 from pipeline.config.profiles import Chosen, ledger_key, ledger_url
-from pipeline.errors import Advice, IncompleteError, UsageError
+from pipeline.errors import IncompleteError, UsageError
 from pipeline.executors.asking import AskingPlan, AskingResult
 from pipeline.runs.request import CheckJob, Surface
 from pipeline.runs.shared_folder import forget_store_record, read_store_record, write_store_record
 from pipeline.runs.work_folder import remove_work, require_private, write_work
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import RunIdentity
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName, Environment
 from schemas.shared import SharedRunRecord, WorkRecord
 
@@ -45,7 +46,7 @@ def joined_run(
     """
     if ledger_url(chosen) is None:
         if job.work is not None:
-            raise UsageError("workers help with runs of a shared ledger only", advice=Advice.NAME_LEDGER)
+            raise UsageError(Sentence("jobs.workers_help_runs"), advice=Sentence("advice.name_ledger"))
         if job.fresh:
             forget_store_record(job.out)
         del plan  # the largest frame, which is not to be held here

@@ -35,6 +35,7 @@ from pipeline.stages.plan import plan
 from pipeline.stages.read.messages import batches_in
 from pipeline.stages.validate import validate
 from pipeline.stores.values import RequestAttempt
+from pipeline.wording import Sentence
 from schemas.manifest import Manifest, SplitMade
 from schemas.outcomes import COLUMNS, ApiName, Environment, Outcome, OutcomeColumns
 from schemas.payments import FIELDS
@@ -88,7 +89,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
     run = ended_run(folder)
     manifest = run.manifest
     if not 1 <= row <= manifest.input.row_count:
-        raise UsageError(f"{row}: {_extent(manifest)}", option="--row")
+        raise UsageError(Sentence("jobs.sentence", row=row, extent=_extent(manifest)))
     with opened_to_read(folder, now=timestamp(now)) as record:
         rows = run.rows()
         places = manifest.input.places

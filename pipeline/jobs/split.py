@@ -40,6 +40,7 @@ from pipeline.rules.totals import currency_shown
 from pipeline.runs.approvals import approvals_of, record_approval
 from pipeline.runs.finished import FinishedRun, finished_run
 from pipeline.runs.manifest import evidence
+from pipeline.wording import Sentence
 from schemas.folder import HOLD, HOLD_REASONS, RELEASE
 from schemas.manifest import PaymentsEvidence, SplitMade
 from schemas.outcomes import Action, WarningCode
@@ -203,11 +204,11 @@ def _evidence_of(file: PaymentFile | None) -> PaymentsEvidence | None:
 
 
 def _refuse_undecided(run: FinishedRun) -> None:
-    count = run.outcomes["check_outcome"].is_in(UNDECIDED).sum()
+    count = int(run.outcomes["check_outcome"].is_in(UNDECIDED).sum())
     if count:
         raise IncompleteError(
-            f"{run.folder}: rows without an answer: {count:,}",
-            advice="run the same command again to ask about them, or hold them with --hold-undecided",
+            Sentence("jobs.rows_without_answer", folder=run.folder, count=count),
+            advice=Sentence("jobs.run_same_command"),
         )
 
 

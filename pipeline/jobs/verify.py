@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from pipeline.errors import NEUTRAL, DiskError, InputError, OutputError, UsageError, Words
+from pipeline.errors import DiskError, InputError, OutputError, UsageError
 from pipeline.files.signatures import PublicKey, is_signed
 from pipeline.formats import format_as_read
 from pipeline.reports.documents import Rows
@@ -40,6 +40,7 @@ from pipeline.stages.plan import plan
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.validate import validate
 from pipeline.stores.sqlite.reader import LedgerReader
+from pipeline.wording import Sentence, SurfaceKind
 from schemas.folder import APPROVALS, MANIFEST, SIGNATURE, made_anew
 from schemas.manifest import Manifest
 from schemas.strict import timestamp
@@ -62,7 +63,7 @@ class VerifyJob:
     """Whether the questions are planned again; otherwise answers are looked for by their ids alone."""
 
 
-def verify(job: VerifyJob, *, now: datetime, words: Words = NEUTRAL) -> list[Finding]:
+def verify(job: VerifyJob, *, now: datetime, kind: SurfaceKind = SurfaceKind.ANY) -> list[Finding]:
     """Check that nothing in the folder of a run was changed since, and that all of it agrees.
 
     Returns:
@@ -74,7 +75,7 @@ def verify(job: VerifyJob, *, now: datetime, words: Words = NEUTRAL) -> list[Fin
         InputError: the payment file cannot be read.
         LockedError: a run works in the folder.
     """
-    folder, tried = job.folder, partial(_tried, words)
+    folder, tried = job.folder, partial(_tried, kind)
     run = ended_run(folder)
     manifest = run.manifest
     written = manifest.written[:16].replace("T", " ")
@@ -112,9 +113,8 @@ def _signature(job: VerifyJob) -> list[Finding]:
         return [Finding("signature", there)] if is_signed(folder) else []
     if path.resolve().is_relative_to(folder.resolve()):
         raise UsageError(
-            f"{path}: lies in the folder that it is to prove",
-            option="--signed-by",
-            advice="have the key from who signs",
+            Sentence("jobs.lies_folder_prove", path=path),
+            advice=Sentence("jobs.key_from_who"),
         )
     key = PublicKey.read(path)
     if not is_signed(folder):
@@ -136,9 +136,7 @@ def _as_checked(path: Path, manifest: Manifest) -> Finding:
     try:
         sha256, _ = identity_of(path)
     except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
-        ) from error
+        raise InputError(Sentence("jobs.cannot_read_check", path=path, why=error.strerror)) from error
     if sha256 != manifest.input.sha256:
         differs = f"{path.name} is not the file that was checked; give --input the one that was"
         return Finding("input", differs, DIFFERS)
@@ -281,11 +279,11 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(names))
 
 
-def _tried(words: Words, what: str, look: Callable[[], list[Finding]]) -> list[Finding]:
+def _tried(kind: SurfaceKind, what: str, look: Callable[[], list[Finding]]) -> list[Finding]:
     """What a look finds, or why nothing can be seen."""
     try:
         return look()
     except (InputError, UsageError, OutputError) as error:
-        return [Finding(what, error.sentence(words), DIFFERS)]
+        return [Finding(what, error.sentence(kind), DIFFERS)]
     except DiskError as error:
-        return [Finding(what, error.sentence(words), error.exit_code)]
+        return [Finding(what, error.sentence(kind), error.exit_code)]

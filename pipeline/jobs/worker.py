@@ -8,6 +8,7 @@ from pipeline.config.profiles import choose, ledger_key, ledger_url, opened
 from pipeline.errors import ConfigurationError, IncompleteError
 from pipeline.runs.request import Notice, Surface
 from pipeline.runs.work_folder import require_private
+from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from pipeline.executors.helping import HelpGiven
@@ -40,8 +41,8 @@ def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
     chosen = choose(job.profile, job.config)
     if (url := ledger_url(chosen)) is None:
         raise ConfigurationError(
-            f"profile {chosen.name}: workers help with runs of a shared ledger, and it has none",
-            advice="name one with `ledger`",
+            Sentence("jobs.profile_workers_help", chosen=chosen.name),
+            advice=Sentence("jobs.name_one"),
         )
     require_private(job.work)
     from pipeline.executors.helping import HelpWanted, help_with_runs
@@ -58,8 +59,5 @@ def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
     if given.ended_by is not None:
         raise given.ended_by
     if job.until_idle and not given.is_idle and surface.stop.first is None:
-        raise IncompleteError(
-            f"{job.work}: questions are left that cannot be asked now: a daily cap is used up, or a server "
-            "asks for a pause; run the same command again later"
-        )
+        raise IncompleteError(Sentence("jobs.questions_left_cannot", work=job.work))
     return given

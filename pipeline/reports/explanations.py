@@ -18,6 +18,7 @@ from pipeline.reports.wording import ADVICE_BY_CODE
 from pipeline.rules.enumeration import PAYEES_MAX
 from pipeline.rules.rules import RULES
 from pipeline.rules.unasked import UNASKED
+from pipeline.wording import Sentence
 from schemas.outcomes import Action, Meaning, Outcome, WarningCode
 
 HTTP_STATUS = "HTTP_STATUS"
@@ -185,9 +186,7 @@ def explain(code: str) -> Explanation:
     if found is None:
         near = get_close_matches(wanted, explanations(), n=1)
         hint = f"did you mean {near[0]}? " if near else ""
-        raise UsageError(
-            f"no code {wanted!r}: {hint}precheck explain lists all; one that is not there is the server's own"
-        )
+        raise UsageError(Sentence("reports.no_code_precheck", wanted=repr(wanted), hint=hint))
     return found._replace(code=wanted)
 
 

@@ -7,11 +7,12 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.errors import Advice, InputError, UsageError
+from pipeline.errors import InputError, UsageError
 from pipeline.formats.excel import decisions as workbook
 from pipeline.frames import DECISIONS, Decisions
 from pipeline.runs.approvals import decider
 from pipeline.runs.finished import FinishedRun
+from pipeline.wording import Sentence
 from schemas.review import Approval, Decision
 
 NO_REASON = "no reason given"
@@ -79,8 +80,8 @@ def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
     """
     if run.summary.simulated and not allowed:
         raise UsageError(
-            f"{run.folder}: SIMULATED by a sandbox: no answer says anything about a real account",
-            advice=("check the file with a real profile", Advice.ALLOW_SIMULATED),
+            Sentence("review.simulated_sandbox_no", folder=run.folder),
+            advice=(Sentence("review.check_file_real"), Sentence("advice.allow_simulated")),
         )
 
 
@@ -100,9 +101,7 @@ def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: 
         return Decisions(pl.DataFrame(schema=DECISIONS))
     if isinstance(given, RunDecisions):
         if given.run_id != run.summary.run_id:
-            raise InputError(
-                f"{run.folder}: it has other answers now than those that were decided about; decide again"
-            )
+            raise InputError(Sentence("review.other_answers_now", folder=run.folder))
         return given.rows
     decided = workbook.read(
         given,

@@ -23,6 +23,7 @@ from pipeline.rules.totals import added, totals, with_money
 from pipeline.runs.finished import FinishedRun
 from pipeline.runs.input_file import read_again
 from pipeline.runs.manifest import read_manifest, refresh_manifest
+from pipeline.wording import Sentence
 from schemas.manifest import SplitMade
 from schemas.review import ControlTotal, PaymentFile
 from schemas.summary import InputFile
@@ -44,9 +45,7 @@ def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter
     if isinstance(entry, MessageEntry):
         return MessageWriter(read_again(run.folder, source, input_file))
     if input_file is not None:
-        raise UsageError(
-            f"{source.name}: a table, which is written again from what the run kept of it; leave its file out"
-        )
+        raise UsageError(Sentence("review.table_which_written", source=source.name))
     return TableWriter(run, entry)
 
 

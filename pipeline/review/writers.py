@@ -16,6 +16,7 @@ from pipeline.runs.finished import FinishedRun
 from pipeline.runs.input_file import MessageFile
 from pipeline.stages.read import ReadingArguments, read_written
 from pipeline.stages.read.messages import read_message
+from pipeline.wording import Sentence
 
 
 class PaymentsWriter(Protocol):
@@ -56,7 +57,10 @@ class TableWriter(NamedTuple):
         kept_as = self.run.source.format
         obstacle = self.entry.format.obstacle(self._dialect, kept_as=kept_as, name=source.name)
         if obstacle is not None:
-            raise InputError(f"{self.run.folder}: {obstacle.reason}", advice=obstacle.advice)
+            raise InputError(
+                Sentence("review.obstacle", folder=self.run.folder, why=obstacle.reason),
+                advice=obstacle.advice,
+            )
 
     def corrected(self, corrections: Corrections, file: IO[bytes], name: str) -> Payments:
         """Write all rows, with corrections in their cells."""
@@ -151,12 +155,12 @@ class MessageWriter(NamedTuple):
         try:
             edits = self.file.entry.format.kept(self.file.data, message, keep, role)
         except OutputError as error:
-            raise OutputError(f"{self.file.name} {error.reason}") from error
+            raise OutputError(Sentence("review.of_file", file=self.file.name, why=error.reason)) from error
         return self._written(edits, message.payments.filter(keep), message.defects.filter(keep), file, name)
 
     def _refuse(self, obstacle: str | None) -> None:
         if obstacle is not None:
-            raise InputError(f"{self.file.name} {obstacle}")
+            raise InputError(Sentence("review.of_file", file=self.file.name, why=obstacle))
 
     def _written(
         self, edits: Sequence[Edit], payments: pl.DataFrame, defects: pl.Series, file: IO[bytes], name: str

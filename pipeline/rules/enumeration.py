@@ -19,6 +19,7 @@ from pipeline.frames import (
     Assignments,
     Warnings,
 )
+from pipeline.wording import Sentence
 from schemas.cop import ReasonCode
 from schemas.outcomes import WarningCode
 from schemas.places import Places, in_brackets
@@ -79,16 +80,19 @@ def many_names(accepted: Accepted, warnings: pl.DataFrame) -> ManyNames:
     return ManyNames(rows.head(ROWS_NAMED_MAX).to_list(), rows.len(), suspects.select(_ACCOUNT).n_unique())
 
 
-def why_refused(found: ManyNames, *, where: str, places: Places | None = None) -> str | None:
+def why_refused(found: ManyNames, *, where: str, places: Places | None = None) -> Sentence | None:
     """Why a file that tries names on accounts is refused, naming rows and no payee; None for any other."""
     if not found.rows:
         return None
-    named = ", ".join(map(str, found.rows)) + in_brackets(found.rows, places)
-    more = f" and {found.row_count - len(found.rows):,} more" if found.row_count > len(found.rows) else ""
-    return (
-        f"{where} rows {named}{more}: accounts with more than "
-        f"{PAYEES_MAX} different names each: {found.account_count:,}; that is how names are tried out, so "
-        "nothing was sent"
+    more_count = found.row_count - len(found.rows)
+    return Sentence(
+        "rules.many_names" if more_count <= 0 else "rules.many_names_and_more",
+        where=where,
+        rows=list(map(str, found.rows)),
+        places=in_brackets(found.rows, places),
+        more_count=more_count,
+        names_max=PAYEES_MAX,
+        account_count=found.account_count,
     )
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import ConfigurationError
+from pipeline.wording import Sentence
 
 BYTES_MAX = 4_000_000
 """Forty times what the larger table takes: another file was named by mistake."""
@@ -24,7 +25,7 @@ WEIGHT_MAX = 999
 """The columns of the file have no room for more."""
 VALID_MAX_DAYS = 365
 """Sort codes come and go: by an older table nobody is rejected."""
-_LATEST = "take the latest table from its publisher, or name the right file"
+_LATEST = Sentence("rules.take_latest_table")
 
 
 class TableLine(NamedTuple):
@@ -80,10 +81,7 @@ def age_days(valid_from: date, today: date) -> int:
             of today are never refused for it, in any time zone.
     """
     if valid_from > today + timedelta(days=1):
-        raise ConfigurationError(
-            f"modulus_weights_date: {valid_from} is in the future; give the date from which the tables "
-            "are valid, or use the tables that are valid today"
-        )
+        raise ConfigurationError(Sentence("rules.modulus_weights_date_future_give", valid_from=valid_from))
     return max((today - valid_from).days, 0)
 
 
@@ -126,28 +124,28 @@ def _ranges(lines: Iterable[TableLine]) -> tuple[Range, ...]:
     found: dict[tuple[int, int], list[tuple[str, WeightedSum]]] = {}
     for where, fields in lines:
         if len(fields) not in {17, 18}:
-            raise _wrong(where, f"not 17 fields, or 18 with an exception, but {len(fields)}")
+            raise _wrong(where, Sentence("rules.not_fields_exception", fields_count=len(fields)))
         start, end = _sort_code(where, fields[0]), _sort_code(where, fields[1])
         if end < start:
-            raise _wrong(where, "the range ends before it starts")
+            raise _wrong(where, Sentence("rules.range_ends_before"))
         found.setdefault((start, end), []).append((where, _check(where, fields[2:])))
     ranges = sorted(Range(*span, _known_together(checks)) for span, checks in found.items())
     for one, next_one in pairwise(ranges):
         if next_one.start <= one.end:
             where = found[next_one.start, next_one.end][0][0]
-            raise _wrong(where, "its sort codes are in another range as well")
+            raise _wrong(where, Sentence("rules.sort_codes_another"))
     return tuple(ranges)
 
 
 def _check(where: str, fields: list[str]) -> WeightedSum:
     method, *numbers = fields
     if method not in set(Method):
-        raise _wrong(where, f"the method is none of {', '.join(Method)}")
+        raise _wrong(where, Sentence("rules.method_none", method=list(Method)))
     weights = tuple(_whole(where, number) for number in numbers[:14])
     if any(abs(weight) > WEIGHT_MAX for weight in weights):
-        raise _wrong(where, f"a weight beyond {WEIGHT_MAX}")
+        raise _wrong(where, Sentence("rules.weight_beyond", weight_max=WEIGHT_MAX))
     if method == Method.DBLAL and min(weights) < 0:
-        raise _wrong(where, "a negative weight, which DBLAL cannot have")
+        raise _wrong(where, Sentence("rules.negative_weight_which"))
     return WeightedSum(Method(method), weights, _whole(where, numbers[14]) if len(numbers) > 14 else None)
 
 
@@ -155,15 +153,13 @@ def _known_together(lines: list[tuple[str, WeightedSum]]) -> tuple[WeightedSum, 
     """The checks of one range, where the specification says what to do with them."""
     where, checks = lines[-1][0], tuple(check for _, check in lines)
     if len(checks) > 2:
-        raise _wrong(where, "a third check of one range, and a range has one or two")
+        raise _wrong(where, Sentence("rules.third_check_one"))
     methods = _EXCEPTIONS.get(tuple(check.exception for check in checks))
     if methods is None:
         told = " and ".join(str(check.exception or "none") for check in checks)
-        raise ConfigurationError(
-            f"{where}: exceptions that this program does not know (here {told}); update payee-precheck"
-        )
+        raise ConfigurationError(Sentence("rules.exceptions_this_program", where=where, told=told))
     if not all(check.method in known for check, known in zip(checks, methods, strict=True)):
-        raise _wrong(where, "a method that does not go with the exception of its line")
+        raise _wrong(where, Sentence("rules.method_does_not"))
     return checks
 
 
@@ -171,10 +167,10 @@ def _substitutions(lines: Iterable[TableLine]) -> dict[int, int]:
     found: dict[int, int] = {}
     for where, fields in lines:
         if len(fields) != 2:
-            raise _wrong(where, f"not two sort codes but {len(fields)} fields")
+            raise _wrong(where, Sentence("rules.not_two_sort", fields_count=len(fields)))
         original, substitute = (_sort_code(where, field) for field in fields)
         if found.setdefault(original, substitute) != substitute:
-            raise _wrong(where, "a second substitute for one sort code")
+            raise _wrong(where, Sentence("rules.second_substitute_one"))
     return found
 
 
@@ -183,37 +179,35 @@ def _bytes_of(path: Path) -> bytes:
         with path.open("rb") as file:
             data = file.read(BYTES_MAX + 1)
     except OSError as error:
-        raise ConfigurationError(
-            f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
-        ) from None
+        raise ConfigurationError(Sentence("rules.cannot_read_check", path=path, why=error.strerror)) from None
     if len(data) > BYTES_MAX:
-        raise _wrong(str(path), f"larger than {BYTES_MAX:,} bytes")
+        raise _wrong(str(path), Sentence("rules.larger_than_bytes", bytes_max=BYTES_MAX))
     return data
 
 
 def _lines(path: Path, data: bytes) -> list[TableLine]:
     if not data.isascii() or b"\0" in data:
-        raise _wrong(str(path), "not plain text")
+        raise _wrong(str(path), Sentence("rules.not_plain_text"))
     lines = (
         TableLine(f"{path} line {number}", line.split())
         for number, line in enumerate(data.decode().splitlines(), 1)
     )
     if not (filled := [line for line in lines if line.fields]):
-        raise _wrong(str(path), "no line in it")
+        raise _wrong(str(path), Sentence("rules.no_line"))
     return filled
 
 
 def _sort_code(where: str, field: str) -> int:
     if len(field) != 6 or not field.isdigit():
-        raise _wrong(where, "a sort code that is not 6 digits")
+        raise _wrong(where, Sentence("rules.sort_code_not"))
     return int(field)
 
 
 def _whole(where: str, field: str) -> int:
     if not field.removeprefix("-").isdigit() or len(field) > 6:
-        raise _wrong(where, "a weight or exception that is not a whole number")
+        raise _wrong(where, Sentence("rules.weight_exception_not"))
     return int(field)
 
 
-def _wrong(where: str, said: str) -> ConfigurationError:
-    return ConfigurationError(f"{where}: {said}; {_LATEST}")
+def _wrong(where: str, said: Sentence) -> ConfigurationError:
+    return ConfigurationError(Sentence("rules.tables_wrong", where=where, why=said, latest=_LATEST))

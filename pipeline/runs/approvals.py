@@ -3,8 +3,9 @@
 import os
 from pathlib import Path
 
-from pipeline.errors import Advice, InputError, UsageError
+from pipeline.errors import InputError, UsageError
 from pipeline.files.atomic import write_atomically
+from pipeline.wording import Sentence
 from schemas.folder import APPROVALS
 from schemas.review import Approval, Approvals
 from schemas.strict import parse
@@ -33,13 +34,13 @@ def approvals_of(folder: Path) -> list[Approval]:
     path = folder / APPROVALS
     try:
         if not path.is_file() and os.path.lexists(path):  # reading a pipe would never end
-            raise InputError(f"{path}: something that is not a file has this name", advice="remove it")
+            raise InputError(Sentence("runs.something_not_file", path=path), advice=Sentence("runs.remove"))
         return parse(Approvals, path.read_bytes()).root
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:
         raise InputError(
-            f"{path}: not a list of decisions any more", advice="bring it back from a copy"
+            Sentence("runs.not_list_decisions", path=path), advice=Sentence("runs.bring_back_from")
         ) from error
 
 
@@ -51,10 +52,10 @@ def decider(name: str | None) -> str:
             another name, or steer a terminal.
     """
     if name is None or not name.strip():
-        raise UsageError("this user has no login name", advice=Advice.NAME_DECIDER)
+        raise UsageError(Sentence("runs.this_user_no"), advice=Sentence("advice.name_decider"))
     if not name.strip().isprintable():
         raise UsageError(
-            f"{name.strip()!a}: control or invisible characters in the name of who decides",
-            advice="leave them out",
+            Sentence("runs.control_invisible_characters", name=ascii(name.strip())),
+            advice=Sentence("runs.leave_them_out"),
         )
     return name.strip()

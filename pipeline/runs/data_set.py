@@ -11,6 +11,7 @@ from pipeline.files.disk_errors import not_writable
 from pipeline.files.dividing import divide_parquet
 from pipeline.formats import NAMES, format_named, parquet
 from pipeline.runs.part_files import PartFiles
+from pipeline.wording import Sentence
 from schemas.data_set import DataSetRecord, PartKept
 from schemas.folder import DATA_SET
 from schemas.places import Places
@@ -72,15 +73,10 @@ def open_data_set(path: Path, work: Path) -> DataSet:
     }
     foreign = [file for file in files if not any(file in some for some in formats.values())]
     if foreign:
-        raise InputError(
-            f"{foreign[0]}: neither CSV nor Parquet, which the parts of a data set are; move it elsewhere"
-        )
+        raise InputError(Sentence("runs.neither_csv_nor", foreign=foreign[0]))
     if all(formats.values()):
         first, second = (some[0].name for some in formats.values())
-        raise InputError(
-            f"{path}: {first} is CSV and {second} is Parquet, and the parts of a data set have one format; "
-            "keep each kind in a folder of its own"
-        )
+        raise InputError(Sentence("runs.csv_parquet_parts", path=path, first=first, second=second))
     names = _outcome_names(files)
     parts = tuple(
         DataPart(number, file.absolute(), file.name, name, *_identity(file))
@@ -93,10 +89,10 @@ def open_data_set(path: Path, work: Path) -> DataSet:
 def _divided(path: Path, work: Path) -> DataSet:
     """A Parquet file as a data set: its rows in parts, which are written unless they are there."""
     if path.suffix.lower() not in parquet.SUFFIXES:
-        raise InputError(f"{path}: not a Parquet file and not a folder; give one of them as a data set")
+        raise InputError(Sentence("runs.not_parquet_file", path=path))
     sha256, _ = _identity(path)
     if not sha256:
-        raise InputError(f"{path}: cannot be read; check the path and its permissions")
+        raise InputError(Sentence("runs.cannot_read_check", path=path))
     folder = work.resolve() / f"parts-{sha256[:32]}"
     whole = folder / "whole"
     try:
@@ -108,7 +104,7 @@ def _divided(path: Path, work: Path) -> DataSet:
         raise not_writable(folder, error) from error
     files = sorted(folder.glob("part-*.parquet"))
     if not files:
-        raise InputError(f"{path}: no payment rows; give a file with payments")
+        raise InputError(Sentence("runs.no_payment_rows", path=path))
     parts = tuple(
         DataPart(number, file, file.name, file.stem, *_identity(file)) for number, file in enumerate(files)
     )
@@ -185,14 +181,14 @@ def _files_in(path: Path) -> list[Path]:
     try:
         found = sorted(file for file in path.iterdir() if not file.name.startswith(_HIDDEN))
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); check its permissions") from error
+        raise InputError(
+            Sentence("runs.cannot_read_check_permissions", path=path, why=error.strerror)
+        ) from error
     for file in found:
         if file.is_dir():
-            raise InputError(
-                f"{file}: a folder within a data set; the parts lie in one folder, move them there"
-            )
+            raise InputError(Sentence("runs.folder_within_data", file=file))
     if not found:
-        raise InputError(f"{path}: no files in it; give a folder with CSV or Parquet parts")
+        raise InputError(Sentence("runs.no_files_give", path=path))
     return found
 
 
@@ -208,7 +204,7 @@ def _outcome_names(files: Iterable[Path]) -> list[str]:
         stem = file.name[: -len(_PACKED)] if file.name.lower().endswith(_PACKED) else file.name
         name = "part-" + Path(stem).stem.removeprefix("part-")
         if name.casefold() in {other.casefold() for other in names}:
-            raise InputError(f"{file}: another part has this name with another suffix; rename one of them")
+            raise InputError(Sentence("runs.another_part_this", file=file))
         names.append(name)
     return names
 

@@ -14,8 +14,9 @@ from pipeline.runs.folder import read_summary, require_idle
 from pipeline.runs.manifest import identity_of, purged, read_manifest
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stores.sqlite.reader import LedgerReader
+from pipeline.wording import Sentence
 from schemas.folder import CHANGES as CHANGES_NAME
-from schemas.folder import SUMMARY, changed_since, made_anew
+from schemas.folder import SUMMARY, made_anew
 from schemas.manifest import Manifest
 from schemas.summary import Summary
 
@@ -50,7 +51,7 @@ class EndedRun:
         except OSError:
             is_as_recorded = False
         if not is_as_recorded:
-            raise InputError(changed_since(path))
+            raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))
         return read_summary(self.folder)
 
     def key_of_names(self, record: LedgerReader, config: Path | None = None) -> SecretStr | None:
@@ -81,10 +82,10 @@ class EndedRun:
         """
         path = self.outcome_file
         if (forgotten := self.forgotten(path.name)) is not None:
-            raise InputError(f"{path}: {forgotten}; run the same command again, which asks nothing twice")
+            raise InputError(Sentence("runs.run_same_command", path=path, forgotten=forgotten))
         source = read(path, mapping=self.manifest.mapping, decided=self.manifest.input.decision)
         if not changed and source.sha256 != self.manifest.outcome_file.sha256:
-            raise InputError(changed_since(path))
+            raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))
         return Rows(source.payments, outcomes_in(source, path), source.original, changes_in(self.folder))
 
 
@@ -110,7 +111,9 @@ def outcomes_in(source: PaymentSource, path: Path) -> Outcomes:
         numbered = source.earlier.with_columns(source.payments["row"])
         return Outcomes(numbered.select(pl.col(column).cast(kind) for column, kind in OUTCOMES.items()))
     except pl.exceptions.PolarsError:
-        raise InputError(f"{path}: the columns of an outcome file are not in it; {made_anew(path)}") from None
+        raise InputError(
+            Sentence("runs.columns_outcome_file", path=path, made_anew=made_anew(path))
+        ) from None
 
 
 def changes_in(folder: Path) -> Changes | None:
@@ -125,4 +128,4 @@ def changes_in(folder: Path) -> Changes | None:
     except FileNotFoundError:
         return None
     except (OSError, pl.exceptions.PolarsError):
-        raise InputError(f"{path}: cannot be read; {made_anew(path)}") from None
+        raise InputError(Sentence("runs.cannot_read", path=path, made_anew=made_anew(path))) from None

@@ -16,7 +16,7 @@ from pipeline.rules.totals import control_totals, outcome_totals, outcomes_with_
 from pipeline.rules.unasked import UNASKED
 from pipeline.runs.manifest import identity_of
 from pipeline.stores.values import FinalAnswer, FinishRecord, LedgerCounts, RunIdentity
-from schemas.folder import LEDGER, RUN_AGAIN, SUMMARY, changed_since, made_anew
+from schemas.folder import LEDGER, RUN_AGAIN, SUMMARY, made_anew
 from schemas.manifest import FileEvidence, Manifest
 from schemas.outcomes import ApiName, Outcome
 from schemas.places import Places, in_brackets
@@ -74,7 +74,7 @@ def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None
             return Finding(evidence.name, f"deleted by precheck purge at {purged_at}")
         return Finding(evidence.name, f"{error.strerror}; {made_anew(path)}", DIFFERS)
     if (sha256, byte_count) != (evidence.sha256, evidence.byte_count):
-        return Finding(evidence.name, changed_since(path).partition(": ")[2], DIFFERS)
+        return Finding(evidence.name, f"changed since the run; {made_anew(path)}", DIFFERS)
     return Finding(evidence.name, f"unchanged, {byte_count:,} bytes, sha256 {sha256[:16]}...")
 
 

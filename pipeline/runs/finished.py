@@ -12,7 +12,8 @@ from pipeline.frames import Outcomes
 from pipeline.runs.ended import outcomes_in
 from pipeline.runs.folder import opened_to_read, outcome_files, read_summary
 from pipeline.stages.read import PaymentSource, read
-from schemas.folder import NOT_ENDED, RUN_AGAIN, SUMMARY
+from pipeline.wording import Sentence
+from schemas.folder import RUN_AGAIN, SUMMARY
 from schemas.summary import Summary
 
 
@@ -48,7 +49,7 @@ def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
     with opened_to_read(folder, now=now, alone=True) as record:
         identity, finish = record.run, record.last_finish
         if finish is None:
-            raise UsageError(f"{folder}: {NOT_ENDED}")
+            raise UsageError(Sentence("runs.not_ended", folder=folder))
         summary = read_summary(folder)
         path = _outcome_file(folder)
         source = read(path, mapping=summary.input.mapping, decided=summary.input.decision)
@@ -63,10 +64,7 @@ def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
 def _outcome_file(folder: Path) -> Path:
     there = [path for path in outcome_files(folder).values() if path.exists()]
     if len(there) != 1:
-        raise InputError(
-            f"{folder}: {len(there)} outcome files where one should be; run the same command again, "
-            "which asks nothing twice"
-        )
+        raise InputError(Sentence("runs.outcome_files_where", folder=folder, there_count=len(there)))
     return there[0]
 
 
@@ -84,4 +82,4 @@ def _require_unchanged(path: Path, found: str, recorded: str) -> None:
 
 
 def _changed(path: Path) -> InputError:
-    return InputError(f"{path}: not as the run wrote it; {RUN_AGAIN}")
+    return InputError(Sentence("runs.not_run_wrote", path=path, run_again=RUN_AGAIN))

@@ -10,6 +10,7 @@ from pipeline.files.folder_lock import require_folder, shared
 from pipeline.formats import NAMES, format_named
 from pipeline.stores.sqlite.ledger_file import sqlite_errors
 from pipeline.stores.sqlite.reader import LedgerReader, ledger_reader
+from pipeline.wording import Sentence
 from schemas.folder import (
     ATTENTION,
     CHANGES,
@@ -96,9 +97,11 @@ def read_summary(folder: Path) -> Summary:
     try:
         return parse(Summary, path.read_bytes())
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); {made_anew(path)}") from error
+        raise InputError(
+            Sentence("runs.cannot_read_2", path=path, why=error.strerror, made_anew=made_anew(path))
+        ) from error
     except ValueError as error:
-        raise InputError(f"{path}: not as the run wrote it; {RUN_AGAIN}") from error
+        raise InputError(Sentence("runs.not_run_wrote", path=path, run_again=RUN_AGAIN)) from error
 
 
 def write_summary(folder: Path, summary: Summary) -> Path:

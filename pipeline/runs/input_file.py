@@ -4,13 +4,14 @@ from glob import escape
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.errors import Advice, InputError, UsageError
+from pipeline.errors import InputError, UsageError
 from pipeline.formats import MessageEntry, format_as_read
 from pipeline.formats.message import Message
 from pipeline.runs.manifest import identity_of
 from pipeline.stages.read import ReadingArguments
 from pipeline.stages.read.messages import read_message
 from pipeline.stages.read.opening import opened
+from pipeline.wording import Sentence
 from schemas.summary import InputFile
 
 
@@ -66,7 +67,9 @@ def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
     searched = (beside / file.name, Path(file.name), *sorted(beside.glob(f"*/{escape(file.name)}")))
     there = [path for path in (searched if given is None else (given,)) if path.is_file()]
     if not there:
-        raise UsageError(f"{given or searched[0]}: not there, or no file", advice=Advice.NAME_INPUT)
+        raise UsageError(
+            Sentence("runs.input_not_there", path=given or searched[0]), advice=Sentence("advice.name_input")
+        )
     for path in there:
         if _is_as_checked(path, file):
             return path
@@ -77,10 +80,8 @@ def _is_as_checked(path: Path, file: InputFile) -> bool:
     try:
         return path.stat().st_size == file.byte_count and identity_of(path)[0] == file.sha256
     except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); check the path and its permissions"
-        ) from error
+        raise InputError(Sentence("runs.cannot_read_check_path", path=path, why=error.strerror)) from error
 
 
 def _another(path: Path) -> InputError:
-    return InputError(f"{path}: not the file that was checked, or changed since", advice=Advice.NAME_INPUT)
+    return InputError(Sentence("runs.not_file_checked", path=path), advice=Sentence("advice.name_input"))

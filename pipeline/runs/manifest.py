@@ -22,12 +22,12 @@ from pipeline.runs.folder import has_begun
 from pipeline.runs.profile_used import RunSettings, profile_used
 from pipeline.stores.sqlite import SQLITE_VERSION
 from pipeline.stores.values import FinishRecord, LedgerCounts
+from pipeline.wording import Sentence
 from schemas.folder import (
     APPROVALS,
     DATA_SET,
     LEDGER,
     MANIFEST,
-    NOT_ENDED,
     REPORT_XLSX,
     SIGNATURE,
     STORE,
@@ -126,10 +126,7 @@ def refresh_manifest(
     manifest = read_manifest(folder)
     approvals = approvals_of(folder)
     if approvals[: len(manifest.approvals)] != manifest.approvals:
-        raise InputError(
-            f"{folder / APPROVALS}: an approval that was recorded has gone or was changed; "
-            "bring the file back from a copy"
-        )
+        raise InputError(Sentence("runs.approval_recorded_gone", folder=folder / APPROVALS))
     known = {file.name: file for file in manifest.files if file.name not in removed}
     added = (unrecorded(folder, manifest) if written is None else set(written)) - {
         MANIFEST,
@@ -170,7 +167,7 @@ def keep_changed_workbook(folder: Path) -> str | None:
     try:
         path.rename(folder / free)
     except OSError as error:
-        raise DiskError(f"{path}: cannot be renamed ({error.strerror}); copy it elsewhere") from error
+        raise DiskError(Sentence("runs.cannot_renamed_copy", path=path, why=error.strerror)) from error
     return free
 
 
@@ -210,16 +207,12 @@ def read_manifest(folder: Path) -> Manifest:
         return parse(Manifest, path.read_bytes())
     except FileNotFoundError:
         if (folder / DATA_SET).exists():
-            raise UsageError(
-                f"{folder}: the folder of a data set; this command is for the run of a single file"
-            ) from None
+            raise UsageError(Sentence("runs.folder_data_set", folder=folder)) from None
         if has_begun(folder):
-            raise UsageError(f"{folder}: {NOT_ENDED}") from None
-        raise UsageError(
-            f"{folder}: no {MANIFEST} in this folder; give the folder of a run that has ended"
-        ) from None
+            raise UsageError(Sentence("runs.not_ended", folder=folder)) from None
+        raise UsageError(Sentence("runs.no_this_folder", folder=folder, manifest=MANIFEST)) from None
     except (OSError, ValueError) as error:
-        raise InputError(f"{path}: {_fault(error)}; bring it back from a copy") from error
+        raise InputError(Sentence("runs.bring_back_from_copy", path=path, fault=_fault(error))) from error
 
 
 def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
@@ -248,7 +241,7 @@ def evidence(path: Path) -> FileEvidence:
     try:
         sha256, byte_count = identity_of(path)
     except OSError as error:
-        raise DiskError(f"{path}: cannot be read ({error.strerror}); run the same command again") from error
+        raise DiskError(Sentence("runs.cannot_read_run", path=path, why=error.strerror)) from error
     return FileEvidence(name=path.name, sha256=sha256, byte_count=byte_count)
 
 

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from pipeline.errors import DiskError
 from pipeline.files.disk_errors import not_writable
 from pipeline.frames import Schema
+from pipeline.wording import Sentence
 from schemas.strict import OwnDocument, parse
 
 _Document = TypeVar("_Document", bound=OwnDocument)
@@ -161,10 +162,7 @@ def read_as_written(path: Path, columns: list[str] | None = None) -> pl.DataFram
     try:
         return pl.read_parquet(path.read_bytes(), columns=columns)
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise DiskError(
-            f"{path}: cannot be read; delete the folder {path.parent} and run the same command again, which "
-            "asks nothing twice"
-        ) from error
+        raise DiskError(Sentence("runs.cannot_read_delete", path=path, parent=path.parent)) from error
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from pipeline.stores.values import LeaseHolder
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName, Outcome
 
 if TYPE_CHECKING:
@@ -146,8 +147,8 @@ class RunObserver(Protocol):
 class StopRequest(NamedTuple):
     """A request to end a run before all is asked."""
 
-    sentence: str
-    """What stopped it, and how to go on, as the end of a sentence."""
+    sentence: Sentence
+    """What stopped it, and how to go on."""
     exit_code: int
     """Of a command that ends by it."""
 

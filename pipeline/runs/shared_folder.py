@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from pipeline.config.profiles import Chosen, ledger_url
-from pipeline.errors import Advice, OtherRunError, OutputError
+from pipeline.errors import OtherRunError, OutputError
 from pipeline.files.atomic import write_atomically
 from pipeline.stores.protocols import RunLedger
+from pipeline.wording import Sentence
 from schemas.folder import STORE
 from schemas.shared import SharedRunRecord
 from schemas.strict import parse
@@ -24,7 +25,8 @@ def read_store_record(folder: Path) -> SharedRunRecord | None:
         return None
     except (OSError, ValueError) as error:
         raise OutputError(
-            f"{path}: not as the run wrote it", advice=("bring it back from a copy", Advice.OTHER_FOLDER)
+            Sentence("runs.not_run_wrote_2", path=path),
+            advice=(Sentence("runs.bring_back_from"), Sentence("advice.other_folder")),
         ) from error
 
 
@@ -60,7 +62,11 @@ def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:
     if is_shared_now is (record is None) and (record is not None or any(ledger.counts)):
         begun = "without a shared ledger" if record is None else f"with the shared ledger {record.ledger}"
         raise OtherRunError(
-            f"{folder}: this folder holds a run that was begun {begun}",
-            advice=("name the same in the profile", Advice.OTHER_FOLDER, Advice.START_OVER),
+            Sentence("runs.this_folder_holds", folder=folder, begun=begun),
+            advice=(
+                Sentence("runs.name_same_profile"),
+                Sentence("advice.other_folder"),
+                Sentence("advice.start_over"),
+            ),
         )
     return record is None or record.finished

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.errors import Advice, InputError, OutputError, UsageError
+from pipeline.errors import InputError, OutputError, UsageError
 from pipeline.files.atomic import partial_name
 from pipeline.files.disk_errors import refuse_non_file
 from pipeline.files.folder_lock import require_ours
@@ -18,6 +18,7 @@ from pipeline.runs.request import CheckJob
 from pipeline.stages.read import PaymentSource
 from pipeline.stores.protocols import RunLedger
 from pipeline.stores.sqlite.ledger_file import ledger_files
+from pipeline.wording import Sentence
 from schemas.folder import (
     APPROVALS,
     ATTENTION,
@@ -50,7 +51,7 @@ def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
     paths = [_absolute(file) for file in files]
     for file, path in zip(files, paths, strict=True):
         if paths.count(path) > 1:
-            raise UsageError(f"{file}: named twice; name each file once")
+            raise UsageError(Sentence("runs.named_twice_name", file=file))
     shared = _repeated([path.stem for path in paths])
     apart = [
         f"{path.parent.name}-{path.stem}".removeprefix("-") if path.stem.casefold() in shared else path.stem
@@ -59,8 +60,8 @@ def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
     if still := _repeated(apart):
         alike = [str(file) for file, name in zip(files, apart, strict=True) if name.casefold() in still]
         raise UsageError(
-            f"{', '.join(alike)}: their results would go to one folder",
-            advice=Advice.FOLDER_EACH,
+            Sentence("runs.their_results_would", alike=list(alike)),
+            advice=Sentence("advice.folder_each"),
         )
     places = [out / name if out else Path(f"{name}.precheck") for name in apart]
     return dict(zip(files, places, strict=True))
@@ -160,14 +161,14 @@ def refuse_foreign_files(folder: Path, *, fresh: bool) -> None:
     for path in written:
         if path.exists() and not fresh and not has_begun(folder):
             raise OutputError(
-                f"{path}: exists, and there is no run of this tool in its folder",
-                advice=(Advice.OTHER_FOLDER, Advice.REPLACE_RESULTS),
+                Sentence("runs.exists_there_no", path=path),
+                advice=(Sentence("advice.other_folder"), Sentence("advice.replace_results")),
             )
     require_ours(folder)
     try:
         approvals_of(folder)
     except InputError as error:
-        raise OutputError(error.reason, advice=(*error.advice, Advice.OTHER_FOLDER)) from error
+        raise OutputError(error.reason, advice=(*error.advice, Sentence("advice.other_folder"))) from error
 
 
 def remove_outdated(folder: Path) -> None:

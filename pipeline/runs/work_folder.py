@@ -13,10 +13,11 @@ from uuid import UUID
 
 import polars as pl
 
-from pipeline.errors import Advice, DiskError, InputError, OutputError
+from pipeline.errors import DiskError, InputError, OutputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import not_writable
 from pipeline.frames import CHECKS
+from pipeline.wording import Sentence
 from schemas.shared import WorkRecord
 from schemas.strict import parse
 
@@ -70,10 +71,7 @@ def require_private(root: Path) -> None:
     except OSError:
         return  # whoever uses it says what is wrong
     if mode & 0o007:
-        raise OutputError(
-            f"{root}: others can look into this work folder, in which payees and accounts lie; run "
-            f"`chmod 700 {root}`"
-        )
+        raise OutputError(Sentence("runs.others_can_look", root=root))
 
 
 def read_questions(folder: Path, part: int) -> pl.DataFrame:
@@ -86,9 +84,11 @@ def read_questions(folder: Path, part: int) -> pl.DataFrame:
     try:
         checks = pl.read_parquet(path.read_bytes())
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"{path}: cannot be read", advice=Advice.WRITE_WORK) from error
+        raise InputError(
+            Sentence("runs.cannot_read_3", path=path), advice=Sentence("advice.write_work")
+        ) from error
     if checks.schema != CHECKS:
-        raise InputError(f"{path}: not the questions of a run of this version; use one version on every host")
+        raise InputError(Sentence("runs.not_questions_run", path=path))
     return checks
 
 
@@ -101,7 +101,9 @@ def works_in(root: Path) -> Iterator[WorkRecord]:
     try:
         folders = sorted(path for path in root.iterdir() if path.is_dir())
     except OSError as error:
-        raise OutputError(f"{root}: cannot be read ({error.strerror})", advice=Advice.NAME_WORK) from error
+        raise OutputError(
+            Sentence("runs.cannot_read_4", root=root, why=error.strerror), advice=Sentence("advice.name_work")
+        ) from error
     for folder in folders:
         try:
             yield parse(WorkRecord, (folder / WORK).read_bytes())
@@ -124,5 +126,5 @@ def remove_work(root: Path, run: UUID) -> bool:
     except FileNotFoundError:
         return True  # another process removes it too
     except OSError as error:
-        raise DiskError(f"{folder}: cannot be deleted ({error.strerror}); delete it") from error
+        raise DiskError(Sentence("runs.cannot_deleted_delete", folder=folder, why=error.strerror)) from error
     return True

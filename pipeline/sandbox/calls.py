@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from pipeline.files.disk_errors import not_writable
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
 TOKEN = "token"  # noqa: S105 (a word in the log)
@@ -104,7 +105,7 @@ class CallLog:
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as error:
-            raise not_writable(path, error, otherwise="choose another file") from error
+            raise not_writable(path, error, otherwise=Sentence("advice.other_file")) from error
         self._descriptor = descriptor
 
     def __enter__(self) -> Self:

@@ -22,6 +22,7 @@ from pipeline.sandbox.assembly import Conditions
 from pipeline.sandbox.faults.selection import parse, written
 from pipeline.sandbox.journal import Journal
 from pipeline.sandbox.verdict.reports import ConductVerdict, as_json, as_junit, as_text
+from pipeline.wording import Sentence
 
 SOCKET = "control.sock"
 _AHEAD_MAX_S = 10 * 365 * 86_400
@@ -132,9 +133,9 @@ async def controlled(folder: Path, control: SandboxControl) -> AsyncIterator[Pat
             path.unlink(missing_ok=True)
             listener.bind(os.fspath(path))
         except OSError as error:
+            reason = error.strerror or str(error)
             raise ConfigurationError(
-                f"sandbox, {path}: cannot be made the control address ({error.strerror or error}); "
-                "choose a --folder with a short path, at most 90 characters, on a disk of this machine"
+                Sentence("sandbox.no_control_address", path=path, reason=reason)
             ) from error
         finally:
             os.umask(umask)

@@ -25,6 +25,7 @@ from pipeline.sandbox.accounts import (
 )
 from pipeline.sandbox.banks import Bank
 from pipeline.sandbox.registers import AccountStatus, RegisteredAccount, account_of
+from pipeline.wording import Sentence
 from schemas.cop import AccountType
 
 __all__ = ["HEADER", "DummyAnswer", "describe_accounts", "write_dummy_payments", "write_payments"]
@@ -124,9 +125,9 @@ def _write(
                 amount = f"{chance.randrange(1, 5000)}.{chance.randrange(100):02d}"
                 writer.writerow((f"PAY{row:08d}", *question, amount, currency, f"INV {row}"))
     except FileExistsError:
-        raise OutputError(f"{path}: exists already; --force replaces it") from None
+        raise OutputError(Sentence("sandbox.exists_already_replaces", path=path)) from None
     except OSError as error:
-        raise not_writable(path, error, otherwise="choose another path") from error
+        raise not_writable(path, error, otherwise=Sentence("advice.other_path")) from error
 
 
 def _next_question(seed: int, chance: random.Random, remembered: list[SampleQuestion]) -> SampleQuestion:

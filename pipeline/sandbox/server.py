@@ -34,6 +34,7 @@ from pipeline.sandbox.surface import APIS
 from pipeline.sandbox.tls import server_context
 from pipeline.sandbox.verdict.reports import verdict_on, write_verdict
 from pipeline.sandbox.verdict.requests import ELSEWHERE
+from pipeline.wording import Sentence
 from schemas.outcomes import Environment
 
 __all__ = ["SandboxSettings", "run", "serve"]
@@ -193,7 +194,7 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), backlog=_BACKLOG)
     except OSError as error:
         raise ConfigurationError(
-            f"sandbox, {host}:{port}: cannot listen there ({error.strerror}); choose another port, or 0"
+            Sentence("sandbox.sandbox_cannot_listen", host=host, port=port, why=error.strerror)
         ) from error
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pipeline.errors import TlsError
 from pipeline.sandbox.settings import Tls
+from pipeline.wording import Sentence
 
 TLS13_SUITE = "TLS_AES_256_GCM_SHA384"
 TLS12_SUITES = (
@@ -78,10 +79,7 @@ def _limit_suites(context: ssl.SSLContext, tls13_suite: str, tls12_suites: tuple
     _set_tls13_suite(context, tls13_suite)
     offered = {cipher["name"] for cipher in context.get_ciphers()}
     if offered != {tls13_suite, *tls12_suites}:
-        raise TlsError(
-            "sandbox: this Python cannot be limited to the TLS suites that it is to speak; "
-            "use CPython 3.11 or later with OpenSSL 3"
-        )
+        raise TlsError(Sentence("sandbox.sandbox_this_python"))
 
 
 def _speak_tls_1_1_only(context: ssl.SSLContext) -> None:

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr, StringCon
 
 from pipeline.errors import ConfigurationError
 from pipeline.stores.kinds import store_url
+from pipeline.wording import Sentence
 
 _NOT_IN_AN_ADDRESS = re.compile(r"[^!-~]|[@?#\\]")
 
@@ -73,7 +74,9 @@ def secret(variable: str | None, path: Path | None) -> SecretStr:
         value = os.environ.get(variable)
         if not value:
             state = "not set" if value is None else "empty"
-            raise ConfigurationError(f"the environment variable {variable} is {state}; put the secret in it")
+            raise ConfigurationError(
+                Sentence("sections.environment_variable_put", variable=variable, state=state)
+            )
         return SecretStr(value)
     assert path is not None
     try:
@@ -81,14 +84,14 @@ def secret(variable: str | None, path: Path | None) -> SecretStr:
         value = path.read_text("utf-8-sig").rstrip("\r\n")
     except OSError as error:
         raise ConfigurationError(
-            f"{path}: the secret cannot be read ({error.strerror}); check the path and its permissions"
+            Sentence("sections.secret_cannot_read", path=path, why=error.strerror)
         ) from None
     except UnicodeDecodeError:
-        raise ConfigurationError(f"{path}: the secret is not UTF-8 text; save it as UTF-8") from None
+        raise ConfigurationError(Sentence("sections.secret_not_utf_8", path=path)) from None
     if mode & 0o077:
-        raise ConfigurationError(f"{path}: others can read this secret; run `chmod 600 {path}`")
+        raise ConfigurationError(Sentence("sections.others_can_read", path=path))
     if not value:
-        raise ConfigurationError(f"{path}: the secret is empty; put it in the first line")
+        raise ConfigurationError(Sentence("sections.secret_empty_put", path=path))
     return SecretStr(value)
 
 

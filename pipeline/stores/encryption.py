@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import SecretStr
 
-from pipeline.errors import Advice, ConfigurationError
+from pipeline.errors import ConfigurationError
 from pipeline.stores.sqlite.seals import damaged
+from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -63,24 +64,27 @@ class NameEncryption:
         """
         if (mismatch := self._mismatch(proof)) is not None:
             what, step = mismatch
-            raise ConfigurationError(f"{self._path}: {what}", advice=(step, Advice.START_OVER))
+            raise ConfigurationError(
+                Sentence("stores.ledger_key_differs", path=self._path, why=what),
+                advice=(step, Sentence("advice.start_over")),
+            )
 
     def proves(self, proof: bytes | None) -> bool:
         """Whether this is how the ledger was begun."""
         return self._mismatch(proof) is None
 
-    def _mismatch(self, proof: bytes | None) -> tuple[str, str] | None:
+    def _mismatch(self, proof: bytes | None) -> tuple[Sentence, Sentence] | None:
         """What differs from how the ledger was begun, and what to do; None where nothing does."""
         if proof is None:
-            begun_in_clear = ("this run was begun without a ledger key", "finish it without one")
+            begun_in_clear = (Sentence("stores.begun_without_key"), Sentence("stores.finish_without_key"))
             return None if self._cipher is None else begun_in_clear
         if self._cipher is None:
             return (
-                "the names in this ledger are encrypted",
-                "name their key in the profile with ledger_key_env or ledger_key_file",
+                Sentence("stores.names_this_ledger"),
+                Sentence("stores.name_their_key"),
             )
         if _decrypted(self._cipher, proof, _PROOF) is None:
-            return "this ledger was encrypted with another key", "name that one in the profile"
+            return Sentence("stores.this_ledger_encrypted"), Sentence("stores.name_one_profile")
         return None
 
     def write(self, name: str | None, intent: int, table: str = "answer") -> str | bytes | None:

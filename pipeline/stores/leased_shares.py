@@ -10,9 +10,10 @@ from typing import NamedTuple
 import anyio
 import anyio.abc
 
-from pipeline.errors import Advice, IncompleteError, PrecheckError, first_of
+from pipeline.errors import IncompleteError, PrecheckError, first_of
 from pipeline.stores.sharing import LEASE_S, NOTHING, SharePart, ShareRenewal, ShareWish
 from pipeline.stores.values import LeaseHolder, ServerAccount, ShareLimits
+from pipeline.wording import Sentence
 
 POLL_INTERVAL_S = 0.25
 """How often a process looks whether there is a share for it."""
@@ -62,9 +63,13 @@ class Waiting(NamedTuple):
         """
         if anyio.current_time() >= self.deadline:
             raise IncompleteError(
-                f"{holder.server}: {holder.name} has been asking this server{holder.since_when}, and the "
-                "time to wait for it is over; nothing was sent",
-                advice=("run the same command again when that run has ended", Advice.WAIT_LONGER),
+                Sentence(
+                    "stores.been_asking_this",
+                    server=holder.server,
+                    holder=holder.name,
+                    since_when=holder.since_when,
+                ),
+                advice=(Sentence("stores.run_same_command"), Sentence("advice.wait_longer")),
             )
         if holder != announced:
             self.announce(holder)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import TlsError
+from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -57,10 +58,10 @@ def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
         certificate = x509.load_pem_x509_certificate(path.read_bytes())
     except OSError as error:
         raise TlsError(
-            f"client_certificate {path}: cannot be read ({error.strerror}); check the path in the profile"
+            Sentence("transport.client_certificate_cannot_read", path=path, why=error.strerror)
         ) from None
     except ValueError:
-        raise TlsError(f"client_certificate {path}: no certificate in it; it must be a PEM file") from None
+        raise TlsError(Sentence("transport.client_certificate_no_certificate", path=path)) from None
     numbers = certificate.subject.get_attributes_for_oid(ObjectIdentifier(_ORGANISATION_IDENTIFIER_OID))
     number = str(numbers[0].value) if numbers else None
     may_be_a_client = _may_be_a_client(certificate)

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 
 from pipeline.errors import TlsError
+from pipeline.wording import Sentence
 
 TLS12_SUITES = (
     "ECDHE-ECDSA-AES256-GCM-SHA384",
@@ -85,7 +86,4 @@ def _call_openssl(context: ssl.SSLContext) -> bool:
 
 
 def _cannot_offer() -> TlsError:
-    return TlsError(
-        f"TLS: {ssl.OPENSSL_VERSION} cannot offer exactly the cipher suites of the API reference; "
-        "use a Python with an unmodified OpenSSL 3"
-    )
+    return TlsError(Sentence("transport.tls_cannot_offer", openssl_version=ssl.OPENSSL_VERSION))

@@ -15,6 +15,7 @@ from pipeline.errors import ConfigurationError, PrecheckError
 from pipeline.transport.pool import AiohttpTransport
 from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tls import explain
+from pipeline.wording import Sentence
 
 BODY_BYTES_MAX = 64 * 1024
 HEADERS = {
@@ -127,9 +128,9 @@ def plainly_https(url: str, what: str) -> str:
     try:
         parts = httpx.URL(url)
     except httpx.InvalidURL:
-        raise ConfigurationError(f"{what}: not an address; give one such as https://host/path") from None
+        raise ConfigurationError(Sentence("transport.not_address_give", what=what)) from None
     if parts.scheme != "https" or not parts.host:
-        raise ConfigurationError(f"{what}: it must start with https:// and name a host; nothing else is used")
+        raise ConfigurationError(Sentence("transport.must_start_https", what=what))
     if parts.userinfo or parts.query or parts.fragment or "?" in url or "#" in url:
-        raise ConfigurationError(f"{what}: a user, a query or a fragment has no place in it; remove them")
+        raise ConfigurationError(Sentence("transport.user_query_fragment", what=what))
     return url.rstrip("/")

@@ -12,6 +12,7 @@ import httpx
 from pipeline.errors import IncompleteError
 from pipeline.transport.exchange import HEADERS, once, plainly_https
 from pipeline.transport.retry import NetworkFailure
+from pipeline.wording import Sentence
 
 PING_DEADLINE_S = 5.0
 
@@ -33,6 +34,10 @@ async def ping(url: str, word: str, *, context: ssl.SSLContext) -> None:
     try:
         status = (await once(request, context=context, deadline_s=PING_DEADLINE_S)).status_code
     except NetworkFailure as failure:
-        raise IncompleteError(f"{urlsplit(url).hostname}: no answer ({failure.kind})") from None
+        raise IncompleteError(
+            Sentence("transport.no_answer", hostname=urlsplit(url).hostname, kind=failure.kind)
+        ) from None
     if not 200 <= status < 300:
-        raise IncompleteError(f"{urlsplit(url).hostname}: HTTP {status}; check the address of the ping")
+        raise IncompleteError(
+            Sentence("transport.http_check_address", hostname=urlsplit(url).hostname, status=status)
+        )

@@ -15,6 +15,7 @@ from math import floor, inf
 from aiolimiter import AsyncLimiter
 
 from pipeline.errors import ConfigurationError
+from pipeline.wording import Sentence
 
 RATE_MIN_PER_S = 0.1
 RATE_MAX_PER_S = 5000
@@ -106,8 +107,12 @@ class Pace:
     def _keep(self, rate_per_s: float) -> None:
         if not RATE_MIN_PER_S <= rate_per_s <= RATE_MAX_PER_S:
             raise ConfigurationError(
-                f"rate_per_s: {rate_per_s:g} is out of range; "
-                f"give a number from {RATE_MIN_PER_S:g} to {RATE_MAX_PER_S:g}"
+                Sentence(
+                    "transport.rate_per_s_out_range",
+                    rate_per_s=rate_per_s,
+                    rate_min_per_s=RATE_MIN_PER_S,
+                    rate_max_per_s=RATE_MAX_PER_S,
+                )
             )
         self.rate_per_s = rate_per_s
         window_s, self._count_max = _promise(rate_per_s)

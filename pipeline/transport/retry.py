@@ -25,6 +25,7 @@ from typing import Literal
 import httpx
 
 from pipeline.errors import ConfigurationError, CredentialsError, PrecheckError
+from pipeline.wording import Sentence
 
 ATTEMPTS_MAX = 3
 WAIT_INITIAL_S = 0.5
@@ -187,17 +188,9 @@ def _again(attempt: RetryState, chance: float, *, floor_s: float) -> Retry | Giv
 
 def _credentials_refused(status: int) -> CredentialsError:
     if status == 403:
-        return CredentialsError(
-            "server: HTTP 403, these credentials have no permission for this API; "
-            "ask the provider what they are registered for"
-        )
-    return CredentialsError(
-        "server: HTTP 401, the client is not authorised, and a new token did not help; "
-        "check client_id, the secret, the scope or the client certificate of the profile"
-    )
+        return CredentialsError(Sentence("transport.server_http_these"))
+    return CredentialsError(Sentence("transport.server_http_client"))
 
 
 def _wrong_address(status: int) -> ConfigurationError:
-    return ConfigurationError(
-        f"server: HTTP {status}, there is no such API at this address; check base_url in the profile"
-    )
+    return ConfigurationError(Sentence("transport.server_http_there", status=status))

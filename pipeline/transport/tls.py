@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from pipeline.errors import CredentialsError, IncompleteError, PrecheckError, TlsError
 from pipeline.transport.certificates import CertificateFacts, inspect_certificate
 from pipeline.transport.cipher_suites import SUITES, limit_suites
+from pipeline.wording import Sentence
 
 __all__ = ["CertificateFacts", "client_context", "explain", "inspect_certificate", "preflight"]
 
@@ -56,7 +57,7 @@ def _trust(context: ssl.SSLContext, ca_file: Path | None) -> None:
     try:
         context.load_verify_locations(cafile=ca_file or certifi.where())
     except ssl.SSLError:
-        raise TlsError(f"ca_file {ca_file}: no certificate in it; it must be a PEM file") from None
+        raise TlsError(Sentence("transport.ca_file_no_certificate", ca_file=ca_file)) from None
     except OSError as error:
         raise _unreadable("ca_file", ca_file, error) from None
 
@@ -67,7 +68,7 @@ def _present(
     _check_private(key)
     encrypted = _check_pem(certificate, key)
     if encrypted and not key_password:
-        raise TlsError(f"client_key {key}: it is encrypted; give its passphrase in client_key_password_env")
+        raise TlsError(Sentence("transport.client_key_encrypted_give", what=key))
     try:
         context.load_cert_chain(certificate, key, password=_passphrase(key_password, key))
     except ssl.SSLError as error:
@@ -81,7 +82,7 @@ def _passphrase(key_password: SecretStr | str | None, key: Path) -> Callable[[],
 
     def answer() -> str:
         if not key_password:
-            raise TlsError(f"client_key {key}: it needs a passphrase; give it in client_key_password_env")
+            raise TlsError(Sentence("transport.client_key_needs_passphrase", what=key))
         return key_password.get_secret_value() if isinstance(key_password, SecretStr) else key_password
 
     return answer
@@ -93,7 +94,7 @@ def _check_private(key: Path) -> None:
     except OSError as error:
         raise _unreadable("client_key", key, error) from None
     if mode & 0o077:
-        raise TlsError(f"client_key {key}: other users can read it (mode {mode:04o}); run chmod 600 on it")
+        raise TlsError(Sentence("transport.client_key_other_users", what=key, mode=mode))
 
 
 def _check_pem(certificate: Path, key: Path) -> bool:
@@ -109,57 +110,58 @@ def _read_pem(what: str, path: Path, mark: bytes) -> bytes:
     except OSError as error:
         raise _unreadable(what, path, error) from None
     if mark not in pem:
-        raise TlsError(f"{what} {path}: no {what.removeprefix('client_')} in it; it must be a PEM file")
+        raise TlsError(
+            Sentence("transport.no_must_pem", what=what, path=path, removeprefix=what.removeprefix("client_"))
+        )
     return pem
 
 
 def _rejected_pair(error: ssl.SSLError, certificate: Path, key: Path, *, encrypted: bool) -> TlsError:
     reason = error.reason or ""
     if "MISMATCH" in reason or reason == "NO_CERTIFICATE_ASSIGNED":
-        return TlsError(f"client_key {key}: it belongs to another certificate than {certificate}; pair them")
+        return TlsError(Sentence("transport.client_key_belongs_another", what=key, certificate=certificate))
     if encrypted:
-        return TlsError(f"client_key {key}: the passphrase does not open it; check client_key_password_env")
+        return TlsError(Sentence("transport.client_key_passphrase_does", what=key))
     return TlsError(
-        f"client_certificate {certificate} and client_key {key}: "
-        f"OpenSSL cannot use them ({reason or 'PEM lib'}); export them again as PEM"
+        Sentence("transport.pair_unusable", certificate=certificate, key_file=key, reason=reason or "PEM lib")
     )
 
 
 def _unreadable(what: str, path: Path | None, error: OSError) -> TlsError:
-    return TlsError(f"{what} {path}: cannot be read ({error.strerror}); check the path in the profile")
+    return TlsError(Sentence("transport.cannot_read_check", what=what, path=path, why=error.strerror))
 
 
 _VERIFY_ADVICE = {
     # OpenSSL's X509_V_ERR_ numbers.
-    9: "check this machine's clock",
-    10: "check this machine's clock; if it is right, the server's operator must renew the certificate",
-    18: "set ca_file to the authority that issued it, if you trust it",
-    19: "set ca_file to the authority that issued it, if you trust it",
-    20: "set ca_file to the authority that issued it, if you trust it",
-    62: "check the host in base_url",
-    64: "check the host in base_url",
+    9: Sentence("transport.check_this_machine"),
+    10: Sentence("transport.check_this_machine_s"),
+    18: Sentence("transport.set_ca_file_authority"),
+    19: Sentence("transport.set_ca_file_authority"),
+    20: Sentence("transport.set_ca_file_authority"),
+    62: Sentence("transport.check_host_base_url"),
+    64: Sentence("transport.check_host_base_url"),
 }
 
 _REFUSED_CERTIFICATE = {
-    "ACCESS_DENIED": "it does not accept this client certificate",
-    "BAD_CERTIFICATE": "it cannot use the client certificate",
-    "CERTIFICATE_EXPIRED": "the client certificate has expired",
-    "CERTIFICATE_REQUIRED": "it requires a client certificate",
-    "CERTIFICATE_REVOKED": "the client certificate is revoked",
-    "CERTIFICATE_UNKNOWN": "it does not accept this client certificate",
-    "UNKNOWN_CA": "it does not trust the issuer of the client certificate",
-    "UNSUPPORTED_CERTIFICATE": "the client certificate is not made for client authentication",
+    "ACCESS_DENIED": Sentence("transport.does_not_accept"),
+    "BAD_CERTIFICATE": Sentence("transport.cannot_use_client"),
+    "CERTIFICATE_EXPIRED": Sentence("transport.client_certificate_expired"),
+    "CERTIFICATE_REQUIRED": Sentence("transport.requires_client_certificate"),
+    "CERTIFICATE_REVOKED": Sentence("transport.client_certificate_revoked"),
+    "CERTIFICATE_UNKNOWN": Sentence("transport.does_not_accept"),
+    "UNKNOWN_CA": Sentence("transport.does_not_trust"),
+    "UNSUPPORTED_CERTIFICATE": Sentence("transport.client_certificate_not"),
 }
 
 _NO_COMMON_GROUND = {
-    "HANDSHAKE_FAILURE": "it shares no cipher suite with us, or requires a client certificate",
-    "INSUFFICIENT_SECURITY": "it shares no cipher suite with us",
-    "NO_SHARED_CIPHER": "it shares no cipher suite with us",
-    "PROTOCOL_VERSION": "it does not speak TLS 1.2 or later",
-    "UNSUPPORTED_PROTOCOL": "it does not speak TLS 1.2 or later",
-    "WRONG_SSL_VERSION": "it does not speak TLS 1.2 or later",
-    "WRONG_VERSION_NUMBER": "it does not speak TLS at all",
-    "HTTP_REQUEST": "it does not speak TLS at all",
+    "HANDSHAKE_FAILURE": Sentence("transport.shares_no_cipher"),
+    "INSUFFICIENT_SECURITY": Sentence("transport.shares_no_cipher_suite"),
+    "NO_SHARED_CIPHER": Sentence("transport.shares_no_cipher_suite"),
+    "PROTOCOL_VERSION": Sentence("transport.does_not_speak"),
+    "UNSUPPORTED_PROTOCOL": Sentence("transport.does_not_speak"),
+    "WRONG_SSL_VERSION": Sentence("transport.does_not_speak"),
+    "WRONG_VERSION_NUMBER": Sentence("transport.does_not_speak_tls"),
+    "HTTP_REQUEST": Sentence("transport.does_not_speak_tls"),
 }
 
 
@@ -175,14 +177,23 @@ def explain(error: ssl.SSLError, server: str) -> PrecheckError | None:
         speak to the other, None where the network may be the cause.
     """
     if isinstance(error, ssl.SSLCertVerificationError):
-        advice = _VERIFY_ADVICE.get(error.verify_code, "ask the server's operator")
-        return TlsError(f"{server}: its certificate is not trusted ({error.verify_message}); {advice}")
+        advice = _VERIFY_ADVICE.get(error.verify_code, Sentence("transport.ask_operator"))
+        return TlsError(
+            Sentence(
+                "transport.certificate_not_trusted",
+                server=server,
+                verify_message=error.verify_message,
+                advice=advice,
+            )
+        )
     # An alert that the server sent is spelled TLSV13_ALERT_CERTIFICATE_REQUIRED, and so on.
     reason = (error.reason or "").rpartition("ALERT_")[2]
     if (refusal := _REFUSED_CERTIFICATE.get(reason)) is not None:
-        return CredentialsError(f"{server}: {refusal}; check client_certificate in the profile")
+        return CredentialsError(
+            Sentence("transport.check_client_certificate_profile", server=server, refusal=refusal)
+        )
     if (refusal := _NO_COMMON_GROUND.get(reason)) is not None:
-        return TlsError(f"{server}: no TLS connection, as {refusal}; check base_url, or ask its operator")
+        return TlsError(Sentence("transport.no_tls_connection", server=server, refusal=refusal))
     return None
 
 
@@ -207,22 +218,19 @@ async def preflight(host: str, port: int, context: ssl.SSLContext) -> str:
             return await _greet(host, port, context)
     except ssl.SSLError as error:
         failure = explain(error, server) or TlsError(
-            f"{server}: the TLS handshake failed ({error.reason}); ask the server's operator"
+            Sentence("transport.tls_handshake_failed", server=server, reason=error.reason)
         )
     except TimeoutError:
         failure = IncompleteError(
-            f"{server}: no TLS connection within {HANDSHAKE_DEADLINE_S:g} s; check the network"
+            Sentence(
+                "transport.no_tls_connection_within", server=server, handshake_deadline_s=HANDSHAKE_DEADLINE_S
+            )
         )
     except ConnectionResetError:
-        failure = TlsError(
-            f"{server}: it closed the connection during the TLS handshake, as servers do that share no "
-            "version or cipher suite with us; check base_url, or ask its operator"
-        )
+        failure = TlsError(Sentence("transport.closed_connection_during", server=server))
     except OSError as error:
-        failure = IncompleteError(
-            f"{server}: no connection ({error.strerror or type(error).__name__}); "
-            "check base_url and the network, then run again"
-        )
+        reason = error.strerror or type(error).__name__
+        failure = IncompleteError(Sentence("transport.no_connection", server=server, reason=reason))
     raise failure
 
 
@@ -232,12 +240,9 @@ async def _greet(host: str, port: int, context: ssl.SSLContext) -> str:
         tls: ssl.SSLObject = writer.get_extra_info("ssl_object")
         suite, version, _bits = tls.cipher() or ("none", "none", 0)
         if suite not in SUITES:
-            raise TlsError(f"{host}:{port}: it chose the suite {suite}; the API reference does not list it")
+            raise TlsError(Sentence("transport.chose_suite_api", host=host, port=port, suite=suite))
         if await _closed_at_once(reader):
-            raise CredentialsError(
-                f"{host}:{port}: it closed the connection right after the handshake, as servers do that "
-                "refuse the client certificate; check client_certificate in the profile"
-            )
+            raise CredentialsError(Sentence("transport.closed_connection_right", host=host, port=port))
         return f"{version} {suite}"
     finally:
         # A server may keep its side open after our close_notify: waiting for its end could take for ever.

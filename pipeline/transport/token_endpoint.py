@@ -10,6 +10,7 @@ from pipeline.errors import ConfigurationError, CredentialsError, ProtocolError
 from pipeline.transport.exchange import HEADERS, once, plainly_https
 from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tokens import TokenUnavailable
+from pipeline.wording import Sentence
 from schemas.strict import parse
 from schemas.token import TokenRequest, TokenResponse
 
@@ -69,15 +70,15 @@ class TokenEndpoint:
                 pass
             case 400 | 401 | 403 as status:
                 raise CredentialsError(
-                    f"{self._where}: HTTP {status}, it refuses the client; check client_id, the "
-                    f"secret and the scope, and whether token_method {self._method} is the right one"
+                    Sentence(
+                        "transport.http_refuses_client", where=self._where, status=status, method=self._method
+                    )
                 )
             case status if status in {408, 429} or status >= 500:
                 raise TokenUnavailable(f"{self._where}: HTTP {status}")
             case status:
                 raise ConfigurationError(
-                    f"{self._where}: HTTP {status}, it hands out no tokens here; "
-                    "check token_url and token_method in the profile"
+                    Sentence("transport.http_hands_out", where=self._where, status=status)
                 )
         try:
             answer = parse(TokenResponse, response.content)
@@ -91,4 +92,4 @@ class TokenEndpoint:
         return answer
 
     def _no_token(self, what: str) -> ProtocolError:
-        return ProtocolError(f"{self._where}: {what}; check token_url, or ask the provider")
+        return ProtocolError(Sentence("transport.check_token_url_ask", where=self._where, what=what))

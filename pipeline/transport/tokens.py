@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from pipeline.errors import CredentialsError, IncompleteError, PrecheckError
+from pipeline.wording import Sentence
 from schemas.token import TokenRequest, TokenResponse
 
 LIFE_ASSUMED_S = 300
@@ -106,10 +107,7 @@ class Tokens:
         async with self._lock:
             if self._token == rejected:
                 if self._clock() < self._renewed_at + REFRESH_INTERVAL_MIN_S:
-                    raise CredentialsError(
-                        "server: HTTP 401 for a token that was renewed a moment ago; "
-                        "check the scope, and what the provider has registered the client for"
-                    )
+                    raise CredentialsError(Sentence("transport.server_http_token"))
                 # However long it would have lived, the server does not take it.
                 self._refresh_at = self._expires_at = float("-inf")
                 token = await self._obtain()
@@ -129,7 +127,7 @@ class Tokens:
             except TokenUnavailable as error:
                 self._wait_before_next()
                 failure: PrecheckError = IncompleteError(
-                    f"{error}; check token_url and the network, then run the same command again"
+                    Sentence("transport.check_token_url_network", error=str(error))
                 )
             except PrecheckError as error:
                 self._wait_before_next()
@@ -140,7 +138,7 @@ class Tokens:
         if living is not None:
             return living
         assert self._failure is not None
-        raise type(self._failure)(str(self._failure))
+        raise type(self._failure)(self._failure.reason, advice=self._failure.advice)
 
     async def _fetch_with_tries(self, tries_max: int) -> TokenResponse:
         import stamina  # it brings much with it, and a run that is refused asks for no token

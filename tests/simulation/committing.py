@@ -24,6 +24,7 @@ from pipeline.stores.postgres.recording import (
     WrittenLines,
 )
 from pipeline.stores.values import ChunkLease
+from pipeline.wording import Sentence
 
 T = TypeVar("T")
 
@@ -84,7 +85,9 @@ class _Database:
 
     def has_forgotten(self) -> IncompleteError:
         """The error where what was acknowledged is not there any more."""
-        return IncompleteError("the ledger's database lacks what it had acknowledged")
+        return IncompleteError(
+            Sentence("jobs.part_unusable", problem="the ledger's database lacks what it had acknowledged")
+        )
 
 
 class _Writer:

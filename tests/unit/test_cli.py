@@ -21,6 +21,7 @@ from pipeline.jobs.worker import WorkerJob
 from pipeline.runs.request import CheckJob
 from pipeline.runs.starting import folders, renamed_folders
 from pipeline.sandbox.settings import SandboxSettings
+from pipeline.wording import Sentence
 from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.summary import InputFile, OutcomeTotal, Summary
 
@@ -221,7 +222,12 @@ def test_the_status_of_a_run_is_the_same_for_every_surface(summary):
     given_up = summary({"unanswered"}, complete=False).model_copy(update={"given_up": True})
     assert RunResult(given_up, already_finished=False).exit_code() == 76
     assert (
-        RunResult(given_up, already_finished=False, ended_by=OutputError("full")).exit_code(["match"]) == 73
+        RunResult(
+            given_up,
+            already_finished=False,
+            ended_by=OutputError(Sentence("jobs.part_unusable", problem="full")),
+        ).exit_code(["match"])
+        == 73
     )
 
 

@@ -9,13 +9,16 @@ import pytest
 
 from pipeline.errors import DiskError, OutputError
 from pipeline.files.disk_errors import is_full_or_failed, not_writable, write_failed
+from pipeline.wording import Sentence
 
 PATH = Path("results/outcomes.csv")
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
 def test_a_full_or_failing_disk_asks_for_room_and_not_for_another_place(code):
-    error = not_writable(PATH, OSError(code, "full", "/secret/place"), otherwise="choose another --out")
+    error = not_writable(
+        PATH, OSError(code, "full", "/secret/place"), otherwise=Sentence("advice.other_path")
+    )
     assert isinstance(error, DiskError)
     assert str(error) == (
         "results/outcomes.csv: cannot be written (full); make room on the disk,"
@@ -25,9 +28,9 @@ def test_a_full_or_failing_disk_asks_for_room_and_not_for_another_place(code):
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ELOOP, errno.ENOTDIR, errno.ENAMETOOLONG])
 def test_a_place_that_cannot_hold_the_file_asks_for_another_one(code):
-    error = not_writable(PATH, OSError(code, "no"), otherwise="choose another --out")
+    error = not_writable(PATH, OSError(code, "no"), otherwise=Sentence("advice.other_path"))
     assert isinstance(error, OutputError)
-    assert str(error) == "results/outcomes.csv: cannot be written (no); choose another --out"
+    assert str(error) == "results/outcomes.csv: cannot be written (no); choose another path"
 
 
 def error_of(act):

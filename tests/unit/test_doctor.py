@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pipeline.cli.advice import OPTIONS
 from pipeline.config.profiles import sandbox
 from pipeline.jobs.doctor import diagnose
+from pipeline.wording import SurfaceKind
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_a_certificate_that_cannot_be_read_does_not_hide_what_tls_says(changed):
 
 
 def test_no_configuration_is_one_finding_and_not_an_exception(tmp_path):
-    [finding] = diagnose("mine", tmp_path / "nowhere.toml", now=datetime.now(UTC), words=OPTIONS)
+    [finding] = diagnose("mine", tmp_path / "nowhere.toml", now=datetime.now(UTC), kind=SurfaceKind.COMMAND)
 
     assert (finding.what, finding.exit_code) == ("configuration", 78)
     assert "precheck init" in finding.said

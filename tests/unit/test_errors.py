@@ -6,67 +6,64 @@ import re
 import pytest
 
 import pipeline.errors
-from pipeline.cli.advice import OPTIONS
-from pipeline.errors import Advice, ColumnPair, InputError, Phrase, PrecheckError, StoppedError, UsageError
-from pipeline.stores.postgres.recording import ForgottenLinesError
-
-FOLDER = "out: the folder of this very run"
-
-
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ({}, FOLDER),
-        ({"option": "--reuse-from"}, f"--reuse-from {FOLDER}"),
-        ({"advice": "leave it out"}, f"{FOLDER}; leave it out"),
-        ({"option": "--reuse-from", "advice": "leave it out"}, f"--reuse-from {FOLDER}; leave it out"),
-    ],
+from pipeline.errors import (
+    CapSpentError,
+    ConfigurationFileError,
+    InputError,
+    PrecheckError,
+    StoppedError,
+    UsageError,
+    stopped_by,
 )
-def test_the_words_of_the_command_line_stand_around_the_reason(words, sentence):
-    error = UsageError(FOLDER, **words)
-    assert (str(error), error.sentences(), error.reason) == (sentence, (sentence,), FOLDER)
+from pipeline.stores.postgres.recording import ForgottenLinesError
+from pipeline.wording import ColumnPair, Sentence, SurfaceKind
+
+NO_FOLDER = Sentence("files.no_such_folder", folder="{out}")
 
 
-def test_only_the_command_line_names_its_options():
-    error = UsageError(
-        "no run", advice=("take a copy", Advice.START_OVER, Advice.CHOOSE_PROFILE), choices="ab"
-    )
-    assert str(error) == "no run; take a copy, or start over, or pick one of a, b"
-    assert error.sentences(OPTIONS) == (
-        "no run; take a copy, or start over with --fresh, or pick one of a, b with --profile",
-    )
+def test_a_surface_has_its_own_words_for_what_to_do():
+    advice = (Sentence("advice.start_over"), Sentence("advice.choose_profile", choices=["a", "b"]))
+    error = UsageError(NO_FOLDER, advice=advice)
+    [neutral], [command], [page] = (error.sentences(kind) for kind in SurfaceKind)
+    assert str(error) == neutral
+    assert neutral.endswith("; start over, or pick one of a, b")
+    assert command.endswith("; start over with --fresh, or pick one of a, b with --profile")
+    assert page.endswith("; upload the file once more to start over, or choose one of a, b")
 
 
-def test_braces_in_a_reason_are_no_place_for_choices():
-    error = UsageError("{choices}/in.csv", advice="look at {choices}", choices=["a"])
-    assert error.sentences(OPTIONS) == ("{choices}/in.csv; look at {choices}",)
+def test_braces_in_a_value_are_no_place_for_another():
+    assert "{out}" in str(UsageError(NO_FOLDER))
 
 
 def test_columns_are_named_as_each_surface_asks_for_them():
-    one_of = Phrase.joined(" or ", [Phrase.of(ColumnPair("name=#1")), Phrase.of(ColumnPair("name={}"))])
-    error = InputError("pay.csv: {}", advice=("rename one", Phrase.of("choose one with ", one_of)))
-    neutral = "pay.csv: {}; rename one, or choose one with name=#1 or name={}"
-    assert (str(error), error.sentences()) == (neutral, (neutral,))
-    for same in (error, pickle.loads(pickle.dumps(error))):
-        assert same.sentences(OPTIONS) == (
-            "pay.csv: {}; rename one, or choose one with --map name=#1 or --map name={}",
-        )
+    pairs = [ColumnPair("name", "#1"), ColumnPair("name", "First name+Surname")]
+    error = InputError(
+        Sentence("headers.no_payee", listed=""), advice=Sentence("headers.choose_one", pairs=pairs)
+    )
+    said = [error.sentence(kind).partition("; ")[2] for kind in SurfaceKind]
+    assert said == [
+        'choose one with name=#1 or "name=First name+Surname"',
+        'choose one with --map name=#1 or --map "name=First name+Surname"',
+        "choose name beside column 1 or name beside First name and Surname",
+    ]
 
 
-@pytest.mark.parametrize("advice", Advice)
-def test_no_surface_but_the_command_line_reads_of_options(advice):
-    assert "--" not in advice
-    assert "precheck " not in advice
-
-
-def test_an_error_that_crosses_a_process_is_the_same():
-    error = UsageError(FOLDER, option="--reuse-from", advice="leave it out")
+@pytest.mark.parametrize(
+    "error",
+    [
+        UsageError(NO_FOLDER, advice=Sentence("advice.start_over")),
+        ConfigurationFileError([NO_FOLDER, NO_FOLDER.having(folder="b")]),
+        CapSpentError(),
+        StoppedError(stopped_by(2), 130),
+    ],
+)
+def test_an_error_that_crosses_a_process_is_the_same(error):
     again = pickle.loads(pickle.dumps(error))
-    assert (str(again), again.reason, again.advice) == (str(error), FOLDER, ("leave it out",))
+    assert (type(again), again.said, vars(again)) == (type(error), error.said, vars(error))
 
 
 def test_whoever_stops_a_run_says_how_a_command_ends():
-    assert StoppedError("pay.csv: stopped on the page", 130).exit_code == 130
+    assert StoppedError(stopped_by(2), 130).exit_code == 130
 
 
 def test_the_tree_has_every_error_in_its_place():

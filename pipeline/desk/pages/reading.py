@@ -20,7 +20,7 @@ from pipeline.desk.releasing import REASON_CHARS_MAX
 from pipeline.desk.rendering import html, words
 from pipeline.desk.states import WORDS, Standing, State
 from pipeline.desk.words import sentence_of
-from pipeline.errors import Advice, PrecheckError
+from pipeline.errors import PrecheckError
 from pipeline.formats import INPUT_NAMES, pain001
 from pipeline.formats.csv.dialect import ENCODINGS
 from pipeline.jobs.columns import columns_of
@@ -100,8 +100,7 @@ def _columns(at: Standing) -> _Found:
         return _Found(None, sentence_of(error))
     if refusal is None:
         return _Found(read)
-    sheets = _SHEET_NAME.findall(refusal.reason) if Advice.NAME_SHEET in refusal.advice else ()
-    return _Found(read, sentence_of(refusal), tuple(sheets))
+    return _Found(read, sentence_of(refusal), tuple(map(str, refusal.reason.lists("sheets"))))
 
 
 @routes.post("/files/{id}/columns")

@@ -9,6 +9,7 @@ import structlog
 
 from pipeline.errors import ConfigurationError, IncompleteError
 from pipeline.executors.datasets.tasks import Found, Task
+from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -37,10 +38,7 @@ class DaskEngine:
             for future in as_completed(futures):
                 yield of_future.pop(future), future.result()
         except (KilledWorker, FutureCancelledError, OSError) as error:
-            raise IncompleteError(
-                "the workers or the scheduler of Dask died; run the same command again, which goes on with "
-                "the parts that are left"
-            ) from error
+            raise IncompleteError(Sentence("executors.workers_scheduler_dask")) from error
         finally:
             self._client.cancel(list(of_future))
 
@@ -57,7 +55,7 @@ def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
         from distributed import Client, LocalCluster
     except ImportError:
         raise ConfigurationError(
-            "the library of Dask is not installed", advice="install payee-precheck[dask]"
+            Sentence("executors.library_dask_not"), advice=Sentence("executors.install_payee_precheck_dask")
         ) from None
     if scheduler is None:
         # Its processes would write tracebacks on our terminal as they end; what fails reaches `each`.
@@ -74,9 +72,7 @@ def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
     try:
         client = Client(scheduler, timeout=CONNECT_MAX_S)
     except (OSError, ValueError) as error:
-        raise ConfigurationError(
-            f"{scheduler}: no scheduler of Dask answers there; check the address, and that it runs"
-        ) from error
+        raise ConfigurationError(Sentence("executors.no_scheduler_dask", scheduler=scheduler)) from error
     with client:
         if not client.nthreads():
             log.warning("the scheduler of Dask has no worker yet; the run waits for one", scheduler=scheduler)

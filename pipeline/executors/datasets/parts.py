@@ -34,7 +34,6 @@ from pipeline.frames import (
     Schema,
     Warnings,
 )
-from pipeline.headers.guesses import PLACE
 from pipeline.reports.data_sets import attention_of, candidates_of
 from pipeline.reports.groups import COLUMNS as SHOWN
 from pipeline.reports.groups import sums_of
@@ -56,6 +55,7 @@ from pipeline.stages.resolve import resolve
 from pipeline.stages.summarise import SummaryHeader, route_counts, summarise
 from pipeline.stages.validate import validate
 from pipeline.stages.write import write
+from pipeline.wording import PLACE, Sentence
 from schemas.data_set import PartDecided, PartRead
 from schemas.summary import InputFile, Summary
 
@@ -99,7 +99,7 @@ def _source(shared: SetTask, part: DataPart) -> PaymentSource:
     """
     source = read(part.file, mapping=shared.mapping, encoding=shared.encoding)
     if source.sha256 != part.sha256:
-        raise InputError(f"{part.name}: changed while it was checked; run the same command again")
+        raise InputError(Sentence("executors.changed_while_checked", part=part.name))
     return source
 
 

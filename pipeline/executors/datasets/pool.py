@@ -11,6 +11,7 @@ from multiprocessing.connection import wait
 
 from pipeline.errors import IncompleteError
 from pipeline.executors.datasets.tasks import Found, Task
+from pipeline.wording import Sentence
 
 _IN_EACH = {
     "POLARS_MAX_THREADS": "1",  # the processes are as many as the processors
@@ -34,10 +35,7 @@ class PoolEngine:
             for future in as_completed(futures):
                 yield futures.pop(future), future.result()
         except BrokenProcessPool as error:
-            raise IncompleteError(
-                "a process that worked on a part of the data set died, perhaps for want of memory; run the "
-                "same command again, which goes on with the parts that are left, or make the parts smaller"
-            ) from error
+            raise IncompleteError(Sentence("executors.process_worked_on")) from error
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from pipeline.errors import ConfigurationError
 from pipeline.runs.data_set import DataPart
 from pipeline.runs.part_files import PartFiles
 from pipeline.stages.validate import Routes
+from pipeline.wording import Sentence
 from schemas.data_set import PartRead
 from schemas.outcomes import Environment
 from schemas.places import Places
@@ -43,8 +44,7 @@ class SetTask(NamedTuple):
         """
         if self.polars != POLARS:
             raise ConfigurationError(
-                f"a worker has polars {POLARS}, and this command {self.polars}; install the same version of "
-                "payee-precheck and of its libraries on every host"
+                Sentence("executors.worker_polars_this", polars=POLARS, polars_2=self.polars)
             )
 
 

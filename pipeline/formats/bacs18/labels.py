@@ -8,6 +8,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.formats.bacs18.records import LABELS, Field
+from pipeline.wording import Sentence
 
 _SERIAL = Field(5, 10)  # VOL1
 _SUN = Field(42, 47)
@@ -63,15 +64,11 @@ def labels_of(records: pl.DataFrame, *, where: str) -> dict[str, FileLabel]:
     labels = {kind: FileLabel(*rest) for kind, *rest in found.iter_rows()}
     first = next(iter(labels), None)
     if first is not None and "UTL1" not in labels:
-        raise InputError(
-            f"{where} starts with the label {first} and has no UTL1 at its end; it may be cut: "
-            "export it again"
-        )
+        raise InputError(Sentence("bacs18.starts_label_no", where=where, first=first))
     header = labels.get("UHL1")
     if header is not None and header.field(_CURRENCY) not in {_STERLING, ""}:
         raise InputError(
-            f"{where} line {header.line}: UHL1 has another currency than {_STERLING}, which is sterling; "
-            "only sterling is checked"
+            Sentence("bacs18.line_uhl1_another", where=where, line=header.line, sterling=_STERLING)
         )
     return labels
 
@@ -85,7 +82,7 @@ def totals_said(label: FileLabel, *, where: str) -> Totals:
     said = [label.field(field) for field in TOTALS.values()]
     for name, value in zip(TOTALS, said, strict=True):
         if not (value.isascii() and value.isdecimal()):
-            raise InputError(f"{where} line {label.line}: UTL1, {name}: not a number; export the file again")
+            raise InputError(Sentence("bacs18.line_utl1_not", where=where, line=label.line, name=name))
     return Totals(*map(int, said))
 
 

@@ -28,6 +28,7 @@ from pipeline.formats.message import (
     with_absent_fields,
 )
 from pipeline.rules.unasked import AMOUNT_MALFORMED, CODE_UNKNOWN, DAY_MALFORMED
+from pipeline.wording import Sentence
 
 _CURRENCY = "GBP"
 
@@ -47,7 +48,7 @@ def read(data: bytes, *, where: str) -> Message:
     if credits_.is_empty():
         kinds = " and ".join(f"{kind}s" for kind in set_aside["kind"].unique(maintain_order=True))
         has = f"only {kinds}" if kinds else "no payments"
-        raise InputError(f"{where} has {has}; only credits are checked: give a file with payments")
+        raise InputError(Sentence("bacs18.only_credits_checked", where=where, has=has))
     payments = _payments(credits_)
     return Message(
         payments=payments,

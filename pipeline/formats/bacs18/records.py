@@ -10,6 +10,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.formats.text_lines import IS_BLANK, is_utf_16, text_lines
+from pipeline.wording import Sentence
 
 LABELS = ("VOL1", "HDR1", "HDR2", "UHL1", "EOF1", "EOF2", "UTL1")
 """In the order in which they stand; the payments stand before the fourth and the fifth of them."""
@@ -97,15 +98,12 @@ def records_of(data: bytes, *, where: str) -> pl.DataFrame:
 
 def _text(data: bytes, where: str) -> str:
     if is_utf_16(data):
-        raise InputError(f"{where}: the text is UTF-16, which Bacs does not take; export it as ASCII")
+        raise InputError(Sentence("bacs18.text_utf_16_which", where=where))
     try:
         return data.decode("ascii")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(
-            f"{where} line {line}: a character that Bacs does not have, which may shift the others; Bacs has "
-            "A to Z, 0 to 9, . & / - and the blank: export the file again without accents"
-        ) from None
+        raise InputError(Sentence("bacs18.line_character_bacs", where=where, line=line)) from None
 
 
 def _kind() -> pl.Expr:
@@ -147,13 +145,19 @@ def _refuse_odd_lengths(records: pl.DataFrame, where: str) -> None:
     )
     odd = records.filter(~fits).head(1)
     for line, kind, count in odd.select("line", "kind", length).iter_rows():
-        has = f"has {count:,} characters" if count != 1 else "has 1 character"
+        has = Sentence("bacs18.has_characters", count=count)
         if kind in LABELS:
-            raise InputError(f"{where} line {line} {has}; the label {kind} has {LABEL_LENGTH}")
-        raise InputError(f"{where} line {line} {has}; a payment has {single} or {multi}")
+            raise InputError(
+                Sentence(
+                    "bacs18.line_label", where=where, line=line, has=has, kind=kind, label_length=LABEL_LENGTH
+                )
+            )
+        raise InputError(
+            Sentence("bacs18.line_payment", where=where, line=line, has=has, single=single, multi=multi)
+        )
     control = records.filter((pl.col("kind") != NOTHING) & pl.col("text").str.contains(r"[\x00-\x1f\x7f]"))
     for line in control["line"].head(1):
-        raise InputError(f"{where} line {line} has a control character; export the file again")
+        raise InputError(Sentence("bacs18.line_control_character", where=where, line=line))
 
 
 def _refuse_disorder(records: pl.DataFrame, where: str) -> None:
@@ -172,9 +176,10 @@ def _refuse_disorder(records: pl.DataFrame, where: str) -> None:
     at = int(wrong.arg_max() or 0)
     line, kind = records["line"][at], records["kind"][at]
     if records["kind"][at - 1] == NOTHING:
-        raise InputError(f"{where} line {line - 1} is blank; remove it")
-    what = f"the label {kind}" if kind in LABELS else "a payment"
+        raise InputError(Sentence("bacs18.line_blank_remove", where=where, line=line - 1))
+    what = Sentence("bacs18.the_label", kind=kind) if kind in LABELS else Sentence("bacs18.a_payment")
     raise InputError(
-        f"{where} line {line}: {what} stands after {records['kind'][at - 1]}; "
-        "if the file holds several submissions, give each by itself"
+        Sentence(
+            "bacs18.line_stands_after", where=where, line=line, what=what, records=records["kind"][at - 1]
+        )
     )

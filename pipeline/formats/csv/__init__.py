@@ -33,6 +33,7 @@ from pipeline.formats.table import (
 from pipeline.headers.heading import COLUMNS_MAX
 from pipeline.rules.places import lines_of
 from pipeline.rules.unasked import ROW_TOO_LONG, ROW_TOO_SHORT
+from pipeline.wording import Sentence
 from schemas.places import Places
 
 NAME = "csv"
@@ -83,7 +84,7 @@ def read(
     layout = find_layout(text, options.mapping, where=where)
     body = Body(text, layout.body_at, _without_line_ends(text))
     if body.start >= body.stop:
-        raise InputError(f"{where}: no payment rows after the header line; give a file with payments")
+        raise InputError(Sentence("csv.no_payment_rows", where=where))
     expected = tally(
         body,
         delimiter=layout.delimiter,
@@ -95,10 +96,7 @@ def read(
     if rows is None or not _agree(rows.cells, expected):
         rows = (carefully or _read_carefully)(body, layout, where)
         if not _agree(rows.cells, expected):
-            raise InputError(
-                f"{where}: two ways to count the rows do not agree; "
-                "open the file in the program that wrote it and export it again"
-            )
+            raise InputError(Sentence("csv.two_ways_count", where=where))
     places: Places | None = Places(unit="line", stretches=[(1, layout.line_first, 1)])
     if b'"' in text:
         if _line_end_count(body) + 1 > rows.cells.height:
@@ -167,7 +165,9 @@ def _read_carefully(body: Body, layout: Layout, where: str) -> _Rows:
         for row in reader:
             if len(row) > COLUMNS_MAX:
                 line = layout.line_first + reader.line_num - 1
-                raise InputError(f"{where} line {line}: more than {COLUMNS_MAX} cells; correct the line")
+                raise InputError(
+                    Sentence("csv.line_more_than", where=where, line=line, columns_max=COLUMNS_MAX)
+                )
             rows.append(row)
             defects.append(_defect(row, layout.headers))
             if len(rows) == _ROWS_READ_AT_ONCE:
@@ -175,7 +175,7 @@ def _read_carefully(body: Body, layout: Layout, where: str) -> _Rows:
                 rows = []
     except csv.Error:
         line = layout.line_first + reader.line_num - 1
-        raise InputError(f"{where} line {line}: the line is not well formed; correct it") from None
+        raise InputError(Sentence("csv.line_line_not", where=where, line=line)) from None
     batches.append(_frame(rows, layout.headers))
     cells = pl.concat(batches, how="diagonal")
     return _Rows(cells, pl.Series("defect", defects, dtype=pl.String))

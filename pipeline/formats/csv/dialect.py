@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from pipeline.errors import Advice, InputError, UsageError
+from pipeline.errors import InputError, UsageError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
 from pipeline.formats.csv.tally import line_ends
 from pipeline.formats.table import Dialect
@@ -19,6 +19,7 @@ from pipeline.headers.heading import (
     heading_of,
     refuse_accounts_above,
 )
+from pipeline.wording import Sentence
 
 DELIMITERS = (",", ";", "|", "\t")
 
@@ -75,7 +76,8 @@ def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, s
         position = error.start if isinstance(error, UnicodeDecodeError) else 0
         line = line_ends(data[:position]) + 1
         raise InputError(
-            f"{where} line {line}: not text in {encoding}", advice=Advice.CHOOSE_ENCODING, choices=ENCODINGS
+            Sentence("csv.line_not_text", where=where, line=line, encoding=encoding),
+            advice=Sentence("advice.choose_encoding", choices=list(ENCODINGS)),
         ) from None
 
 
@@ -86,7 +88,9 @@ def refuse_unsaid_utf_16(data: bytes, *, where: str) -> None:
         InputError: it is marked so.
     """
     if data.startswith(_UTF_16_MARKS):
-        raise InputError(f"{where}: the text is UTF-16", advice=Advice.READ_AS, choices=["utf-16"])
+        raise InputError(
+            Sentence("csv.text_utf_16", where=where), advice=Sentence("advice.read_as", choices=["utf-16"])
+        )
 
 
 def codec_of(encoding: str) -> str:
@@ -101,9 +105,8 @@ def codec_of(encoding: str) -> str:
         codec = ""
     if codec not in _CODECS:
         raise UsageError(
-            f"{encoding}: not supported",
-            option="--encoding",
-            advice=f"choose one of {', '.join(ENCODINGS)}",
+            Sentence("csv.not_supported", encoding=encoding),
+            advice=Sentence("csv.choose_one", encodings=list(ENCODINGS)),
         )
     return codec
 
@@ -119,15 +122,16 @@ def _require_utf_8(text: bytes, where: str) -> None:
         except UnicodeDecodeError as error:
             if b"\0" in text[start:stop]:
                 raise InputError(
-                    f"{where}: not a text file, as it holds NUL bytes",
-                    advice=("give the CSV file itself", Advice.READ_AS_IF_CSV),
-                    choices=["utf-16"],
+                    Sentence("csv.not_text_file", where=where),
+                    advice=(
+                        Sentence("csv.give_csv_file"),
+                        Sentence("advice.read_as_if_csv", choices=["utf-16"]),
+                    ),
                 ) from None
             line = line_ends(text[: start - kept + error.start]) + 1
             raise InputError(
-                f"{where} line {line}: a byte that is not UTF-8",
-                advice=Advice.READ_AS_OF_WINDOWS,
-                choices=["cp1252"],
+                Sentence("csv.line_byte_not", where=where, line=line),
+                advice=Sentence("advice.read_as_of_windows", choices=["cp1252"]),
             ) from None
 
 
@@ -148,7 +152,7 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
             in it.
     """
     if not text or text.isspace():
-        raise InputError(f"{where}: the file is empty; give a file with a header line and payments")
+        raise InputError(Sentence("csv.file_empty_give", where=where))
     # Cutting inside a character harms nothing: the lines read here are far shorter, or refused.
     head = text[: RECORD_BYTES_MAX * 2].decode(errors="ignore")
     best = max(
@@ -232,7 +236,6 @@ def _first_lines(head: str, delimiter: str) -> Iterator[_Line]:
 def _require_text(cells: Sequence[str], where: str) -> None:
     if any("\0" in cell for cell in cells):
         raise InputError(
-            f"{where} line 1: NUL bytes in the header line",
-            advice=("give a CSV or Parquet file", Advice.READ_AS_IF_TEXT),
-            choices=["utf-16"],
+            Sentence("csv.line_nul_bytes", where=where),
+            advice=(Sentence("csv.give_csv_parquet"), Sentence("advice.read_as_if_text", choices=["utf-16"])),
         )

@@ -16,6 +16,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
+from pipeline.wording import Sentence
 from schemas.places import Places, in_brackets
 
 CLOSED_SETS = (pl.Enum, pl.Categorical)
@@ -197,10 +198,7 @@ def _tally_irregular(body: bytes, grammar: _Grammar, where: str, line_first: int
     legal_end = 0 if legal is None else legal.end()
     if legal_end < len(body):
         line = line_first + line_ends(body[:legal_end])
-        raise InputError(
-            f"{where} line {line}: a quoted cell is not closed, or goes on after its closing quote; "
-            "close it, and double every quote inside it"
-        )
+        raise InputError(Sentence("csv.line_quoted_cell_not", where=where, line=line))
     # A placeholder, because nothing at all would join a CR before the cell to an LF after it.
     outside, cell_count = grammar.quoted_cell.subn(b"x", body)
     separator_bytes = outside.count(grammar.mark) + outside.count(b"\r") + outside.count(b"\n")
@@ -254,19 +252,25 @@ def whole_rows(text: bytes, start: int, *, delimiter: str) -> int:
 def unclosed_row(line: int, where: str) -> InputError:
     """What to say of a row that no payment has, as a cell in it goes on and on."""
     return InputError(
-        f"{where} line {line}: a quoted cell is not closed, or its row is longer than {RECORD_BYTES_MAX} "
-        "bytes; close the cell, and double every quote inside it"
+        Sentence("csv.line_quoted_cell", where=where, line=line, record_bytes_max=RECORD_BYTES_MAX)
     )
 
 
 def long_line(line: int, where: str) -> InputError:
     """What to say of a line that no payment has."""
-    return InputError(f"{where} line {line}: longer than {RECORD_BYTES_MAX} bytes; correct the line")
+    return InputError(
+        Sentence("csv.line_longer_than", where=where, line=line, record_bytes_max=RECORD_BYTES_MAX)
+    )
 
 
 def long_row(row: int, where: str, places: Places | None = None) -> InputError:
     """What to say of a row of many lines that no payment has."""
     return InputError(
-        f"{where} row {row}{in_brackets([row], places)}: longer than {RECORD_BYTES_MAX} bytes; "
-        "correct the row"
+        Sentence(
+            "csv.row_longer_than",
+            where=where,
+            row=row,
+            in_brackets=in_brackets([row], places),
+            record_bytes_max=RECORD_BYTES_MAX,
+        )
     )

@@ -15,6 +15,7 @@ from polars.exceptions import PanicException, PolarsError
 from pipeline.errors import OutputError
 from pipeline.formats.csv.tally import CLOSED_SETS, Body, tally, text_bytes
 from pipeline.formats.table import Dialect
+from pipeline.wording import Sentence
 
 SUFFIX = ".csv"
 
@@ -105,8 +106,7 @@ def _encoded(table: pl.DataFrame, dialect: Dialect, where: str) -> bytes | memor
         return mark + buffer.getvalue().decode().encode("utf-16-le" if codec == "utf-16" else codec)
     except UnicodeEncodeError:
         raise OutputError(
-            f"{where}: a name has a character that {dialect.encoding} does not have; "
-            "export the payment file as UTF-8 and check it again"
+            Sentence("csv.name_character_does", where=where, encoding=dialect.encoding)
         ) from None
 
 

@@ -21,6 +21,7 @@ from pipeline.formats.excel.grid import DEFECT, SHEET_ROW
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table
 from pipeline.headers.columns import is_sufficient, recognised
 from pipeline.headers.heading import LINES_LOOKED_AT, header_line, heading_of, refuse_accounts_above
+from pipeline.wording import Sentence
 from schemas.places import Places
 
 NAME = "excel"
@@ -54,13 +55,13 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
             or no rows in it.
     """
     if not data:
-        raise InputError(f"{where}: the file is empty; give a file with payments")
+        raise InputError(Sentence("excel.file_empty_give", where=where))
     refuse_what_is_no_workbook(data, where=where)
     grid = parse_confined(
         f"{__name__}.grid",
         data,
         where=where,
-        what="the workbook",
+        what=Sentence("files.the_workbook"),
         options={"sheet": options.sheet, "bytes_max": table_bytes_max(len(data))},
     )
     return table_of(grid, options.mapping or {}, where)
@@ -78,12 +79,9 @@ def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
         InputError: it is so.
     """
     if data.startswith(_OLE_MAGIC):
-        raise InputError(
-            f"{where}: protected by a password, or an old .xls file with another suffix; "
-            "save it without a password as .xlsx"
-        )
+        raise InputError(Sentence("excel.protected_password_old", where=where))
     if not data.startswith(_ZIP_MAGIC):
-        raise InputError(f"{where}: not an Excel workbook; rename it so that its suffix says what it is")
+        raise InputError(Sentence("excel.not_excel_workbook", where=where))
     refuse_bombs(data, where=where)
 
 
@@ -114,7 +112,7 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Tabl
     )
     body = cells.slice(heading.end)
     if body.height == 0:
-        raise InputError(f"{where}: no payment rows after the header row; give a sheet with payments")
+        raise InputError(Sentence("excel.no_payment_rows", where=where))
     body.columns = list(headers)
     return Table(
         body,

@@ -13,6 +13,7 @@ from typing import IO
 from xml.parsers import expat
 
 from pipeline.errors import InputError
+from pipeline.wording import Sentence
 
 UNPACKED_BYTES_MAX = 512 * 1024**2
 RATIO_MAX = 200
@@ -37,18 +38,25 @@ def refuse_bombs(data: bytes, *, where: str) -> None:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             parts = archive.infolist()
     except (zipfile.BadZipFile, struct.error, ValueError, NotImplementedError):
-        raise InputError(f"{where}: the workbook is damaged; copy or export it again") from None
+        raise InputError(Sentence("excel.workbook_damaged_copy", where=where)) from None
     if len(parts) > PARTS_MAX:
-        raise InputError(f"{where}: {len(parts):,} parts, at most {PARTS_MAX:,} are read; save it as CSV")
+        raise InputError(
+            Sentence("excel.parts_most_read", where=where, parts_count=len(parts), parts_max=PARTS_MAX)
+        )
     unpacked_bytes = sum(part.file_size for part in parts)
     if unpacked_bytes > max(_SMALL_BYTES, min(UNPACKED_BYTES_MAX, RATIO_MAX * len(data))):
         raise InputError(
-            f"{where}: unpacks from {len(data):,} to {unpacked_bytes:,} bytes, which no payment file does "
-            f"(at most {UNPACKED_BYTES_MAX:,} bytes and {RATIO_MAX} times its size); "
-            "save the sheet alone, or as CSV"
+            Sentence(
+                "excel.unpacks_from_bytes",
+                where=where,
+                data_count=len(data),
+                unpacked_bytes=unpacked_bytes,
+                unpacked_bytes_max=UNPACKED_BYTES_MAX,
+                ratio_max=RATIO_MAX,
+            )
         )
     if any(part.flag_bits & _ENCRYPTED for part in parts):
-        raise InputError(f"{where}: protected by a password; save it without one")
+        raise InputError(Sentence("excel.protected_password_save", where=where))
 
 
 def copied(data: bytes) -> bytes:

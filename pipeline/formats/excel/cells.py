@@ -15,6 +15,7 @@ from pipeline.errors import InputError
 from pipeline.files.unfolding import RECORD_BYTES_MAX, Unfolded, refuse_long_row
 from pipeline.formats.excel.archive import parse
 from pipeline.formats.excel.texts import RowBytes
+from pipeline.wording import Sentence
 
 ROWS_MAX = 1_048_576
 COLUMNS_MAX = 16_384
@@ -180,9 +181,7 @@ class _Reader:
 
     def _merge(self, reference: str) -> None:
         if len(self.cells.merged_rows) == _MERGED_MAX:
-            raise InputError(
-                f"more than {_MERGED_MAX:,} merged ranges; copy the payments into an empty sheet"
-            )
+            raise InputError(Sentence("excel.more_than_merged", merged_max=_MERGED_MAX))
         first, _, last = reference.partition(":")
         self.cells.merged_rows.append((position(first)[0], position(last or first)[0]))
 

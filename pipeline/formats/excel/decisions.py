@@ -17,6 +17,7 @@ from pipeline.formats.excel import refuse_what_is_no_workbook
 from pipeline.formats.excel.archive import copied
 from pipeline.formats.excel.grid import refuse_huge_sheets
 from pipeline.frames import DECISIONS
+from pipeline.wording import Sentence
 from schemas.places import Places, in_brackets
 from schemas.review import Decision
 
@@ -54,13 +55,14 @@ def read(path: Path, *, run_id: str, row_count: int, places: Places | None = Non
     data = _bytes(path)
     refuse_what_is_no_workbook(data, where=where)
     cells = parse_confined(
-        __name__, data, where=where, what="the workbook", options={"bytes_max": table_bytes_max(len(data))}
+        __name__,
+        data,
+        where=where,
+        what=Sentence("files.the_workbook"),
+        options={"bytes_max": table_bytes_max(len(data))},
     )
     if run_id not in cells["run_id"]:
-        raise InputError(
-            f"{where}: not the workbook of the present answers; write the decisions into the report.xlsx "
-            "that is in the folder now"
-        )
+        raise InputError(Sentence("excel.not_workbook_present", where=where))
     decided = cells.filter(pl.col("decision").is_not_null() | pl.col("reason").is_not_null())
     for sheet, *cells_of_row in decided.select("sheet", "row", "decision", "reason").iter_rows():
         _require_sense(f"{where}, sheet {sheet}", cells_of_row, row_count, places)
@@ -72,8 +74,9 @@ def read(path: Path, *, run_id: str, row_count: int, places: Places | None = Non
     if not decisions["row"].is_unique().all():
         row = decisions.filter(pl.col("row").is_duplicated())["row"][0]
         raise InputError(
-            f"{where}: row {row}{in_brackets([row], places)} is decided differently on two sheets; "
-            "make them agree"
+            Sentence(
+                "excel.row_decided_differently", where=where, row=row, in_brackets=in_brackets([row], places)
+            )
         )
     return decisions.sort("row").select(pl.col(column).cast(kind) for column, kind in _DECIDED.items())
 
@@ -134,27 +137,22 @@ def _bytes(path: Path) -> bytes:
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise UsageError(f"{path}: not a file; give the workbook of the run")
+            raise UsageError(Sentence("excel.not_file_give", path=path))
         if status.st_size > _BYTES_MAX:
-            raise InputError(f"{path.name}: larger than {_BYTES_MAX} bytes; give the workbook of a run")
+            raise InputError(Sentence("excel.larger_than_bytes", path=path.name, bytes_max=_BYTES_MAX))
         return path.read_bytes()
     except OSError as error:
-        raise UsageError(
-            f"{path}: cannot be read ({error.strerror}); give the workbook of the run"
-        ) from error
+        raise UsageError(Sentence("excel.cannot_read_give", path=path, why=error.strerror)) from error
 
 
 def _require_sense(where: str, cells: Sequence[str | None], row_count: int, places: Places | None) -> None:
     row, decision, reason = cells
     if row is None or not row.isascii() or not row.isdigit() or not 1 <= int(row) <= row_count:
-        raise InputError(
-            f"{where}: a decision that is not beside a row number of the file; undo any change to the column "
-            "Row"
-        )
+        raise InputError(Sentence("excel.decision_not_beside", where=where))
     words, row = ", ".join(Decision), f"{row}{in_brackets([int(row)], places)}"
     if decision is None:
-        raise InputError(f"{where}, row {row}: a reason without a decision; choose one of {words}")
+        raise InputError(Sentence("excel.row_reason_without", where=where, row=row, words=words))
     if decision.lower() not in set(Decision):
-        raise InputError(f"{where}, row {row}: not a decision; choose one of {words}")
+        raise InputError(Sentence("excel.row_not_decision", where=where, row=row, words=words))
     if reason is None and decision.lower() != Decision.HOLD:
-        raise InputError(f"{where}, row {row}: a decision without a reason; give one, which is recorded")
+        raise InputError(Sentence("excel.row_decision_without", where=where, row=row))

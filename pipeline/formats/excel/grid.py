@@ -13,7 +13,7 @@ from decimal import Decimal
 
 import polars as pl
 
-from pipeline.errors import Advice, InputError
+from pipeline.errors import InputError
 from pipeline.files.unfolding import refuse_long_row
 from pipeline.formats.excel.archive import copied
 from pipeline.formats.excel.cells import Cell, Cells
@@ -21,6 +21,7 @@ from pipeline.formats.excel.sheets import all_counted, chosen
 from pipeline.formats.table import no_defects
 from pipeline.headers.heading import COLUMNS_MAX
 from pipeline.rules.unasked import ROW_MERGED
+from pipeline.wording import Sentence
 
 DEFECT, SHEET_ROW = "defect", "sheet_row"
 """The columns with the defects of whole rows and with their numbers in the sheet; the others are named by
@@ -56,7 +57,7 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
     with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
         meant, cells = chosen(archive, sheet, bytes_max=bytes_max)
     if cells.are_none:
-        raise InputError("the sheet is empty", advice=Advice.NAME_SHEET)
+        raise InputError(Sentence("excel.sheet_empty"), advice=Sentence("advice.name_sheet"))
     _refuse_sparse(cells)
     values = _values(workbook, meant.name)
     _require_agreement(values, cells)
@@ -93,11 +94,10 @@ def _values(workbook: bytes, sheet: str) -> pl.DataFrame:
 def _refuse_sparse(cells: Cells) -> None:
     width, height = cells.column_last - cells.column_first + 1, cells.row_last - cells.row_first + 1
     if width > COLUMNS_MAX:
-        raise InputError(f"{width:,} columns, at most {COLUMNS_MAX:,} can be read; remove some")
+        raise InputError(Sentence("excel.columns_most_can", width=width, columns_max=COLUMNS_MAX))
     if width * height > _EMPTY_CELLS_MAX + _EMPTY_PER_FILLED_MAX * cells.filled_count:
         raise InputError(
-            f"{cells.filled_count:,} cells spread over {height:,} rows and {width:,} columns; "
-            "copy the payments into an empty sheet"
+            Sentence("excel.cells_spread_over", filled_count=cells.filled_count, height=height, width=width)
         )
 
 

@@ -5,11 +5,12 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from pipeline.errors import Advice, InputError
+from pipeline.errors import InputError
 from pipeline.files.unfolding import Unfolded
 from pipeline.formats.excel.archive import parse
 from pipeline.formats.excel.cells import Cells, count_cells
 from pipeline.formats.excel.texts import shared_lengths
+from pipeline.wording import Sentence
 
 _WORKBOOK = "xl/workbook.xml"
 _RELATIONS = "xl/_rels/workbook.xml.rels"
@@ -71,7 +72,7 @@ def chosen(archive: zipfile.ZipFile, name: str | None, *, bytes_max: int) -> tup
     if name is not None:
         named = next((sheet for sheet in sheets if sheet.name == name), None)
         if named is None:
-            raise InputError(f"no sheet has this name (found: {_listed(sheets)})", advice=Advice.NAME_SHEET)
+            raise InputError(_refusal("excel.no_sheet_this", sheets), advice=Sentence("advice.name_sheet"))
         return named, _calculated(archive, named, texts, bytes_max)
     counted = [(sheet, _calculated(archive, sheet, texts, bytes_max)) for sheet in sheets if sheet.is_visible]
     with_data = [(sheet, cells) for sheet, cells in counted if not cells.are_none]
@@ -80,11 +81,14 @@ def chosen(archive: zipfile.ZipFile, name: str | None, *, bytes_max: int) -> tup
             return only
         case []:
             raise InputError(
-                f"no visible sheet has data (found: {_listed(sheets)})", advice=Advice.NAME_SHEET
+                _refusal("excel.no_visible_sheet", sheets),
+                advice=Sentence("advice.name_sheet"),
             )
         case _:
-            names = _listed([sheet for sheet, _ in with_data])
-            raise InputError(f"several sheets have data ({names})", advice=Advice.NAME_SHEET)
+            raise InputError(
+                _refusal("excel.several_sheets_data", [sheet for sheet, _ in with_data]),
+                advice=Sentence("advice.name_sheet"),
+            )
 
 
 def all_counted(archive: zipfile.ZipFile, *, bytes_max: int) -> Iterator[Cells]:
@@ -101,10 +105,7 @@ def all_counted(archive: zipfile.ZipFile, *, bytes_max: int) -> Iterator[Cells]:
 def _calculated(archive: zipfile.ZipFile, sheet: Sheet, texts: Sequence[int], bytes_max: int) -> Cells:
     cells = _counted(archive, sheet, texts, bytes_max)
     if cells.uncalculated_row is not None:
-        raise InputError(
-            f"sheet row {cells.uncalculated_row}: a formula that was never calculated; open the workbook in "
-            "a spreadsheet program, save it there, and run again"
-        )
+        raise InputError(Sentence("excel.sheet_row_formula", uncalculated_row=cells.uncalculated_row))
     return cells
 
 
@@ -113,10 +114,18 @@ def _counted(archive: zipfile.ZipFile, sheet: Sheet, texts: Sequence[int], bytes
         return count_cells(file, texts, Unfolded(bytes_max))
 
 
-def _listed(sheets: list[Sheet]) -> str:
-    shown = ", ".join(
-        f'"{sheet.name[:_NAME_QUOTED_LENGTH_MAX]}"{"" if sheet.is_visible else " (hidden)"}'
-        for sheet in sheets[:_NAMES_QUOTED_MAX]
-    )
-    more = f" and {len(sheets) - _NAMES_QUOTED_MAX} more" if len(sheets) > _NAMES_QUOTED_MAX else ""
-    return (shown or "no sheets") + more
+def _refusal(key: str, sheets: list[Sheet]) -> Sentence:
+    """A sentence that lists sheets; `sheets` among its values are their names."""
+    names = [sheet.name[:_NAME_QUOTED_LENGTH_MAX] for sheet in sheets[:_NAMES_QUOTED_MAX]]
+    shown = [
+        Sentence("excel.sheet" if sheet.is_visible else "excel.hidden_sheet", name=name)
+        for sheet, name in zip(sheets, names, strict=False)
+    ]
+    more_count = len(sheets) - len(names)
+    if not names:
+        listed = Sentence("excel.no_sheets")
+    elif more_count:
+        listed = Sentence("excel.sheets_and_more", sheets=shown, more_count=more_count)
+    else:
+        listed = Sentence("excel.sheets", sheets=shown)
+    return Sentence(key, listed=listed, sheets=names)

@@ -18,6 +18,7 @@ from pipeline.formats.layouts.recognition import fits, known_by
 from pipeline.formats.layouts.table import LAYOUTS
 from pipeline.formats.message import Message, Role, split_obstacle
 from pipeline.formats.table import ReadingOptions
+from pipeline.wording import Sentence
 
 __all__ = ["LAYOUTS", "BankLayout", "LayoutFormat", "layout_formats"]
 
@@ -105,8 +106,6 @@ def layout_formats(own: Mapping[str, BankLayout]) -> dict[str, LayoutFormat]:
     """
     for name in own:
         if name in LAYOUTS:
-            raise ConfigurationError(
-                f"layouts.{name}: there is a layout of this name already; choose another"
-            )
+            raise ConfigurationError(Sentence("layouts.layouts_there_layout", name=name))
     titled = {name: layout.model_copy(update={"title": layout.title or name}) for name, layout in own.items()}
     return {name: LayoutFormat(name, layout) for name, layout in {**LAYOUTS, **titled}.items()}

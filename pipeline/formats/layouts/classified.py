@@ -11,6 +11,7 @@ from pipeline.formats.layouts.cells import spans_between, spans_by_widths, unquo
 from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine
 from pipeline.formats.text_lines import IS_BLANK
 from pipeline.rules.unasked import LINE_TOO_LONG, LINE_TOO_SHORT
+from pipeline.wording import Sentence
 
 PAYMENT = "payment"
 """The beginning of the kinds of payments; their number follows."""
@@ -64,7 +65,7 @@ def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.Dat
         "is_blank", "is_first", "is_last"
     )
     for sentence in _what_lacks(lines, layout):
-        raise InputError(f"{where} {sentence}")
+        raise InputError(Sentence("layouts.file_lacks", where=where, why=sentence))
     return lines
 
 
@@ -73,19 +74,16 @@ def _stands_there(word: str) -> pl.Expr:
     return {HEADER: pl.col("is_first"), TRAILER: pl.col("is_last")}.get(word, pl.lit(value=True))
 
 
-def _what_lacks(lines: pl.DataFrame, layout: BankLayout) -> Iterator[str]:
+def _what_lacks(lines: pl.DataFrame, layout: BankLayout) -> Iterator[Sentence]:
     filled = lines.filter(pl.col("kind") != BLANK)
     if filled.is_empty():
-        yield "is empty; give a file with payments"
+        yield Sentence("layouts.empty_give_file")
         return
     first, last = filled.row(0, named=True), filled.row(-1, named=True)
     if layout.header is not None and not layout.header.is_optional and first["kind"] != HEADER:
-        yield f"line {first['line']} is not the header that {layout.title} starts with; export the file again"
+        yield Sentence("layouts.line_not_header", first=first["line"], title=layout.title)
     if layout.trailer is not None and not layout.trailer.is_optional and last["kind"] != TRAILER:
-        yield (
-            f"line {last['line']} is not the trailer that {layout.title} ends with; it may be cut: "
-            "export the file again"
-        )
+        yield (Sentence("layouts.line_not_trailer", last=last["line"], title=layout.title))
 
 
 def has_tags(layout: BankLayout, kind: LineKind) -> pl.Expr:
@@ -146,8 +144,5 @@ def _cells(lines: pl.DataFrame, separator: str, where: str) -> pl.Series:
 def _carefully(text: str, line: int, separator: str, where: str) -> list[str]:
     spans = spans_between(text, separator)
     if spans is None:
-        raise InputError(
-            f"{where} line {line}: a quoted cell is not closed, or goes on after its closing quote; "
-            "close it, and double every quote inside it"
-        )
+        raise InputError(Sentence("layouts.line_quoted_cell", where=where, line=line))
     return [unquoted(text[start:end]) for start, end in spans]

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.errors import Advice, InputError, UsageError
+from pipeline.errors import InputError, UsageError
 from pipeline.formats.layouts.classified import (
     BATCH,
     UNKNOWN,
@@ -28,6 +28,7 @@ from pipeline.formats.message import (
 from pipeline.formats.text_lines import is_utf_16, text_lines
 from pipeline.frames import WARNINGS
 from pipeline.rules.unasked import AMOUNT_MALFORMED, CODE_UNKNOWN
+from pipeline.wording import Sentence
 from schemas.payments import FIELDS
 
 _UK_ACCOUNT = r"^([0-9]{6})[- ]?([0-9]{8})$"
@@ -43,9 +44,7 @@ def classified_lines(data: bytes, layout: BankLayout, *, encoding: str | None, w
     found = decoded(data, encoding=encoding, where=where)
     lines = text_lines(found.text, start=found.start, one_byte_each=found.one_byte_each)
     for line in lines.filter(pl.col("text").str.contains("\r", literal=True))["line"].head(1):
-        raise InputError(
-            f"{where} line {line}: ends with CR alone; save the file with line ends of CR LF or LF"
-        )
+        raise InputError(Sentence("layouts.line_ends_cr", where=where, line=line))
     return classified(lines, layout, where=where)
 
 
@@ -59,7 +58,7 @@ def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -
     lines = with_batch(classified_lines(data, layout, encoding=encoding, where=where))
     found = payments_of(lines, layout)
     if found.is_empty():
-        raise InputError(f"{where} has no payments; give a file with payments")
+        raise InputError(Sentence("layouts.no_payments_give", where=where))
     fields = with_absent_fields(found.select(name for name in FIELDS if name in found.columns))
     totals = totals_of(lines, found, layout)
     names, room = fields["name"], layout.name_room
@@ -199,16 +198,15 @@ def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
     """
     used = encoding_of(encoding)
     if is_utf_16(data):
-        raise InputError(f"{where}: the text is UTF-16, which no bank takes; export it as UTF-8")
+        raise InputError(Sentence("layouts.text_utf_16_which", where=where))
     start = len(codecs.BOM_UTF8) if used == _UTF_8 and data.startswith(codecs.BOM_UTF8) else 0
     try:
         return DecodedText(str(memoryview(data)[start:], used), start, used)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, start + error.start) + 1
         raise InputError(
-            f"{where} line {line}: a byte that is not {used}",
-            advice=Advice.CHOOSE_ENCODING,
-            choices=ENCODINGS,
+            Sentence("layouts.line_byte_not", where=where, line=line, used=used),
+            advice=Sentence("advice.choose_encoding", choices=list(ENCODINGS)),
         ) from None
 
 
@@ -222,7 +220,6 @@ def encoding_of(name: str | None) -> str:
         return _CODECS[codecs.lookup(name or _UTF_8).name]
     except (LookupError, ValueError):
         raise UsageError(
-            f"{name}: not supported for a bank's layout",
-            option="--encoding",
-            advice=f"choose one of {', '.join(ENCODINGS)}",
+            Sentence("layouts.not_supported_bank", name=name),
+            advice=Sentence("layouts.choose_one", encodings=list(ENCODINGS)),
         ) from None

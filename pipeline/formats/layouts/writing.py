@@ -15,6 +15,7 @@ from pipeline.formats.layouts.reading import classified_lines, payments_of
 from pipeline.formats.layouts.totals import rewritten, totals_of, with_batch
 from pipeline.formats.message import Message, split_obstacle
 from pipeline.formats.text_lines import in_bacs_characters, removals
+from pipeline.wording import Sentence
 
 _READ_BEFORE = "a file that was read before"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -138,10 +139,7 @@ class _Pen:
         if self._separator is not None:
             return quoted_like(old, text, self._separator)
         if len(text) > len(old):  # a sum without decimals that needs them now; names are cut to their cells
-            raise OutputError(
-                f"line {line}: a cell of {len(old)} characters has no room for the new sum; split the "
-                "payments where they are made"
-            )
+            raise OutputError(Sentence("layouts.line_cell_characters", line=line, old_count=len(old)))
         return text.rjust(len(old)) if old.startswith(" ") else text.ljust(len(old))
 
     def _bytes(self, text: str) -> bytes:

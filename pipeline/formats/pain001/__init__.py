@@ -20,6 +20,7 @@ from pipeline.formats.pain001.versions import sniff
 from pipeline.formats.table import ReadingOptions
 from pipeline.frames import slim
 from pipeline.rules.unasked import CHEQUE
+from pipeline.wording import Sentence
 from schemas.payments import FIELDS
 
 NAME = "pain001"
@@ -73,9 +74,9 @@ def read_file(file: IO[bytes], *, where: str) -> Message:
 
 
 def _read(data: bytes | IO[bytes], *, where: str) -> Message:
-    parts = parse_confined(reading.__name__, data, where=where, what="the XML file")
+    parts = parse_confined(reading.__name__, data, where=where, what=Sentence("files.the_xml_file"))
     if parts.height == 1:
-        raise InputError(f"{where}: has no payments (CdtTrfTxInf); give a file with payments")
+        raise InputError(Sentence("pain001.no_payments_cdttrftxinf", where=where))
     return message_of(parts)
 
 

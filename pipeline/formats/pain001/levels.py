@@ -16,6 +16,7 @@ from pipeline.formats.pain001.versions import (
     refuse_other_message,
     version_of,
 )
+from pipeline.wording import Sentence
 
 STATED = ("id", "created", "method", "count", "sum")
 """What a level may say; each lies between `..._start` and `..._end`."""
@@ -67,7 +68,7 @@ class Levels:
             InputError: it is not the first.
         """
         if self.facts:
-            raise InputError("holds several messages; give each a file of its own")
+            raise InputError(Sentence("pain001.holds_several_messages"))
         self._declare(attributes)
         namespace = namespace_of(tag, self._declared)
         version = version_of(namespace, tag)
@@ -84,7 +85,7 @@ class Levels:
             self.batch_count += 1
             self._stated = {}
         elif self._header:
-            raise InputError("has two group headers; export it again")
+            raise InputError(Sentence("pain001.two_group_headers"))
         else:
             self._stated = self._header
 
@@ -95,11 +96,9 @@ class Levels:
             InputError: it has stated this before, or is an unknown way to pay.
         """
         if what in self._stated:
-            raise InputError(f"says the same of a level twice, at line {line}; export it again")
+            raise InputError(Sentence("pain001.says_same_level", line=line))
         if what == "method" and control.text not in _METHODS:
-            raise InputError(
-                f"has a payment method at line {line} that is none of {', '.join(_METHODS)}; export it again"
-            )
+            raise InputError(Sentence("pain001.payment_method_line", line=line, methods=list(_METHODS)))
         self._stated[what] = control
 
     def closed(self, start: int, end: int) -> None:

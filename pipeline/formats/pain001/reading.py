@@ -20,11 +20,12 @@ from pipeline.formats.pain001.versions import encoding_of
 from pipeline.formats.pain001.walking import (
     OTHER_ENCODING,
     TOKEN_BYTES_MAX,
-    TOO_LONG,
     Found,
     sentence_of,
+    too_long,
     walk,
 )
+from pipeline.wording import Sentence
 from schemas.payments import FIELDS
 
 PLACES = {
@@ -59,7 +60,7 @@ def parse(data: Bytes) -> Iterator[pl.DataFrame]:
         InputError: it is no credit transfer message, or not to be read safely or in one way only.
     """
     if not data:
-        raise InputError("the file is empty; give a file with payments")
+        raise InputError(Sentence("pain001.file_empty_give"))
     reader = _Reader(data)
     try:
         for _ in reader.steps():
@@ -94,14 +95,14 @@ class _Reader:
         while fed < len(self.data):
             until = min(understood + TOKEN_BYTES_MAX, len(self.data))
             if until == fed:
-                raise InputError(TOO_LONG.format(line=self.parser.CurrentLineNumber))
+                raise InputError(too_long(self.parser.CurrentLineNumber))
             self.parser.Parse(self.data[fed:until], False)
             fed, understood = until, self.parser.CurrentByteIndex
             self.found.text_so_far()
             yield
         self.parser.Parse(b"", True)
         if not self.found.levels.facts:
-            raise InputError("is XML, but holds no credit transfers (pain.001); give the payment file")
+            raise InputError(Sentence("pain001.xml_but_holds"))
 
     def part(self) -> pl.DataFrame:
         """The payments since the last part."""
@@ -130,14 +131,14 @@ class _Reader:
 
         def declared(version: str, encoding: str | None, _standalone: int) -> None:
             if version != "1.0":
-                raise InputError("is not XML 1.0, which alone is read; export it again")
+                raise InputError(Sentence("pain001.not_xml_which"))
             if encoding is not None:
                 self.encoding = self.found.codec = encoding_of(encoding)
             if self.encoding != "utf-8" and self.data[: len(_UTF_8_MARK)] == _UTF_8_MARK:
                 raise InputError(OTHER_ENCODING)
 
         def doctype(*_: object) -> None:
-            raise InputError("has a DOCTYPE, which payment files never need; remove it")
+            raise InputError(Sentence("pain001.doctype_which_payment"))
 
         self.parser.XmlDeclHandler = declared
         self.parser.StartDoctypeDeclHandler = doctype
@@ -160,8 +161,11 @@ class _Reader:
         def refuse(inside: bytes, opening: bytes) -> None:
             if opening in inside:
                 raise InputError(
-                    f"is damaged before line {parser.CurrentLineNumber}: what begins with "
-                    f"{opening.decode()} does not end; export it again"
+                    Sentence(
+                        "pain001.damaged_before_line",
+                        currentlinenumber=parser.CurrentLineNumber,
+                        decode=opening.decode(),
+                    )
                 )
 
         parser.StartCdataSectionHandler = section_opened

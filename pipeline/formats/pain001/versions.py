@@ -5,25 +5,25 @@ import re
 from collections.abc import Mapping
 
 from pipeline.errors import InputError
+from pipeline.wording import Sentence
 
 CREDIT_TRANSFERS = ("CstmrCdtTrfInitn", "pain.001.001.02")
 """The elements that hold the message, the second up to version .02."""
-_ONLY_TRANSFERS = "only credit transfers (pain.001) are checked"
 _OTHERS = {
-    "CstmrDrctDbtInitn": f"is a pain.008 (direct debits); {_ONLY_TRANSFERS}",
-    "pain.008.001.01": f"is a pain.008 (direct debits); {_ONLY_TRANSFERS}",
-    "CstmrPmtStsRpt": "is a pain.002 (a report of the bank); give the pain.001 that it reports on",
-    "pain.002.001.02": "is a pain.002 (a report of the bank); give the pain.001 that it reports on",
-    "CstmrPmtRvsl": f"is a pain.007 (reversals); {_ONLY_TRANSFERS}",
-    "MndtInitnReq": f"is a pain.009 (a mandate); {_ONLY_TRANSFERS}",
-    "CdtrPmtActvtnReq": f"is a pain.013 (requests to pay); {_ONLY_TRANSFERS}",
-    "BkToCstmrAcctRpt": f"is a camt.052 (an account report); {_ONLY_TRANSFERS}",
-    "BkToCstmrStmt": f"is a camt.053 (an account statement); {_ONLY_TRANSFERS}",
-    "BkToCstmrDbtCdtNtfctn": f"is a camt.054 (booking notices); {_ONLY_TRANSFERS}",
-    "CstmrPmtCxlReq": f"is a camt.055 (cancellations); {_ONLY_TRANSFERS}",
-    "FIToFICstmrCdtTrf": "is a pacs.008 (between banks); give the pain.001 that the payer sends",
-    "FIToFIPmtStsRpt": "is a pacs.002 (between banks); give the pain.001 that the payer sends",
-    "PmtRtr": "is a pacs.004 (between banks); give the pain.001 that the payer sends",
+    "CstmrDrctDbtInitn": Sentence("pain001.pain_direct_debits"),
+    "pain.008.001.01": Sentence("pain001.pain_direct_debits"),
+    "CstmrPmtStsRpt": Sentence("pain001.pain_report_bank"),
+    "pain.002.001.02": Sentence("pain001.pain_report_bank"),
+    "CstmrPmtRvsl": Sentence("pain001.pain_reversals"),
+    "MndtInitnReq": Sentence("pain001.pain_mandate"),
+    "CdtrPmtActvtnReq": Sentence("pain001.pain_requests_pay"),
+    "BkToCstmrAcctRpt": Sentence("pain001.camt_account_report"),
+    "BkToCstmrStmt": Sentence("pain001.camt_account_statement"),
+    "BkToCstmrDbtCdtNtfctn": Sentence("pain001.camt_booking_notices"),
+    "CstmrPmtCxlReq": Sentence("pain001.camt_cancellations"),
+    "FIToFICstmrCdtTrf": Sentence("pain001.pacs_between_banks"),
+    "FIToFIPmtStsRpt": Sentence("pain001.pacs_between_banks_give"),
+    "PmtRtr": Sentence("pain001.pacs_between_banks_give_pain"),
 }
 _ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252")
 """No two of them differ by one character: a damaged declaration cannot turn one into another."""
@@ -107,7 +107,7 @@ def encoding_of(declared: str) -> str:
     try:
         return _CODECS[codecs.lookup(declared).name]
     except (LookupError, ValueError):
-        raise InputError(f"is written in {declared[:40]!r}, which is not read; export it as UTF-8") from None
+        raise InputError(Sentence("pain001.written_which_not", declared=repr(declared[:40]))) from None
 
 
 def namespace_of(tag: str, declared: Mapping[str, str]) -> str | None:

@@ -17,6 +17,7 @@ from pipeline.formats.pain001.elements import (
     tree,
 )
 from pipeline.formats.pain001.levels import Levels, StatedControls, tag_end
+from pipeline.wording import Sentence
 from schemas.vop import SchemeCode
 
 TOKEN_BYTES_MAX = 64 * 1024
@@ -52,7 +53,7 @@ class Found:
             InputError: it is longer than any token.
         """
         if sum(map(len, self.text)) > TOKEN_BYTES_MAX:
-            raise InputError(TOO_LONG.format(line=self._parser.CurrentLineNumber))
+            raise InputError(too_long(self._parser.CurrentLineNumber))
         return "".join(self.text)
 
     def after(self, tag: str) -> int:
@@ -100,7 +101,9 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
             if state is PASSED:
                 pass_by(tag)
                 if len(stack) > DEPTH_MAX:
-                    raise InputError(TOO_DEEP.format(depth=DEPTH_MAX, line=parser.CurrentLineNumber))
+                    raise InputError(
+                        Sentence("pain001.too_deep", depth=DEPTH_MAX, line=parser.CurrentLineNumber)
+                    )
                 return
             entered = found.enter(state, tag, attributes, len(stack))
         state = entered
@@ -200,11 +203,13 @@ def _identify(payment: list[str | None]) -> None:
         payment[_ID], payment[_SCHEME], payment[_ISSUER] = found, scheme, issuer
 
 
-TOO_LONG = (
-    "has a tag, a comment or a text longer than 64 KiB at line {line}, which no payment has; export it again"
-)
-TOO_DEEP = "has elements more than {depth} deep at line {line}, which no payment has; export it again"
-OTHER_ENCODING = "is written in another encoding than it says; export it as UTF-8"
+OTHER_ENCODING = Sentence("pain001.other_encoding")
+
+
+def too_long(line: int) -> Sentence:
+    """The refusal of a tag, a comment or a text that no payment has."""
+    return Sentence("pain001.too_long", line=line)
+
 
 _CUT = (
     expat.errors.XML_ERROR_NO_ELEMENTS,
@@ -219,16 +224,16 @@ _ENTITY = (expat.errors.XML_ERROR_UNDEFINED_ENTITY,)
 _ASCII_MAX = 0x7F
 
 
-def sentence_of(error: expat.ExpatError, data: Bytes, at: int) -> str:
+def sentence_of(error: expat.ExpatError, data: Bytes, at: int) -> Sentence:
     """What is wrong with a file at the place where its parser stopped, and what to do."""
     what = expat.ErrorString(error.code)
-    place = f"at line {error.lineno}, column {error.offset + 1}"
+    place = Sentence("pain001.at_place", line=error.lineno, column=error.offset + 1)
     if what in _CUT:
-        return f"ends {place}, before its end; it may have been cut: copy or export it again"
+        return Sentence("pain001.ends_before_end", place=place)
     if what in _ENCODINGS:
         return OTHER_ENCODING
     if what in _ENTITY:
-        return f"has an entity {place} that is not defined; write the character itself"
+        return Sentence("pain001.entity_not_defined", place=place)
     if data[at : at + 1] > bytes([_ASCII_MAX]):
-        return f"has bytes {place} that are not in the encoding that it says; export it as UTF-8"
-    return f"is not well-formed XML {place}; export it again"
+        return Sentence("pain001.bytes_not_encoding", place=place)
+    return Sentence("pain001.not_well_formed_xml", place=place)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pipeline.errors import UsageError
 from pipeline.sandbox.calls import Call
 from pipeline.sandbox.faults.catalogue import FAULTS, Fault, Reach
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
 FORM = (
@@ -75,20 +76,22 @@ def parse(text: str) -> Selection:
     name, _, conditions = text.partition(":")
     fault = FAULTS.get(name)
     if fault is None:
-        raise UsageError(f"--fault {name}: no such fault; see `precheck sandbox --list-faults`")
+        raise UsageError(Sentence("sandbox.no_such_fault", name=name))
     said: dict[str, str] = {}
     for condition in filter(None, conditions.split(",")):
         key, separator, value = condition.partition("=")
         if not separator or key in said:
-            raise UsageError(f"--fault {name}: {condition!r} is no condition, or stands twice; write {FORM}")
+            raise UsageError(
+                Sentence("sandbox.no_condition_stands", name=name, condition=repr(condition), form=FORM)
+            )
         said[key] = value
     if said and fault.reach is Reach.CONNECTIONS:
-        raise UsageError(f"--fault {name}: affects every connection; leave the conditions out")
+        raise UsageError(Sentence("sandbox.affects_every_connection", name=name))
     selection = _selection(fault, said)
     if (selection.account or selection.api) and not fault.befalls_checks:
-        raise UsageError(f"--fault {name}: a token request is about no account and no API; leave them out")
+        raise UsageError(Sentence("sandbox.token_request_about", name=name))
     if selection.api is not None and not fault.befalls(selection.api):
-        raise UsageError(f"--fault {name}: does not befall {selection.api}; name another api, or none")
+        raise UsageError(Sentence("sandbox.does_not_befall", name=name, api=selection.api))
     return selection
 
 
@@ -106,14 +109,14 @@ def _selection(fault: Fault, said: dict[str, str]) -> Selection:
             lasting=_span(said.pop("for")) if "for" in said else None,
         )
     except ValueError as error:
-        raise UsageError(f"--fault {fault.name}: {error}; write {FORM}") from None
+        raise UsageError(Sentence("sandbox.write", fault=fault.name, error=str(error), form=FORM)) from None
     if said:
-        raise UsageError(f"--fault {fault.name}: no condition {', '.join(said)}; write {FORM}")
+        raise UsageError(Sentence("sandbox.no_condition_write", fault=fault.name, said=list(said), form=FORM))
     if not 0 <= selection.probability <= 1:
-        raise UsageError(f"--fault {fault.name}: probability must be from 0 to 1")
+        raise UsageError(Sentence("sandbox.probability_must_from", fault=fault.name))
     units = {span.is_seconds for span in (selection.after, selection.lasting) if span is not None}
     if len(units) > 1:
-        raise UsageError(f"--fault {fault.name}: after and for must both be requests, or both seconds")
+        raise UsageError(Sentence("sandbox.after_must_both", fault=fault.name))
     return selection
 
 

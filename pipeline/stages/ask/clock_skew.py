@@ -13,6 +13,7 @@ import httpx
 import structlog
 
 from pipeline.errors import ConfigurationError
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 from schemas.problem import Problem
 from schemas.strict import parse, timestamp
@@ -89,9 +90,13 @@ def wrong_day(
     theirs = server_time(response)
     assert theirs is not None
     return ConfigurationError(
-        f"{api}: this machine's clock says {timestamp(received)} and the server's {timestamp(theirs)}; the "
-        f"daily cap is counted by the day, so nothing more was sent: {_ADVICE}, or tell the provider if it "
-        "is right, then run again"
+        Sentence(
+            "stages.this_machine_s",
+            api=api,
+            timestamp=timestamp(received),
+            timestamp_2=timestamp(theirs),
+            advice=_ADVICE,
+        )
     )
 
 
@@ -114,6 +119,11 @@ def wrong_clock(api: ApiName, response: httpx.Response, now: datetime) -> Config
         "the server does not give its own" if theirs is None else f"the server's {timestamp(theirs)}"
     )
     return ConfigurationError(
-        f"{api}: the server refuses the time of our requests; this machine's clock says {timestamp(now)}, "
-        f"{server_clock}; {_ADVICE}, then run again"
+        Sentence(
+            "stages.server_refuses_time",
+            api=api,
+            timestamp=timestamp(now),
+            server_clock=server_clock,
+            advice=_ADVICE,
+        )
     )

@@ -17,6 +17,7 @@ from pipeline.stages.ask.clock_skew import refuses_our_time, wrong_clock
 from pipeline.stages.ask.gate import Reply, asks_for_a_pause, code_of
 from pipeline.stages.ask.values import ApiChannel, AskingContext
 from pipeline.transport import retry
+from pipeline.wording import Sentence
 
 BREACHES_MIN = 20
 BREACHES_SHARE = 0.75
@@ -96,7 +97,7 @@ class ReplyJudge:
                 assert isinstance(reply, httpx.Response)
                 detail = self._log_detail(check, reply, request_id)
                 error = self._not_let_in(reply) or error
-                away = retry.TurnAway(type(error)(with_detail(str(error), detail)))
+                away = retry.TurnAway(with_detail(error, detail))
                 return UselessReply(f"HTTP_{reply.status_code}", away, detail=detail)
             case _:
                 detail = (
@@ -129,9 +130,12 @@ class ReplyJudge:
         if self._requester is None or response.status_code not in {401, 403}:
             return None
         return CredentialsError(
-            f"{self._api.name}: HTTP {response.status_code}, the server does not accept the client "
-            f"certificate of {self._requester}; check client_certificate in the profile, and with the "
-            "provider whether the participant directory lists this number"
+            Sentence(
+                "stages.http_server_does",
+                api=self._api.name,
+                status_code=response.status_code,
+                requester=self._requester,
+            )
         )
 
     def _refused(self, response: httpx.Response, detail: str) -> FinalReply | UselessReply:
@@ -146,15 +150,14 @@ class ReplyJudge:
             REFUSALS_IN_A_ROW_LATER_MAX if has_answered else REFUSALS_IN_A_ROW_MAX
         ):
             return FinalReply(AnswerState.REFUSED, code, None, detail)
-        refused = f"{self._api.name}: the server refused {self._refusals_in_a_row} questions in a row"
-        error = ProtocolError(
-            with_detail(
-                f"{refused}, the last time with HTTP {response.status_code} {code}; "
-                "check base_url in the profile, or ask the provider; rows decided so far are kept",
-                detail,
-            )
+        said = Sentence(
+            "stages.refuses_all",
+            api=self._api.name,
+            count=self._refusals_in_a_row,
+            status=response.status_code,
+            code=code,
         )
-        return UselessReply(code, EndRun(error), detail=detail)
+        return UselessReply(code, EndRun(with_detail(ProtocolError(said), detail)), detail=detail)
 
     def _read(
         self, check: Check, response: httpx.Response, request_id: str, attempt: retry.RetryState
@@ -177,9 +180,13 @@ class ReplyJudge:
         if count >= BREACHES_MIN and count >= BREACHES_SHARE * len(self._breaches):
             return EndRun(
                 ProtocolError(
-                    f"{self._api.name}: the server broke the protocol in {count} of its last "
-                    f"{len(self._breaches)} replies, the last time: {breach}; "
-                    "ask the provider; rows answered so far are kept"
+                    Sentence(
+                        "stages.server_broke_protocol",
+                        api=self._api.name,
+                        count=count,
+                        breaches_count=len(self._breaches),
+                        breach=str(breach),
+                    )
                 )
             )
         return retry.Retry(0.0) if attempt.number == 1 else retry.GiveUp()

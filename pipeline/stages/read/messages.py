@@ -9,11 +9,11 @@ from pipeline.formats.message import Message
 from pipeline.formats.protocols import MessageFormat
 from pipeline.formats.table import Dialect
 from pipeline.frames import PAYMENTS, Original, Payments, Warnings, slim
-from pipeline.headers.guesses import PLACE
 from pipeline.headers.readings import ColumnReading
 from pipeline.rules.places import batches_of, lines_at
 from pipeline.stages.read.opening import identity_of
 from pipeline.stages.read.source import PaymentSource, ReadingArguments
+from pipeline.wording import PLACE, Sentence
 from schemas.payments import FIELDS
 from schemas.places import Places
 
@@ -33,7 +33,7 @@ def read_message(
     """
     file_format = entry.format
     if not content:
-        raise InputError(f"{where}: the file is empty; give a file with payments")
+        raise InputError(Sentence("stages.file_empty_give", where=where))
     if isinstance(content, bytes):
         message, identity = file_format.read(content, arguments.options, where=where), identity_of(content)
     else:

@@ -13,13 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import IO, NamedTuple
 
-from pipeline.errors import Advice, InputError, UsageError
+from pipeline.errors import InputError, UsageError
 from pipeline.files.compressed import UNPACKED_BYTES_MAX, Compression, UnpackedFile, sniff, unpacked
 from pipeline.files.memory import memory_max_bytes, refuse_too_large
 from pipeline.formats import HEAD_BYTES, Entry, MessageEntry, entry_of, excel
 from pipeline.formats.message import FileIdentity, Message
 from pipeline.formats.protocols import FileReader
 from pipeline.stages.read.source import Packing, ReadingArguments
+from pipeline.wording import Sentence
 
 FILE_BYTES_MAX = 8 * 1024**3
 
@@ -111,23 +112,23 @@ def _refuse_no_file(path: Path) -> None:
         return
     if stat.S_ISDIR(mode):
         raise InputError(
-            f"{path}: a folder, not a file; give the name of a payment file in it",
-            advice=Advice.CHECK_AS_DATA_SET,
+            Sentence("stages.folder_not_file", path=path),
+            advice=Sentence("advice.check_as_data_set"),
         )
     if not stat.S_ISREG(mode):
-        raise InputError(
-            f"{path}: a pipe or a device, not a file; save the payments in a file and give its name"
-        )
+        raise InputError(Sentence("stages.pipe_device_not", path=path))
 
 
 def _refuse_unfit_options(entry: Entry, arguments: ReadingArguments, *, where: str) -> None:
     """Refuse options that mean nothing for the format of a file."""
     if arguments.sheet is not None and "sheet" not in entry.format.OPTIONS:
-        raise UsageError(f"{where}: no workbook, so it has no sheets", advice=Advice.NAME_NO_SHEET)
+        raise UsageError(
+            Sentence("stages.no_workbook_so", where=where), advice=Sentence("advice.name_no_sheet")
+        )
     if isinstance(entry, MessageEntry) and arguments.mapping:
         raise UsageError(
-            f"{where}: {entry.format.TITLE} has no columns; its standard says where everything stands",
-            advice=Advice.MAP_NOTHING,
+            Sentence("stages.no_columns_standard", where=where, title=entry.format.TITLE),
+            advice=Sentence("advice.map_nothing"),
         )
 
 
@@ -147,7 +148,9 @@ def _file(path: Path) -> Iterator[IO[bytes]]:
         opened_file = path.open("rb")
     with opened_file as file:
         if _size(file) > FILE_BYTES_MAX:
-            raise InputError(f"{path.name}: larger than {FILE_BYTES_MAX // 1024**3} GiB; split the file")
+            raise InputError(
+                Sentence("stages.larger_than_gib", path=path.name, file_bytes_max=FILE_BYTES_MAX // 1024**3)
+            )
         yield file
 
 
@@ -158,9 +161,7 @@ def _as_input_errors(path: Path) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a name that a file can have"
-        raise InputError(
-            f"{path.name}: cannot be read ({reason}); check the path and its permissions"
-        ) from error
+        raise InputError(Sentence("stages.cannot_read_check", path=path.name, reason=reason)) from error
 
 
 def _size(file: IO[bytes]) -> int:

@@ -17,6 +17,7 @@ from pipeline.rules.identifiers import bic_column_is_none
 from pipeline.rules.unasked import ROW_BLANK
 from pipeline.stages.read.opening import identity_of
 from pipeline.stages.read.source import PaymentSource, ReadingArguments
+from pipeline.wording import Sentence
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS
 from schemas.payments import FIELDS
 from schemas.summary import NotPayment
@@ -56,7 +57,7 @@ def read_table(
         Footers(payments.height, []) if arguments.is_ours else footers_of(payments, original, table.places)
     )
     if ended.payment_count == 0:
-        raise InputError(f"{where}: no payment rows above the totals; give a file with payments")
+        raise InputError(Sentence("stages.no_payment_rows", where=where))
     if ended.rows:
         payments, cells = payments.head(ended.payment_count), cells.head(ended.payment_count)
         original = _without_empty_extras(original.head(ended.payment_count), len(own))
@@ -107,9 +108,7 @@ def _refuse_patterns(headers: Sequence[str], where: str) -> None:
     """
     for position, header in enumerate(headers, start=1):
         if header.startswith("^") and header.endswith("$"):
-            raise InputError(
-                f"{where}: the header of column {position} starts with ^ and ends with $; rename the column"
-            )
+            raise InputError(Sentence("stages.header_column_starts", where=where, position=position))
 
 
 def _payments(original: pl.DataFrame, table: Table, columns: Columns, where: str) -> pl.DataFrame:
@@ -162,7 +161,11 @@ def _text(column: pl.Series, field: str, where: str) -> pl.Series:
     if column.dtype in (pl.Categorical, pl.Enum, pl.Null):
         column = column.cast(pl.String)
     if column.dtype != pl.String:
-        raise InputError(f'{where}: column "{column.name}" ({field}): {_advice(column, field)}')
+        raise InputError(
+            Sentence(
+                "stages.column", where=where, column=column.name, field=field, advice=_advice(column, field)
+            )
+        )
     stripped = column.str.strip_chars()
     lengths = stripped.str.len_bytes()
     # Where nothing changes, the payments share the memory of the original.

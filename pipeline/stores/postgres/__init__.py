@@ -12,6 +12,7 @@ from pydantic import SecretStr
 from pipeline.errors import ConfigurationError
 from pipeline.stores.postgres.address import parsed
 from pipeline.stores.shared import AskingProcess, StoreClocks
+from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from pipeline.stores.postgres.administration import PostgresCare
@@ -40,6 +41,4 @@ def cared_for(url: str, clocks: StoreClocks, *, role: str | None = None) -> "Pos
 
 def _require_driver() -> None:
     if find_spec("psycopg") is None:
-        raise ConfigurationError(
-            "a ledger in PostgreSQL needs a package that is not installed; install payee-precheck[postgres]"
-        )
+        raise ConfigurationError(Sentence("stores.ledger_postgresql_needs"))

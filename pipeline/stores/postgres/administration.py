@@ -17,6 +17,7 @@ from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.postgres.status import state_of
 from pipeline.stores.postgres.store import opened_keys
 from pipeline.stores.shared import ClosedRun, StoreClocks, StoreFinding, StoreState
+from pipeline.wording import Sentence
 
 _WHO = STATEMENTS["administration.who"]
 _IS_THERE = "SELECT to_regclass('precheck.store') IS NOT NULL"
@@ -97,7 +98,7 @@ def create(database: Database, secret: SecretStr, *, grant_to: str | None) -> bo
             database.run(lambda db: _grant(db, grant_to))
         except errors.UndefinedObject:
             raise ConfigurationError(
-                f"{database.address.place}: there is no role {grant_to}; create it, or name another one"
+                Sentence("stores.there_no_role", place=database.address.place, grant_to=grant_to)
             ) from None
     return is_new
 
@@ -109,13 +110,17 @@ def _require_owner(db: psycopg.Connection, place: str) -> None:
     role, name, owner_of_database, may_create, owner, may_use = row
     if owner is not None and not may_use:
         raise ConfigurationError(
-            f"{place}: {name} has a ledger already, which belongs to {owner}, and {role} may not use it; "
-            f"`precheck ledger init --as {owner}` lets the user of the profile use it"
+            Sentence("stores.ledger_already_which", place=place, name=name, owner=owner, role=role)
         )
     if owner is None and not may_create:
         raise ConfigurationError(
-            f"{place}: {role} may not create the tables in {name}, which belongs to {owner_of_database}; "
-            f"`precheck ledger init --as {owner_of_database}` creates them and lets {role} use them"
+            Sentence(
+                "stores.may_not_create",
+                place=place,
+                role=role,
+                name=name,
+                owner_of_database=owner_of_database,
+            )
         )
 
 
@@ -157,15 +162,14 @@ def close_run(database: Database, run_id: UUID) -> ClosedRun:
             row = db.execute(_RUN, (run_id,)).fetchone()
             if row is None:
                 raise UsageError(
-                    f"{database.address.place}: this ledger has no run {run_id}; `precheck status` has those "
-                    "that are unfinished"
+                    Sentence("stores.this_ledger_no", place=database.address.place, run_id=str(run_id))
                 )
             run, question_count, was_closed, answer_count = row
             at_work = db.execute(_AT_WORK, (run,)).fetchone()
             if at_work is not None:
                 pid, host = at_work
                 raise IncompleteError(
-                    f"run {run_id}: process {pid} on {host} asks its questions; stop it, then close the run"
+                    Sentence("stores.run_process_on", run_id=str(run_id), pid=pid, host=host)
                 )
             if not was_closed:
                 db.execute(_CLOSE, (run,))

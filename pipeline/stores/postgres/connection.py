@@ -18,6 +18,7 @@ from pipeline.errors import ConfigurationError, IncompleteError, PrecheckError
 from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.shared import StoreClocks
+from pipeline.wording import Sentence
 from schemas.strict import timestamp
 
 _PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)
@@ -39,17 +40,17 @@ _CONNECTING = {
 # does not hold the others up.
 _SETTINGS = STATEMENTS["connection.settings"]
 _REFUSALS = {
-    "root certificate file": "sslrootcert names no file of authorities; correct it",
-    "password authentication failed": "the server refuses the password; correct PGPASSFILE or PGPASSWORD",
-    "no password supplied": "the server asks for a password; give it by PGPASSFILE or PGPASSWORD",
-    "no pg_hba.conf entry": "the server lets this user or host not in; add it to the server's pg_hba.conf",
-    'role "(.*)" does not exist': "there is no user {0}; create the role, or correct `ledger`",
-    'role "(.*)" is not permitted to log in': "the user {0} may not log in; give the role LOGIN",
-    'database "(.*)" does not exist': "there is no database {0}; create it, or correct `ledger`",
-    "certificate verify failed": "the server's certificate is not trusted; name its authority by sslrootcert",
-    "server certificate for": "the server's certificate is another host's; correct `ledger` in the profile",
-    "does not support SSL": "the server has no TLS; switch it on there",
-    "permission denied for database": "this user may not connect to the database; grant it CONNECT",
+    "root certificate file": Sentence("stores.no_authorities"),
+    "password authentication failed": Sentence("stores.password_refused"),
+    "no password supplied": Sentence("stores.password_missing"),
+    "no pg_hba.conf entry": Sentence("stores.not_in_hba"),
+    'role "(?P<name>.*)" does not exist': Sentence("stores.no_user", name=""),
+    'role "(?P<name>.*)" is not permitted to log in': Sentence("stores.may_not_log_in", name=""),
+    'database "(?P<name>.*)" does not exist': Sentence("stores.no_database", name=""),
+    "certificate verify failed": Sentence("stores.certificate_untrusted"),
+    "server certificate for": Sentence("stores.certificate_of_other"),
+    "does not support SSL": Sentence("stores.no_tls"),
+    "permission denied for database": Sentence("stores.may_not_connect"),
 }
 """Pattern in a message of libpq or the server, before a connection is there -> what is wrong, what to do."""
 
@@ -196,8 +197,9 @@ class Database:
             except psycopg.OperationalError as error:
                 for pattern, what in _REFUSALS.items():
                     if (found := re.search(pattern, str(error))) is not None:
-                        said = what.format(*found.groups())
-                        raise ConfigurationError(f"{self.address.place}: {said}") from None
+                        why = what.having(**found.groupdict())
+                        said = Sentence("stores.refused", place=self.address.place, why=why)
+                        raise ConfigurationError(said) from None
                 raise
             self._connection.execute(_SETTINGS)
         return self._connection
@@ -225,30 +227,33 @@ class Database:
         match error:
             case errors.UndefinedTable() | errors.InvalidSchemaName():
                 return ConfigurationError(
-                    f"{self.address.place}: the database {self.address.database!r} has no ledger, or that of "
-                    "another version; `precheck ledger init` creates it"
+                    Sentence(
+                        "stores.database_no_ledger",
+                        place=self.address.place,
+                        database=repr(self.address.database),
+                    )
                 )
             case errors.ForeignKeyViolation() if self.was_lost:
                 return self.has_forgotten()
             case errors.InsufficientPrivilege():
-                return ConfigurationError(
-                    f"{self.address.place}: this role may not do that with the tables of the ledger; "
-                    "`precheck ledger init --grant-to ROLE` lets it, where the owner runs it"
-                )
+                return ConfigurationError(Sentence("stores.this_role_may", place=self.address.place))
             case _:
                 return error
 
     def has_forgotten(self) -> IncompleteError:
         """The error where what was acknowledged is not there any more."""
         return IncompleteError(
-            f"{self.address.place}: the ledger's database lacks what it had acknowledged to this run, as "
-            "after a failover to a standby that lagged behind, or a restore; what it lacks is asked again",
-            advice="let `precheck ledger check` look at the database, then run the same command again",
+            Sentence("stores.ledger_s_database", place=self.address.place),
+            advice=Sentence("stores.let_look_database"),
         )
 
     def _away(self, since: datetime, error: psycopg.Error) -> PrecheckError:
         reason = (str(error).splitlines() or [""])[0].rpartition(": ")[2]
         return IncompleteError(
-            f"{self.address.place}: the ledger's database does not answer since "
-            f"{timestamp(since)} ({reason}); nothing is lost: run the same command again once it answers"
+            Sentence(
+                "stores.ledger_s_database_does",
+                place=self.address.place,
+                timestamp=timestamp(since),
+                reason=reason,
+            )
         )

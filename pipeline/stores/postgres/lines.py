@@ -8,6 +8,7 @@ from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.recording import AnswerLine, FailureLine, IntentLine
 from pipeline.stores.shared import StoredRun
 from pipeline.stores.values import ChunkLease, FinalAnswer, ReusedAnswer
+from pipeline.wording import Sentence
 
 
 class RunLines:
@@ -123,7 +124,4 @@ class RunLines:
 
 def damaged(place: str, run: int) -> DiskError:
     """The error for a ledger that cannot be trusted."""
-    return DiskError(
-        f"{place}: the ledger is damaged (a line of run {run} was changed); "
-        "bring the database back from a backup, and see what it lacks by `precheck ledger check --restored`"
-    )
+    return DiskError(Sentence("stores.ledger_damaged_line", place=place, run=run))

@@ -15,6 +15,7 @@ from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.shared import AskingProcess
 from pipeline.stores.sharing import Division, HeldShare, ShareRenewal, ShareWish
 from pipeline.stores.values import LeaseHolder, ServerAccount
+from pipeline.wording import Sentence
 
 RENEWAL_INTERVAL_S = 1.0
 
@@ -106,7 +107,7 @@ def _require_same_limits(other: HeldShare | None, me: HeldShare) -> None:
     """
     if other is not None:
         raise ConfigurationError(
-            f"{me.who.server}: {_said(me)}, and {_said(other)}; set the same limits in the profiles of both"
+            Sentence("stores.set_same_limits", server=me.who.server, said=_said(me), said_2=_said(other))
         )
 
 

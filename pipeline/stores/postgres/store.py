@@ -31,6 +31,7 @@ from pipeline.stores.shared import (
     StoredRun,
 )
 from pipeline.stores.values import RecordedRequest, RunIdentity, ServerAccount
+from pipeline.wording import Sentence
 
 _STORE = "SELECT version, salt, hidden_key FROM precheck.store"
 _HOLDER = STATEMENTS["store.holder"]
@@ -167,8 +168,9 @@ class PostgresStore:
             row = db.execute(_RUN + "WHERE id = %s", (run_id,)).fetchone()
             if row is None:
                 raise UsageError(
-                    f"{self.database.address.place}: this ledger has no run {run_id}, which the folder is "
-                    "of; name the ledger that it was begun with in the profile"
+                    Sentence(
+                        "stores.this_ledger_no_run", place=self.database.address.place, run_id=str(run_id)
+                    )
                 )
         else:
             seal = self.keys.seal(plan.hash, "\n".join(("run", str(new_id), *identity)))
@@ -183,11 +185,10 @@ class PostgresStore:
             raise damaged(self.database.address.place, run.number)
         for what, ours, other in zip(_WHAT, same, theirs, strict=True):
             if ours != other:
-                raise UsageError(f"run {run.id} is that of another {what}; choose another folder")
+                raise UsageError(Sentence("stores.run_another_choose", id=str(run.id), what=what))
         if their_plan != plan.hash:
             raise ConfigurationError(
-                f"this run was begun by version {run.tool_version}, which makes other questions of the file "
-                f"than version {tool_version} does; use the same version and configuration on every host"
+                Sentence("stores.this_run_begun", tool_version=run.tool_version, tool_version_2=tool_version)
             )
         return run
 
@@ -204,13 +205,9 @@ def opened_keys(database: Database, secret: SecretStr) -> StoreKeys:
     if row is None or row[0] != schema.VERSION:
         theirs = "none" if row is None else row[0]
         raise ConfigurationError(
-            f"{place}: the ledger's tables have version {theirs}, and this program needs version "
-            f"{schema.VERSION}; use the same version of it on every host"
+            Sentence("stores.ledger_s_tables", place=place, theirs=theirs, version=schema.VERSION)
         )
     keys = unwrapped(WrappedKey(bytes(row[1]), bytes(row[2])), secret)
     if keys is None:
-        raise ConfigurationError(
-            f"{place}: this ledger has another key; name that one in the profile with ledger_key_env or "
-            "ledger_key_file"
-        )
+        raise ConfigurationError(Sentence("stores.this_ledger_another", place=place))
     return keys

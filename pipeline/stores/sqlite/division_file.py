@@ -22,9 +22,10 @@ from pipeline.errors import DiskError, OutputError
 from pipeline.files.disk_errors import not_writable
 from pipeline.stores.division_json import as_json, from_json
 from pipeline.stores.sharing import Division
+from pipeline.wording import Sentence
 
 RETRY_INTERVAL_S = 0.002
-ELSEWHERE = "set XDG_STATE_HOME"
+ELSEWHERE = Sentence("stores.elsewhere")
 _BYTES_MAX = 1 << 20
 _CHECKSUM_LENGTH = 8
 

@@ -9,6 +9,7 @@ import anyio.to_thread
 from pipeline.errors import DiskError
 from pipeline.files.disk_errors import write_failed
 from pipeline.stores.group_commit import Batch, GroupCommit
+from pipeline.wording import Sentence
 
 Row = tuple[str | bytes | int | None, ...]
 Insert = tuple[str, Row]
@@ -46,9 +47,7 @@ class FileCommit(GroupCommit[Insert, Batch[Insert]]):
         except sqlite3.DatabaseError as error:
             if not isinstance(error, sqlite3.IntegrityError):
                 raise write_failed(self._path, error) from error
-            batch.failure = self.refusal = DiskError(
-                f"{self._path}: an earlier write failed; run the same command again to go on"
-            )
+            batch.failure = self.refusal = DiskError(Sentence("stores.earlier_write_failed", path=self._path))
             raise  # a mistake of ours, not the disk's
 
     def _insert(self, batch: Batch[Insert]) -> None:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from pydantic import SecretStr
 
-from pipeline.errors import Advice, LockedError, OtherRunError, OutputError, UsageError
+from pipeline.errors import LockedError, OtherRunError, OutputError, UsageError
 from pipeline.files.disk_errors import is_full_or_failed, not_writable, refuse_non_file, write_failed
 from pipeline.files.folder_lock import locked, require_folder, shared
 from pipeline.stores.encryption import NameEncryption
 from pipeline.stores.sqlite import seals
 from pipeline.stores.sqlite.seals import damaged
 from pipeline.stores.values import RunIdentity
+from pipeline.wording import Sentence
 
 _APPLICATION_ID = int.from_bytes(b"PCL1")
 _SCHEMA_VERSION = 5
@@ -54,7 +55,7 @@ def opened(
     """
     with ExitStack() as stack:
         with sqlite_errors(path):
-            otherwise = () if identity is None else (Advice.OTHER_FOLDER,)
+            otherwise = () if identity is None else (Sentence("advice.other_folder"),)
             stack.enter_context(locked(path.parent, now, otherwise=otherwise))
             for ours in ledger_files(path):
                 refuse_non_file(ours)
@@ -123,7 +124,7 @@ def require_ledger(path: Path) -> None:
     """
     require_folder(path.parent)
     if not os.path.lexists(path):
-        raise UsageError(f"{path.parent}: no ledger.db in this folder; give the folder of a run")
+        raise UsageError(Sentence("stores.no_ledger_db", parent=path.parent))
 
 
 @contextmanager
@@ -135,9 +136,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
         raise not_writable(path, error) from error
     except sqlite3.Error as error:
         if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-            raise LockedError(
-                f"{path}: another program has the ledger open; close it, then run again"
-            ) from error
+            raise LockedError(Sentence("stores.another_program_ledger", path=path)) from error
         if is_full_or_failed(error):
             raise write_failed(path, error) from error
         raise damaged(path, str(error)) from error
@@ -174,13 +173,13 @@ def _require_ours(path: Path) -> None:
         os.close(descriptor)
     if header[:16] != b"SQLite format 3\0" or int.from_bytes(header[68:72]) != _APPLICATION_ID:
         raise OutputError(
-            f"{path}: not a ledger of this tool, or cut short",
-            advice=(Advice.OTHER_FOLDER, Advice.START_OVER),
+            Sentence("stores.not_ledger_this", path=path),
+            advice=(Sentence("advice.other_folder"), Sentence("advice.start_over")),
         )
     if int.from_bytes(header[60:64]) != _SCHEMA_VERSION:
         raise OutputError(
-            f"{path}: a ledger of another version of this tool",
-            advice=("use that version", Advice.START_OVER),
+            Sentence("stores.ledger_another_version", path=path),
+            advice=(Sentence("stores.use_version"), Sentence("advice.start_over")),
         )
 
 
@@ -232,6 +231,6 @@ def _require_same_run(path: Path, db: sqlite3.Connection, identity: RunIdentity)
     for what, ours, theirs in zip(("input file", "profile", "environment"), identity, recorded, strict=False):
         if ours != theirs:
             raise OtherRunError(
-                f"{path.parent}: this folder holds the run of another {what}",
-                advice=(Advice.OTHER_FOLDER, Advice.START_OVER),
+                Sentence("stores.this_folder_holds", parent=path.parent, what=what),
+                advice=(Sentence("advice.other_folder"), Sentence("advice.start_over")),
             )

@@ -31,6 +31,7 @@ import anyio.to_thread
 
 from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
 from pipeline.files.disk_errors import is_full_or_failed, not_writable, write_failed
+from pipeline.wording import Sentence
 
 Window = Literal["utc_day", "rolling_24h"]
 
@@ -318,14 +319,12 @@ def _create(path: Path) -> None:
     except FileExistsError:
         pass
     except OSError as error:
-        raise not_writable(
-            path, error, otherwise="the daily cap needs a file that it can write to: set XDG_STATE_HOME"
-        ) from error
+        raise not_writable(path, error, otherwise=Sentence("stores.needs_state_home")) from error
 
 
 def _connected(path: Path) -> sqlite3.Connection:
     if path.is_symlink() or not path.is_file():
-        raise OutputError(f"{path}: not a regular file; move it away, so that the daily cap can be counted")
+        raise OutputError(Sentence("stores.not_regular_file", path=path))
     with count_errors(path):
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_MAX_S, check_same_thread=False)
         try:
@@ -343,7 +342,7 @@ def _prepare(path: Path, db: sqlite3.Connection) -> None:
         [application_id] = db.execute("PRAGMA application_id").fetchone()
         [table_count] = db.execute("SELECT count(*) FROM sqlite_schema").fetchone()
         if table_count and application_id != _APPLICATION_ID:
-            raise OutputError(f"{path}: not a count of this tool; move it away")
+            raise OutputError(Sentence("stores.not_count_this", path=path))
         if not table_count:
             for statement in SCHEMA:
                 db.execute(statement)
@@ -367,12 +366,10 @@ def count_errors(path: Path) -> Iterator[None]:
 
 def _failure(path: Path, error: sqlite3.Error) -> PrecheckError:
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-        return IncompleteError(f"{path}: other processes kept the count busy for {BUSY_MAX_S} s; run again")
+        return IncompleteError(Sentence("stores.other_processes_kept", path=path, busy_max_s=BUSY_MAX_S))
     if is_full_or_failed(error):
         return write_failed(path, error)
-    return DiskError(
-        f"{path}: damaged ({error}); move it away once the server's day is over, to count from nothing"
-    )
+    return DiskError(Sentence("stores.damaged_move_away", path=path, error=str(error)))
 
 
 def _ms(time: datetime) -> int:

@@ -10,8 +10,9 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pipeline.errors import Advice, DiskError
+from pipeline.errors import DiskError
 from pipeline.stores.keyed_hash import keyed_hash
+from pipeline.wording import Sentence
 
 SEALED: Mapping[str, Sequence[str]] = {
     "intent": ("id", "question", "attempt", "request_id", "time"),
@@ -69,5 +70,6 @@ def first_broken_seal(db: sqlite3.Connection) -> str | None:
 def damaged(path: Path, finding: str) -> DiskError:
     """The error for a ledger that cannot be trusted: it is never silently repaired or replaced."""
     return DiskError(
-        f"{path}: damaged or unreadable ({finding})", advice=("bring it back from a copy", Advice.ASK_AGAIN)
+        Sentence("stores.damaged_unreadable", path=path, finding=finding),
+        advice=(Sentence("stores.bring_back_from"), Sentence("advice.ask_again")),
     )

@@ -6,6 +6,8 @@ import httpx
 import pytest
 
 from pipeline.apis.details import DETAIL_CHARS_MAX, problem_detail, with_detail
+from pipeline.errors import CredentialsError
+from pipeline.wording import Sentence
 
 
 def saying(detail, **members):
@@ -78,5 +80,6 @@ def test_it_is_short_and_printable():
 
 
 def test_a_sentence_goes_on_with_what_the_server_says():
-    assert with_detail("HTTP 403", "no permission") == 'HTTP 403; it says: "no permission"'
-    assert with_detail("HTTP 403", "") == "HTTP 403"
+    error = CredentialsError(Sentence("jobs.part_unusable", problem="HTTP 403"))
+    assert str(with_detail(error, "no permission")) == 'HTTP 403; it says: "no permission"'
+    assert str(with_detail(error, "")) == "HTTP 403"

@@ -1,5 +1,7 @@
 """Files that cannot be used: the page gives the command's reason, and the desk lives."""
 
+import re
+
 import pytest
 from hostile_files import UNUSABLE
 
@@ -13,3 +15,13 @@ def test_the_page_gives_the_reason_that_the_command_gives(own_desk, mara, name):
     assert mara.post(f"/files/{at}/columns", {"then": "plan"}).to.endswith("/columns")
     assert mara.post(f"/files/{at}/start").status == 409
     assert own_desk.process.poll() is None
+
+
+@pytest.mark.parametrize("code", ["de", "fr"])
+def test_the_reason_is_in_the_language_of_the_page(own_desk, mara, code):
+    for name, content in UNUSABLE.items():
+        at, reason, _ = own_desk.refusals(mara, name, content)
+        page = mara.get(f"/files/{at}/columns", Accept_Language=code).text
+        [notice] = re.findall(r'<p class="notice" role="alert">(.*?)</p>', page, re.DOTALL)
+        assert 'lang="en"' not in notice, name
+        assert reason not in notice, name

@@ -62,7 +62,7 @@ def test_a_secondary_reference_tells_accounts_apart():
 
 def test_the_sentence_names_rows_and_no_payee():
     rows = accepted(*names(*(f"Secret{n}" for n in range(14))))
-    said = refusal(rows)
+    said = str(refusal(rows))
     assert re.match(r"payroll\.csv rows 1, 2, .* and 4 more: .* each: 1; .* nothing was sent$", said)
     assert "Secret" not in said
     assert "112233" not in said

@@ -278,4 +278,6 @@ def test_a_sentence_is_looked_up_as_it_stands_and_an_empty_one_is_empty(spoken):
 def test_the_wheel_has_the_catalogues():
     files = WheelBuilder(str(catalogues.DESK.parents[1])).recurse_included_files()
     found = {file.distribution_path for file in files if file.distribution_path.endswith(".po")}
-    assert found == {f"pipeline/desk/catalogues/{code}.po" for code in OTHERS}
+    wording = catalogues.DESK.parent / "wording"
+    said = {str(path.relative_to(wording.parents[1])) for path in wording.rglob("*.po")}
+    assert found == {f"pipeline/desk/catalogues/{code}.po" for code in OTHERS} | said

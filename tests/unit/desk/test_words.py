@@ -6,8 +6,9 @@ import signal
 from pathlib import Path
 
 import pipeline
-from pipeline.desk.words import PAGES, in_desk_words, sentence_of
-from pipeline.errors import Advice, InputError, stopped_by
+from pipeline.desk.words import in_desk_words, sentence_of
+from pipeline.errors import InputError, stopped_by
+from pipeline.wording import Sentence
 
 HOUSE = Path(pipeline.__file__).parent
 ROOMS = ("executors", "stages", "review", "runs", "formats", "headers", "rules", "stores", "transport")
@@ -42,12 +43,8 @@ def test_a_check_that_was_stopped_is_no_signal():
     assert in_desk_words(left) == "Questions left: 1,234. The check was stopped: go on when you like."
 
 
-def test_advice_of_the_desk_is_none_of_the_command_line():
-    assert set(PAGES) == set(Advice)
-    assert not [words for words in PAGES.values() if OF_A_COMMAND_LINE.search(words)]
-
-
 def test_an_error_is_a_sentence_with_a_next_step_and_no_path():
-    error = InputError("/srv/desk/runs/1/input/pay.csv: not text in utf-8", advice=Advice.NAME_FORMAT)
-    assert sentence_of(error) == "pay.csv: not text in utf-8; choose its format below."
-    assert sentence_of(InputError("no rows")) == "No rows."
+    path = Path("/srv/desk/runs/1/input/pay.csv")
+    error = InputError(Sentence("config.not_utf_8_text", path=path), advice=Sentence("advice.name_format"))
+    assert sentence_of(error) == "pay.csv: not UTF-8 text; choose its format below."
+    assert sentence_of(InputError(Sentence("excel.no_sheets"))) == "No sheets."

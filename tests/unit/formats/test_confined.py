@@ -14,7 +14,8 @@ from pipeline.files.confined import parse_confined, received_table
 PARSERS = """
 import os, signal, sys
 import polars as pl
-from pipeline.errors import Advice, InputError
+from pipeline.errors import InputError
+from pipeline.wording import Sentence
 
 def parse(data):
     what = data.decode()
@@ -31,9 +32,10 @@ def parse(data):
         sys.stdout.flush()
         os._exit(0)
     if what == "refuse":
-        raise InputError("the sheet is empty")
+        raise InputError(Sentence("jobs.part_unusable", problem="the sheet is empty"))
     if what == "advise":
-        raise InputError("the sheet is empty", advice=(Advice.NAME_SHEET, "fill it"))
+        said = Sentence("jobs.part_unusable", problem="the sheet is empty")
+        raise InputError(said, advice=(Sentence("advice.name_sheet"), Sentence("files.remove")))
     if what in ("nested", "no list"):
         said = b"[" * 3_000 if what == "nested" else b'{"reason": "x"}'
         sys.stdout.buffer.write((0).to_bytes(8) + said)
@@ -97,7 +99,7 @@ def test_a_sentence_of_the_parser_is_told(parse):
 
 def test_advice_of_the_parser_has_words_of_its_own_on_each_surface(parse):
     with refused(
-        InputError, r"^payroll\.x: the sheet is empty; name the one .* with --sheet NAME, or fill it$"
+        InputError, r"^payroll\.x: the sheet is empty; name the one .* with --sheet NAME, or remove it$"
     ):
         parse("advise")
 

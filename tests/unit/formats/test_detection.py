@@ -16,11 +16,11 @@ from bank_files import MAKERS, bank_file
 from paymentfiles.pain001 import DIALECTS, UTF_16, Batch, Payment, document
 from refusals import refused
 
-from pipeline.cli.advice import OPTIONS
 from pipeline.errors import InputError, UsageError
 from pipeline.formats import FORMATS, INPUT_NAMES, FormatChoice, entry_of
 from pipeline.formats.layouts import LAYOUTS, BankLayout
 from pipeline.stages.read import read
+from pipeline.wording import SurfaceKind
 
 CORPUS = tomllib.loads((Path(__file__).parents[1] / "headers" / "corpus.toml").read_text(encoding="utf-8"))[
     "set"
@@ -96,7 +96,7 @@ def test_a_file_that_has_two_layouts_is_refused_with_both_names():
     said = FormatChoice(layouts={"payroll": LAYOUTS["barclays"]})
     with pytest.raises(InputError) as refusal:
         format_of(bank_file("barclays"), choice=said)
-    [sentence] = refusal.value.sentences(OPTIONS)
+    [sentence] = refusal.value.sentences(SurfaceKind.COMMAND)
     assert sentence == (
         "pay.csv: could be barclays or payroll; choose one of barclays, payroll with --input-format"
     )
@@ -113,7 +113,7 @@ def test_a_format_that_there_is_not_is_refused_with_those_that_there_are():
     own = {"northgate": BankLayout.model_validate(LAYOUTS["cashbacs"].model_dump())}
     with pytest.raises(UsageError) as refusal:
         format_of(TABLE, choice=FormatChoice("southgate", own))
-    [sentence] = refusal.value.sentences(OPTIONS)
+    [sentence] = refusal.value.sentences(SurfaceKind.COMMAND)
     assert sentence == (
         f"no format 'southgate'; choose one of {', '.join(INPUT_NAMES)}, northgate with --input-format, or "
         "describe it as [layouts.southgate] in the configuration"

@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 from refusals import refused
 
-from pipeline.cli.advice import OPTIONS
 from pipeline.errors import InputError
 from pipeline.headers.cells import SAMPLE_ROWS, ColumnCells
 from pipeline.headers.columns import ColumnsError, is_sufficient, read_columns, recognised, refuse_repeats
+from pipeline.wording import SurfaceKind
 from schemas.payments import FIELDS
 
 WHERE = "payroll.csv"
@@ -313,7 +313,7 @@ def test_a_refusal_names_candidates_with_shortened_values_and_what_to_say():
     with pytest.raises(InputError) as raised:
         read_columns(cells, {}, where=WHERE)
     either = 'payroll.csv: "Tenant" (Q… M…) and "Landlord" (O… L… L…) differ, and either could be the payee; '
-    assert raised.value.sentences(OPTIONS) == (
+    assert raised.value.sentences(SurfaceKind.COMMAND) == (
         f"{either}choose one with --map name=Tenant or --map name=Landlord",
     )
     assert str(raised.value) == f"{either}choose one with name=Tenant or name=Landlord"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.cli.advice import OPTIONS
 from pipeline.headers.guesses import by_place, guesses_of, pairs_of
+from pipeline.wording import SurfaceKind, words
 
 IBAN, OTHER = "DE89370400440532013000", "FR76 3000 3012 3400 0048 2100 733"
 
@@ -39,7 +39,7 @@ def looks(*lines):
 def test_the_cells_say_which_place_is_which_field(lines, maps):
     found, headers = looks(*lines)
     pairs = pairs_of(found, headers)
-    assert (pairs.text(OPTIONS) if pairs else "") == maps
+    assert (words(pairs, SurfaceKind.COMMAND) if pairs else "") == maps
 
 
 def test_most_cells_decide_and_two_that_could_be_it_name_each_other():

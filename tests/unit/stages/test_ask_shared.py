@@ -19,6 +19,7 @@ from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stores.leased_shares import WholeShare
 from pipeline.stores.values import ChunkLease, RunIdentity, ServerAccount
 from pipeline.transport.rate_limiter import Pace
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
 NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)
@@ -304,7 +305,7 @@ def test_a_ledger_that_fails_leaves_no_place_taken(questions, write):
     process = Process(questions, FakeSender(always(None)))
 
     async def fail(*_said, **_more):
-        raise IncompleteError("the database is away")
+        raise IncompleteError(Sentence("jobs.part_unusable", problem="the database is away"))
 
     setattr(process.run, write, fail)
     with pytest.raises(IncompleteError):
@@ -544,7 +545,7 @@ def test_who_came_back_is_waited_for_where_an_error_ends_the_other_api(beside):
     at_work = beside(vop_reply=reply)
 
     async def no_token():
-        raise CredentialsError("no token")
+        raise CredentialsError(Sentence("jobs.part_unusable", problem="no token"))
 
     async def meanwhile():
         await at_work.other.give_back()
@@ -566,7 +567,7 @@ def test_a_store_that_fails_as_one_looks_for_more_ends_the_run_with_its_error(be
 
     async def has_free(_api):
         looked.set()
-        raise IncompleteError("the database is away")
+        raise IncompleteError(Sentence("jobs.part_unusable", problem="the database is away"))
 
     at_work.process.run.has_free = has_free
     with pytest.raises(IncompleteError, match="the database is away"):
@@ -642,7 +643,7 @@ def test_what_an_error_leaves_of_one_api_is_free_while_the_other_is_asked(beside
 
     async def no_token():
         await anyio.sleep(0.05)
-        raise CredentialsError("no token")
+        raise CredentialsError(Sentence("jobs.part_unusable", problem="no token"))
 
     at_work.process.vop.token = no_token
 

@@ -21,6 +21,7 @@ from pipeline.transport.retry import (
     decide,
     pause_s,
 )
+from pipeline.wording import Sentence
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 FIRST = RetryState(1, renewable=True)
@@ -164,7 +165,15 @@ def test_without_retry_after_there_is_no_pause():
 
 @pytest.mark.parametrize(
     "value",
-    [Accept(), Refuse(), RenewToken(), Retry(1.0), GiveUp(), TurnAway(ConfigurationError("x")), FIRST],
+    [
+        Accept(),
+        Refuse(),
+        RenewToken(),
+        Retry(1.0),
+        GiveUp(),
+        TurnAway(ConfigurationError(Sentence("jobs.part_unusable", problem="x"))),
+        FIRST,
+    ],
 )
 def test_a_decision_does_not_change_once_it_is_made(value):
     with pytest.raises((FrozenInstanceError, TypeError)):

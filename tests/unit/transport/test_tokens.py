@@ -7,6 +7,7 @@ import structlog
 
 from pipeline.errors import CredentialsError, IncompleteError, ProtocolError
 from pipeline.transport.tokens import Token, Tokens, TokenUnavailable
+from pipeline.wording import Sentence
 from schemas.token import TokenRequest, TokenResponse
 
 REQUEST = TokenRequest(
@@ -179,7 +180,13 @@ class TestAnEndpointInTrouble:
         run(story, issuer)
         assert len(issuer.calls) == 3
 
-    @pytest.mark.parametrize("failure", [CredentialsError("no"), ProtocolError("html")])
+    @pytest.mark.parametrize(
+        "failure",
+        [
+            CredentialsError(Sentence("jobs.part_unusable", problem="no")),
+            ProtocolError(Sentence("jobs.part_unusable", problem="html")),
+        ],
+    )
     def test_what_trying_again_cannot_help_is_tried_once(self, failure):
         async def story(issuer, tokens):
             issuer.failure = failure
@@ -196,7 +203,7 @@ class TestAnEndpointInTrouble:
                 await tokens.current()
 
         async def story(issuer, tokens):
-            issuer.failure = CredentialsError("no")
+            issuer.failure = CredentialsError(Sentence("jobs.part_unusable", problem="no"))
             await together(64, attempt, tokens)
 
         issuer = Issuer()
