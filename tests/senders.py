@@ -1,6 +1,7 @@
 """A server that answers as a test says, in the place of a connection; and questions to ask of it."""
 
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -60,6 +61,7 @@ class FakeSender:
         self._connects_s = connects_s
         self._token = Token("first", 1) if has_tokens else None
         self.said: list[Said] = []
+        self._said_counts: Counter[bytes] = Counter()
         self.renewed_count = 0
         self.dropped_count = 0
         self.in_flight_count = self.in_flight_most = 0
@@ -81,13 +83,13 @@ class FakeSender:
         return self._token
 
     async def send(self, request, *, deadline_s, token=None, may_leave=None):  # noqa: ARG002 (as Sender)
-        nth = 1 + sum(earlier.request.read() == request.read() for earlier in self.said)
-        said = Said(request, nth, token)
+        said = Said(request, 1 + self._said_counts[request.read()], token)
         await anyio.sleep(self._connects_s(said.name))
         if may_leave is not None and not may_leave():
             raise NetworkFailure("held")
         said.time = anyio.current_time()
         self.said.append(said)
+        self._said_counts[request.read()] += 1
         self.in_flight_count += 1
         self.in_flight_most = max(self.in_flight_most, self.in_flight_count)
         try:

@@ -46,7 +46,7 @@ def test_what_was_made_is_what_is_read(seed):
     assert len(message.controls) >= 4 * file.labels
 
 
-@examples(60)
+@examples(60, by_day=10)
 @given(SEEDS, st.data())
 def test_a_split_gives_two_files_whose_totals_are_right_and_loses_no_payment(seed, chance):
     file = any_file(seed)

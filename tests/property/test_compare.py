@@ -71,7 +71,7 @@ def test_what_a_run_is_unsure_of_never_silences_what_would_be_told_without_it(ol
     assert told[0] == told[1] == set(frame["row"])
 
 
-@examples(100)
+@examples(100, by_day=10)
 @given(FILES, st.lists(FILES, min_size=1, max_size=4), st.data())
 def test_nothing_but_the_word_of_a_person_ends_what_is_told_of_a_changed_account(first, months, data):
     """Each month is compared with the one before alone, and everything is answered by a match."""

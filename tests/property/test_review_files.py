@@ -93,7 +93,7 @@ SHAPES = {
 }
 
 
-@examples(60)
+@examples(60, by_day=10)
 @given(**SHAPES, verdicts=st.dictionaries(st.sampled_from(["close_match", "NOAP", "MTCH"]), st.booleans()))
 def test_a_split_loses_doubles_and_changes_nothing(
     rows, delimiter, line_end, verdicts, finish_run, outcomes_of

@@ -250,12 +250,21 @@ def test_the_next_command_says_how_the_corrected_file_is_read(folder_of):
 # The style of the input
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
-@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
-@pytest.mark.parametrize(
-    ("encoding", "mark"),
-    [(None, b""), (None, b"\xef\xbb\xbf"), ("cp1252", b""), ("utf-16", b"\xff\xfe")],
-)
+DELIMITERS = ",;|\t"
+LINE_ENDS = ("\n", "\r\n", "\r")
+ENCODINGS = ((None, b""), (None, b"\xef\xbb\xbf"), ("cp1252", b""), ("utf-16", b"\xff\xfe"))
+STYLES = [
+    # By day each encoding with each end of a line and, among them, each delimiter.
+    pytest.param(
+        DELIMITERS[at], line_end, *ENCODINGS[nth], marks=() if at == (nth + ends) % 4 else pytest.mark.nightly
+    )
+    for at in range(4)
+    for ends, line_end in enumerate(LINE_ENDS)
+    for nth in range(4)
+]
+
+
+@pytest.mark.parametrize(("delimiter", "line_end", "encoding", "mark"), STYLES)
 def test_the_corrected_file_has_the_style_of_the_input(folder_of, delimiter, line_end, encoding, mark):
     text = line_end.join(("name\tsort_code\taccount_number", "Adä Quilon\t112233\t00000001", ""))
     text = text.replace("\t", delimiter)

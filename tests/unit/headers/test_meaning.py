@@ -290,6 +290,6 @@ def test_the_header_of_an_amount_may_give_its_currency(header, currency):
 
 
 def test_what_was_tried_as_a_header_is_not_kept_for_ever():
-    for number in range(10_000):
+    for number in range(5_000):
         meaning(f"Payee in line {number}")
     assert meaning.cache_info().currsize < 5_000
