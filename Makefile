@@ -20,7 +20,7 @@ PIN := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generat
 MANY := --extra postgres --extra dask --extra metrics --extra otel
 # Without compiled modules, every worker of the tests would compile all tests, and every process the program.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help catalogues demo demo-many tools test nightly search lowest check lint types imports docs faults simulate simulate-mistakes faults-long mutants mutants-planted bench sandbox constraints wheel clean
+.PHONY: help catalogues demo demo-many tools test nightly search lowest check lint types imports docs faults simulate simulate-mistakes faults-long mutants mutants-planted bench sandbox site constraints wheel clean
 
 help:  ## print the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -116,7 +116,10 @@ imports: .venv/installed  ## the arrows between the layers
 
 docs: .venv/installed  ## the generated pages are up to date, links lead somewhere, and commands print what pages show
 	$(BIN)/python docs/generate.py --check
-	$(BIN)/python -m pytest -q -n $(WORKERS) -m docs tests/end_to_end/test_tutorial.py tests/end_to_end/test_report_pictures.py
+	$(BIN)/python -m pytest -q -n $(WORKERS) -m docs tests/end_to_end/test_tutorial.py tests/end_to_end/test_report_pictures.py tests/end_to_end/test_python_api.py
+
+site: .venv/installed  ## build the documentation as a site that can be searched, in .cache/site; a broken link fails
+	$(BIN)/python docs/website.py
 
 catalogues: .venv/installed  ## gather the sentences of the desk, for its languages; what is new waits for a translation
 	$(BIN)/python docs/catalogues.py
@@ -139,7 +142,7 @@ mutants: mutants-planted  ## change the code in small ways, and see that a test 
 mutants-planted: .venv/installed  ## only the planted faults, which take about two minutes
 	$(BIN)/python tests/mutants/run.py --planted
 
-bench: .venv/installed  ## measure what docs/performance.md promises, beside what others would write
+bench: .venv/installed  ## measure what docs/dev/performance.md promises, beside what others would write
 	$(BIN)/python tests/bench/run.py $(ARGS)
 
 sandbox: .venv/runs  ## serve the three APIs with simulated answers until stopped

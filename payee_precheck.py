@@ -1,28 +1,302 @@
-"""Where the command starts: before any of its modules is imported, or any import obeys the environment.
+"""Where the command starts, and the Python API: `check` and `plan`.
 
 The packages of this program have names that others have too, `pipeline` and `schemas`; this module has the
 name of the distribution. `python -I -m payee_precheck` is the command in an interpreter that no PYTHONPATH
-and no working folder reaches.
+and no working folder reaches. The Python API runs each job in such an interpreter, so that the caller's
+modules, event loop, threads and signal handlers do not matter. Importing this module loads nothing heavy.
+
+>>> from payee_precheck import check
+>>> result = check("payroll.csv", profile="production", out="checked/payroll")  # doctest: +SKIP
+>>> result.outcomes.filter(pl.col("check_outcome") == "no_match")  # doctest: +SKIP
 """
 
 import atexit
 import gc
+import json
 import os
+import signal
+import subprocess
 import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypedDict, Unpack
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from schemas.forecast import Forecast
+    from schemas.summary import Summary
+
+__all__ = ["CheckOptions", "CheckResult", "PlanOptions", "PrecheckError", "check", "plan"]
 
 _PACKAGES = ("pipeline", "schemas")
 _CONFIGURATION = 78
 _MISTAKE = 70
 """The exit statuses of two errors of `pipeline.errors`, which cannot be imported here."""
+_COMPLETE = (0, 1)
+"""The exit statuses of a run in which every row is decided."""
+_LAST_COLUMN = "check_attempts"
+"""Of an outcome file; the character before it is the delimiter."""
 _COLLECTED_AFTER = 200_000
 """New objects after which cycles are looked for: more than a run of a few rows makes."""
 
 
+class PrecheckError(Exception):
+    """A refusal, or what ended a run early.
+
+    Attributes:
+        exit_code: the exit status of the command, as in `precheck run --help`: 65 for a file that cannot be
+            used, 75 for a run that is not complete, and so on.
+        reason: what happened, and where; an English sentence.
+        advice: what to do; empty if there is nothing to do.
+        result: the result as far as it came, if the run wrote its outcome file; None if it did not.
+    """
+
+    def __init__(
+        self, exit_code: int, reason: str, advice: str = "", result: "CheckResult | None" = None
+    ) -> None:
+        super().__init__(f"{reason}; {advice}" if advice else reason)
+        self.exit_code, self.reason, self.advice, self.result = exit_code, reason, advice, result
+
+
+class PlanOptions(TypedDict, total=False):
+    """The options of `precheck plan` by their long names; `precheck plan --help` describes each."""
+
+    profile: str
+    config: str | Path
+    map: Mapping[str, str]
+    input_format: str
+    encoding: str
+    sheet: str
+    country: str
+    order: Literal["file", "amount"]
+    reuse_from: Sequence[str | Path]
+    reuse_max_age: str
+    compare_with: str | Path
+
+
+class CheckOptions(PlanOptions, total=False):
+    """The options of `precheck run` by their long names; `precheck run --help` describes each.
+
+    `format` is parquet by default, so that `CheckResult.outcomes` has the types of the file's columns.
+    """
+
+    format: Literal["csv", "parquet"]
+    fail_on: Sequence[str]
+    limit: int
+    retry_unanswered: bool
+    fresh: bool
+    allow_many_names: str
+    pain002: bool
+    wait_max: str
+    sign_with: str | Path
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What a check ended with."""
+
+    exit_code: int
+    """0: every row is decided; 1: a row has an outcome of `fail_on`."""
+    folder: Path
+    """Where the outcome file, the reports and the ledger are."""
+    _document: str
+
+    @cached_property
+    def summary(self) -> "Summary":
+        """The document `summary.json`: counts, sums and what a person must look at."""
+        summary: Summary = _schema("summary").Summary.model_validate_json(self._document)
+        return summary
+
+    @cached_property
+    def outcomes(self) -> "pl.DataFrame":
+        """A row for each payment: the columns of the file and ten of the outcome; identifiers are text."""
+        import polars as pl
+
+        parquet, text = self.folder / "outcomes.parquet", self.folder / "outcomes.csv"
+        if parquet.exists():
+            return pl.read_parquet(parquet)
+        with text.open(encoding="utf-8-sig", newline="") as file:
+            before_last = file.readline().rstrip('"\r\n').removesuffix(_LAST_COLUMN).rstrip('"')
+        return pl.read_csv(text, separator=before_last[-1], infer_schema=False)
+
+
+def check(
+    payments: "str | Path | pl.DataFrame",
+    /,
+    *,
+    out: str | Path | None = None,
+    **options: Unpack[CheckOptions],
+) -> CheckResult:
+    """Check every payment, as `precheck run` does.
+
+    The same call again resumes: an answered check is never asked again. Two calls at once for one folder
+    end in a PrecheckError with `exit_code` 75 for the later one.
+
+    Args:
+        payments: a payment file, or a frame whose identifiers (sort code, account, IBAN) are text and whose
+            amounts are decimals or text.
+        out: the folder of the run; by default the file's name with `.precheck`. A frame needs one.
+        options: the options of the command; without `profile`, the sandbox answers.
+
+    Raises:
+        PrecheckError: the file or the configuration is refused, or the run ended early.
+    """
+    with _on_disk(payments, out) as (file, folder):
+        words = _arguments({"format": "parquet", **options}, folder)
+        answer = _answer(["run", "--quiet", "--json", *words, "--", str(file)])
+    result = CheckResult(answer.exit_code, folder, answer.document) if answer.document else None
+    answer.raise_refusal(result)
+    assert result is not None
+    if result.exit_code not in _COMPLETE:
+        how = str(result.summary.next_step or "not every row is decided")
+        raise PrecheckError(result.exit_code, f"{file.name}: {how}", result=result)
+    return result
+
+
+def plan(
+    payments: "str | Path | pl.DataFrame",
+    /,
+    *,
+    out: str | Path | None = None,
+    **options: Unpack[PlanOptions],
+) -> "Forecast":
+    """Forecast what a check would take, as `precheck plan` does; nothing is sent.
+
+    Args and errors are those of `check`.
+    """
+    with _on_disk(payments, out) as (file, folder):
+        answer = _answer(["plan", "--json", *_arguments(options, folder), "--", str(file)])
+    answer.raise_refusal()
+    forecast: Forecast = _schema("forecast").Forecast.model_validate_json(answer.document)
+    return forecast
+
+
+@contextmanager
+def _on_disk(payments: "str | Path | pl.DataFrame", out: str | Path | None) -> Iterator[tuple[Path, Path]]:
+    """The file to read and the folder of its run; a frame is a Parquet file for as long as it is read."""
+    if isinstance(payments, str | Path):
+        file = Path(payments)
+        # In full, as `-` alone would be standard input.
+        yield file.absolute(), Path(f"{file.stem}.precheck" if out is None else out)
+        return
+    if out is None:
+        raise PrecheckError(2, "a frame has no file name", "name the folder of the run: out=")
+    with tempfile.TemporaryDirectory(prefix="precheck-") as private:
+        file = Path(private) / f"{Path(out).name}.parquet"
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as parquet:
+            payments.write_parquet(parquet)
+        yield file, Path(out)
+
+
+def _arguments(options: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """Keyword arguments as the command's long options."""
+    for name, given in {**options, "out": folder}.items():
+        option = f"--{name.replace('_', '-')}"
+        if given is None or given is False:
+            continue
+        if given is True:
+            yield option
+        elif isinstance(given, Mapping):
+            yield from (part for key, value in given.items() for part in (option, f"{key}={value}"))
+        elif isinstance(given, Sequence) and not isinstance(given, str):
+            yield from (part for value in given for part in (option, str(value)))
+        else:
+            yield from (option, str(given))
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What the command said in another interpreter."""
+
+    exit_code: int
+    document: str
+    refusals: Sequence[tuple[str, str]]
+    """What happened and what to do, each time."""
+
+    def raise_refusal(self, result: CheckResult | None = None) -> None:
+        """Raise what ended the command, if anything did."""
+        if self.refusals:
+            raise PrecheckError(self.exit_code, *self.refusals[-1], result)
+
+
+def _answer(arguments: Sequence[str]) -> _Answer:
+    """Run the command in an interpreter of its own; its arguments and answer pass through pipes alone."""
+    here = str(Path(__file__).resolve().parent)
+    code = f"import sys; sys.path.insert(0, {here!r}); import payee_precheck; payee_precheck.answer()"
+    with subprocess.Popen(  # noqa: S603 (this interpreter, this module)
+        [sys.executable, "-I", "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C reaches the caller, who passes it on
+    ) as child:
+        try:
+            printed, _ = child.communicate(json.dumps(list(arguments)).encode())
+        except BaseException:
+            child.send_signal(signal.SIGINT)  # it ends as a run does: with its outcome file, to be resumed
+            child.wait()
+            raise
+    try:
+        return _Answer(**json.loads(printed))
+    except (ValueError, TypeError):
+        how = f"signal {-child.returncode}" if child.returncode < 0 else f"exit status {child.returncode}"
+        raise PrecheckError(
+            _MISTAKE,
+            f"the process that did the job ended with {how}",
+            "call it again: nothing answered is lost",
+        ) from None
+
+
+_IMPORTING = threading.Lock()
+
+
+def _schema(name: str) -> Any:  # noqa: ANN401 (a module)
+    """A module of our `schemas`, also if the caller has a package of that name, now or later."""
+    here = Path(__file__).resolve().parent
+    with _IMPORTING:
+        loaded = sys.modules.get("schemas")
+        if loaded is not None and Path(loaded.__file__ or "").parent == here / "schemas":
+            return import_module(f"schemas.{name}")
+        if name not in _LOADED:
+            callers = _taken_out()
+            sys.path.insert(0, str(here))
+            try:
+                _LOADED[name] = import_module(f"schemas.{name}")
+            finally:
+                sys.path.remove(str(here))
+                _taken_out()
+                sys.modules.update(callers)
+        return _LOADED[name]
+
+
+_LOADED: dict[str, Any] = {}
+
+
+def _taken_out() -> dict[str, Any]:
+    """Every module that is loaded as `schemas`, which no import finds any more."""
+    return {key: sys.modules.pop(key) for key in list(sys.modules) if key.partition(".")[0] == "schemas"}
+
+
 def main() -> None:
     """Start the command, if what would be imported is ours."""
+    _start("pipeline.cli.main", "main", prog_name="precheck")
+
+
+def answer() -> None:
+    """Run the command for the Python API of another process, which speaks to it through pipes."""
+    _start("pipeline.cli.called", "answer")
+
+
+def _start(module: str, function: str, **arguments: str) -> None:
+    """Call a function of the program, once nothing that it imports can be another's."""
     _have_standard_streams()
     _forget_what_imports_would_obey()
     # A run has few cycles to find, and what it imports is no garbage (docs/adr/0012).
@@ -33,7 +307,7 @@ def main() -> None:
         if (stranger := _stranger(name)) is not None:
             _refuse(f"{stranger} has the name of a module of this program, and is found before it")
     try:
-        from pipeline.cli.main import main as command
+        command = getattr(import_module(module), function)
         from pipeline.files.core_dumps import forbid_core_dumps
     except Exception as error:  # noqa: BLE001 (a stranger's module may do anything)
         _refuse(
@@ -42,7 +316,7 @@ def main() -> None:
     os.umask(0o077)  # everything written is for its owner only, including the folders above it
     forbid_core_dumps()
     try:
-        command(prog_name="precheck")
+        command(**arguments)
     except Exception as error:  # noqa: BLE001 (the last to be told: what reports mistakes made one itself)
         _refuse(f"it failed and could not report it ({_where(error)}): another program's module?", _MISTAKE)
 

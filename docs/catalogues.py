@@ -18,7 +18,7 @@ from babel.messages.pofile import read_po, write_po
 
 import pipeline.desk
 from pipeline.desk.core_words import fixed
-from pipeline.desk.languages import LANGUAGES
+from pipeline.wording import LANGUAGES
 
 DESK = Path(pipeline.desk.__file__).parent
 METHODS = [("**.py", "python"), ("**.html", "jinja2")]

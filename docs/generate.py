@@ -20,20 +20,24 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import click
+import examples
 import house
 import references
+import sentences
 from pydantic import BaseModel
 
 from pipeline.apis import Api, Basis, cop, own_codes, vop
 from pipeline.apis.registry import APIS
 from pipeline.cli.main import main as command
 from pipeline.config import Profile
+from pipeline.executors.live_metrics import LiveMetrics
 from pipeline.formats import ANY_FORMAT
 from pipeline.formats.layouts.model import BankLayout, PaymentLine, Shape, SummaryLine
 from pipeline.jobs.formats import known_formats
-from pipeline.reports.explanations import STEPS, CodesSection, Explanation, explanations
+from pipeline.reports.explanations import STEPS, CodesSection, explanations
 from pipeline.sandbox.certificates import BAD_CLIENTS
 from pipeline.sandbox.examples import COLUMNS, account_rows
+from pipeline.sandbox.faults.catalogue import SECTIONS as FAULT_SECTIONS
 from pipeline.sandbox.scenarios import SCENARIOS
 from pipeline.sandbox.verdict.rules import RULES
 from schemas.outcomes import OutcomeColumns
@@ -52,86 +56,85 @@ _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6} +(?P<title>.+)$", re.MULTILINE)
 
 MEANINGS: Mapping[str, str] = {
-    "default_account_type": "The account type of UK rows that do not say one.",
-    "gb_iban_to": "Who checks a GB IBAN: `cop`, by the sort code and account number in it, or `vop`.",
-    "ask_by": "What to ask by where a row with an IBAN has both a name and an identification.",
+    "default_account_type": "Account type of UK rows without one.",
+    "default_country": "Country of all accounts that are not IBANs, such as `GB`; without it, each row "
+    "must show it.",
+    "gb_iban_to": "Which API checks GB IBANs: `cop`, by the sort code and account number in it, or `vop`.",
+    "ask_by": "What to check if a row with an IBAN has both a name and an identification.",
     "vop_countries": 'The countries whose IBANs VoP is asked about, such as `["DE", "FR"]`; others are '
     "`not_possible` (`OUT_OF_REACH`) without a call.",
     "vop_names": "`latin` leaves names in other letters unasked: `not_possible` (`OUT_OF_ALPHABET`).",
-    "ledger": "The ledger that many machines share, `postgresql://USER@HOST:PORT/DATABASE`; without it each "
-    "run has its own in its folder. See [a ledger for many machines](#a-ledger-for-many-machines).",
-    "ledger_key_env": "The environment variable with the key that encrypts returned names in `ledger.db`.",
-    "ledger_key_file": "The file with that key; mode 0600. Without either, the names are not encrypted.",
-    "sign_with": "The private key, PEM, mode 0600, that signs the manifest of each run: see "
-    "[signed evidence](operations.md#signed-evidence).",
-    "sign_with_password_env": "The environment variable that holds the password of that key.",
-    "sign_with_password_file": "The file that holds the password of that key; mode 0600.",
-    "compare_with": "Warn of payees who are new or have another account than in the run before: "
-    "see [what changed](operations.md#what-changed-since-last-time).",
-    "modulus_weights": "The weights of the UK modulus check, `valacdos.txt`: see "
-    "[the UK modulus check](payment-files.md#the-uk-modulus-check).",
-    "modulus_substitutions": "Its sort code substitutions, `scsubtab.txt`.",
-    "modulus_weights_date": "The day from which both tables hold, such as `2026-01-31`; they do not say it.",
+    "ledger": "Shared ledger, `postgresql://USER@HOST:PORT/DATABASE`; without it, each folder has its "
+    "own. See [many machines](many-machines.md).",
+    "ledger_key_env": "Environment variable with the key that encrypts returned names in the ledger.",
+    "ledger_key_file": "File with that key; mode 0600. Without a key, names are not encrypted.",
+    "sign_with": "Private key (PEM, mode 0600) that signs each run's manifest: see [signed "
+    "evidence](evidence.md#signed-evidence).",
+    "sign_with_password_env": "Environment variable with the password of that key.",
+    "sign_with_password_file": "File with the password of that key; mode 0600.",
+    "compare_with": "Earlier run to compare payees with: see [what "
+    "changed](review.md#what-changed-since-last-time).",
+    "modulus_weights": "`valacdos.txt`, for [the UK modulus check](payment-files.md#the-uk-modulus-check).",
+    "modulus_substitutions": "`scsubtab.txt`, its sort code substitutions.",
+    "modulus_weights_date": "The date from which both tables apply, such as `2026-01-31`.",
     "policy": "What `precheck split` does with a row: see [what may be paid](#what-may-be-paid).",
-    "cop": "The section of the CoP Gateway.",
-    "vop": "The section of the VoP Gateway or of VoP Standard.",
-    "api": "Which API this section is for.",
-    "server": "Which kind of server this is; it is written into every row. `test` carries a daily cap of 50.",
-    "base_url": "The address of the server, with any path before that of the API. https only.",
+    "cop": "Section of the CoP Gateway.",
+    "vop": "Section of the VoP Gateway or of VoP Standard.",
+    "api": "The API of this section.",
+    "server": "Kind of server, written into every row. `test` has a daily cap of 50.",
+    "base_url": "Address of the server, with any path before that of the API. https only.",
     "ca_file": "The only certificate authorities to trust for this section, PEM.",
-    "rate_per_s": "Requests in any second, at most, from 0.1 to 5000.",
-    "in_flight_max": "Requests at the same time, at most; also the number of connections.",
-    "daily_cap": "Requests a day, at most, repeats included, of all your processes together.",
-    "cap_window": "What a day is: see [the daily cap](#the-daily-cap).",
-    "attempts_max": "Requests for one question in one run, at most.",
-    "probe_wait_s": "How long a server, or a bank behind it, that only fails is left alone before one "
-    "request tries it again; doubled each time.",
-    "price_per_call": 'What your provider charges for a call, such as `"0.15 GBP"`, for the plan of a file. '
-    "See [what calls cost](#what-calls-cost).",
-    "response_margin_s": "Added to the responder's wait, 7 s CoP and 5 s VoP: how long a request may take.",
-    "token_url": "The token endpoint of the identity provider. https only.",
+    "rate_per_s": "Maximum requests in any second, from 0.1 to 5000.",
+    "in_flight_max": "Maximum requests in flight; also the number of connections.",
+    "daily_cap": "Maximum requests a day, including retries, for all your processes together.",
+    "cap_window": "What counts as a day: see [the daily cap](#the-daily-cap).",
+    "attempts_max": "Maximum requests for one question in one run.",
+    "probe_wait_s": "Wait before one request probes a server, or bank, that only fails; doubled each time.",
+    "price_per_call": 'Price of a call, such as `"0.15 GBP"`: see [what calls cost](#what-calls-cost).',
+    "response_margin_s": "Time allowed beyond the responder's wait of 7 s (CoP) or 5 s (VoP).",
+    "token_url": "Token endpoint of the identity provider. https only.",
     "token_method": "`GET` with a form in the body, as the API documents it, or `POST`.",
     "client_id": "Your client at the identity provider.",
-    "client_secret_env": "The environment variable that holds the client secret.",
-    "client_secret_file": "The file that holds the client secret; mode 0600.",
-    "scope": "The scope to ask for, such as `SCOPE_ID/.default`.",
+    "client_secret_env": "Environment variable with the client secret.",
+    "client_secret_file": "File with the client secret; mode 0600.",
+    "scope": "Scope to request, such as `SCOPE_ID/.default`.",
     "client_certificate": "Your QWAC and its chain, PEM.",
     "client_key": "Its private key, PEM; mode 0600.",
-    "client_key_password_env": "The environment variable that holds the password of the key.",
-    "client_key_password_file": "The file that holds the password of the key; mode 0600.",
-    "requesting_bic": "The BIC of your own payment service provider, eleven characters.",
+    "client_key_password_env": "Environment variable with the password of the key.",
+    "client_key_password_file": "File with the password of the key; mode 0600.",
+    "requesting_bic": "BIC of your own payment service provider, eleven characters.",
     "bic_table": "Your own directory of banks: see [which bank answers](#which-bank-answers).",
     "send_remittance": "Whether requests carry the `reference` of the payment.",
 }
 """What each key of the configuration means."""
 
 OF_LAYOUTS: Mapping[str, str] = {
-    "title": "In words, for people; its name where it is empty.",
-    "separator": "Between the cells of a line; cells that hold it stand in double quotes.",
-    "widths": "Of the cells of a line, in characters, instead of a separator.",
-    "payments": "The kinds of lines that are payments: `[[layouts.NAME.payments]]`.",
-    "header": "The first line of the file: `[layouts.NAME.header]`.",
-    "batch": "The line before the payments of each batch: `[layouts.NAME.batch]`.",
-    "trailer": "The last line of the file: `[layouts.NAME.trailer]`.",
-    "others": "Kinds of lines that are no payments, told and never checked: `[[layouts.NAME.others]]`.",
-    "amount_in": "The unit of amounts: `main` of pounds, `minor` of pence.",
-    "name_length_max": "How many characters the bank takes of a name.",
-    "name_characters": "`bacs`: capitals, digits and `. & / -` alone, in names that `fix` writes.",
-    "unknown_total": "A total whose rule is not known, in words: the file is read, and never changed.",
-    "tags": 'What stands in a cell of every such line: `{ 1 = "P" }`, or `{ 1 = ["P", "Q"] }` for either.',
-    "shapes": f"What other cells look like: {', '.join(f'`{shape.value}`' for shape in Shape)}.",
-    "columns": "Field -> its cell, from 1: the fields of a payment, and `uk_account` for a sort code and an "
+    "title": "Name for people; the layout's name if empty.",
+    "separator": "Between cells; cells that contain it are in double quotes.",
+    "widths": "Widths of the cells in characters, instead of a separator.",
+    "payments": "Kinds of payment lines: `[[layouts.NAME.payments]]`.",
+    "header": "First line of the file: `[layouts.NAME.header]`.",
+    "batch": "Line before the payments of each batch: `[layouts.NAME.batch]`.",
+    "trailer": "Last line of the file: `[layouts.NAME.trailer]`.",
+    "others": "Other lines, reported and never checked: `[[layouts.NAME.others]]`.",
+    "amount_in": "Unit of amounts: `main` (pounds) or `minor` (pence).",
+    "name_length_max": "Maximum length of a name.",
+    "name_characters": "`bacs`: only capitals, digits and `. & / -` in names that `fix` writes.",
+    "unknown_total": "Description of a total without a known rule: the file is read but never changed.",
+    "tags": 'Fixed cells: `{ 1 = "P" }`, or `{ 1 = ["P", "Q"] }` for either.',
+    "shapes": f"Form of other cells: {', '.join(f'`{shape.value}`' for shape in Shape)}.",
+    "columns": "Field -> cell, from 1: the fields of a payment, and `uk_account` for sort code and "
     "account number in one cell.",
-    "currency": "Of the amount, where no column says it.",
-    "code": "The cell with the transaction code.",
-    "booked_by": "The cells by which payments make up a batch, such as the day and the payer's account.",
-    "cells_min": "How many cells it has at least; those that the other keys name, where it is not said.",
-    "cells_max": "How many cells it has at most; any number, where it is not said.",
-    "count": "The cell with the number of payments.",
-    "sum": "The cell with the sum of their amounts, in the unit of the amounts.",
-    "label": "The cell by which a batch is known.",
+    "currency": "Currency of the amounts if no column has it.",
+    "code": "Cell of the transaction code.",
+    "booked_by": "Cells that define a batch, such as the day and the payer's account.",
+    "cells_min": "Minimum number of cells; by default the highest cell that the other keys name.",
+    "cells_max": "Maximum number of cells; by default unlimited.",
+    "count": "Cell with the number of payments.",
+    "sum": "Cell with the sum of their amounts, in the unit of the amounts.",
+    "label": "Cell that identifies a batch.",
     "is_optional": "Whether the line may be missing.",
-    "what": "What it is, in words, singular.",
+    "what": "Description of such a line, singular.",
 }
 """What each key of a layout means."""
 
@@ -199,7 +202,7 @@ def _codes(api: Api, basis: Basis) -> str:
     return _table(
         ("check_code", "check_outcome", "check_action", "check_reason"),
         [
-            (_code(code), f"`{meaning.outcome}`", f"`{meaning.action}`", _cell(meaning.reason))
+            (f"`{code}`", f"`{meaning.outcome}`", f"`{meaning.action}`", _cell(str(meaning.reason)))
             for (asked_by, code), meaning in api.meanings.items()
             if asked_by is basis
         ],
@@ -211,7 +214,7 @@ def own_codes_table() -> str:
     return _table(
         ("check_outcome", "check_code", "check_reason"),
         [
-            (f"`{meaning.outcome}`", _code(code), _cell(meaning.reason))
+            (f"`{meaning.outcome}`", f"`{code}`", _cell(str(meaning.reason)))
             for (_, code), meaning in own_codes.MEANINGS.items()
         ],
     )
@@ -225,36 +228,17 @@ def actions() -> str:
     )
 
 
-def codes() -> str:
-    """Every code with all that it says, under the heading of where it comes from."""
-    found = explanations().values()
-    return "\n".join(
-        f"## {section}\n\n"
-        + "\n".join(_explanation(explanation) for explanation in found if explanation.section is section)
-        for section in CodesSection
+def _explained(section: CodesSection) -> str:
+    """The codes of a section, with what they mean and what to do."""
+    return _table(
+        ("check_code" if section is CodesSection.RULES else "warning", "what it says", "what to do"),
+        [
+            (f"`{found.code}`", _cell(str(case.says)), _cell(str(case.to_do)))
+            for found in explanations().values()
+            if found.section is section
+            for case in found.cases
+        ],
     )
-
-
-def _explanation(explanation: Explanation) -> str:
-    paragraphs = [f"### {explanation.code}"]
-    for case in explanation.cases:
-        words = [f"`{word}`" for word in (case.outcome, case.action) if word]
-        paragraphs += [
-            f"From {case.where}{': ' if words else ''}{', '.join(words)}.",
-            "\n".join(
-                (
-                    f"- **It says:** {case.says}",
-                    f"- **It does not say** {case.not_said}",
-                    f"- **What to do:** {case.to_do}",
-                )
-            ),
-        ]
-    return "\n\n".join(paragraphs) + "\n"
-
-
-def _code(code: str) -> str:
-    """A code that leads to all that is to be said about it."""
-    return f"[`{code}`](codes.md#{code.lower()})"
 
 
 def _keys_of_layouts(model: type[BaseModel]) -> str:
@@ -262,8 +246,8 @@ def _keys_of_layouts(model: type[BaseModel]) -> str:
     return _key_table(model, OF_LAYOUTS)
 
 
-def _keys(model: type[BaseModel]) -> str:
-    """The keys of a section of the configuration."""
+def _keys(model: type[BaseModel], keys: Iterable[str] | None = None) -> str:
+    """The keys of a section of the configuration, or some of them."""
     sections = (Profile, *(api.section for api in APIS.values()))
     fields = {key: field for section in sections for key, field in section.model_fields.items()}
     described = {key for key, field in fields.items() if field.description is not None}
@@ -272,12 +256,21 @@ def _keys(model: type[BaseModel]) -> str:
         sys.exit(
             f"docs/generate.py, MEANINGS: {', '.join(sorted(missing))} missing, or no key; correct the table"
         )
-    return _key_table(model, MEANINGS)
+    return _key_table(model, MEANINGS, keys)
 
 
-def _key_table(model: type[BaseModel], meanings: Mapping[str, str]) -> str:
+SERVER_KEYS = [key for key in cop.Cop.model_fields if key in vop.VopStandard.model_fields and key != "api"]
+"""The keys that the section of every server has."""
+
+
+def _other_keys(model: type[BaseModel]) -> list[str]:
+    return [key for key in model.model_fields if key not in SERVER_KEYS]
+
+
+def _key_table(model: type[BaseModel], meanings: Mapping[str, str], keys: Iterable[str] | None = None) -> str:
     rows = []
-    for key, field in model.model_fields.items():
+    for key in model.model_fields if keys is None else keys:
+        field = model.model_fields[key]
         default = "required" if field.is_required() else _value(field.get_default(call_default_factory=True))
         meaning = meanings.get(key) or field.description or ""
         rows.append((f"`{key}`", _cell(_kind(field.annotation)), default, _cell(meaning)))
@@ -335,6 +328,18 @@ def dummy_accounts() -> str:
     return _table(COLUMNS, rows)
 
 
+def faults() -> str:
+    """Every fault, by section."""
+    return "\n".join(
+        f"### {title}\n\n"
+        + _table(
+            ("fault", "the server", "a correct client"),
+            [(f"`{fault.name}`", _cell(fault.what), _cell(fault.client)) for fault in section],
+        )
+        for title, section in FAULT_SECTIONS
+    )
+
+
 def bad_clients() -> str:
     """The client certificates of the sandbox that VoP Standard refuses."""
     rows = [(f"`client_{name}.pem`", what) for name, what in BAD_CLIENTS.items()]
@@ -356,6 +361,19 @@ def rules() -> str:
     return _table(("rule", "a right client", "where it is written"), rows)
 
 
+def nightly_script() -> str:
+    """The script that operators copy."""
+    return f"```sh\n{(DOCS / 'deployment' / 'nightly.sh').read_text('utf-8')}```\n"
+
+
+def live_metrics() -> str:
+    """The metrics that a process serves while it works."""
+    metrics = sorted(LiveMetrics({}).registry.collect(), key=lambda metric: metric.name)
+    endings = {"counter": "_total", "histogram": "_bucket", "gauge": ""}
+    rows = [(f"`{metric.name}{endings[metric.type]}`", metric.documentation) for metric in metrics]
+    return _table(("metric", "meaning"), rows)
+
+
 def formats() -> str:
     """Every format that is built in, as `precheck formats` lists it."""
     rows = [
@@ -366,6 +384,7 @@ def formats() -> str:
 
 
 PARTS: Mapping[str, Callable[[], str]] = {
+    "sentences": sentences.tables,
     "commands": commands,
     "columns": partial(_documents, OutcomeColumns),
     "cop-codes": partial(_codes, cop.API, Basis.NAME),
@@ -373,16 +392,24 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "vop-identification-codes": partial(_codes, vop.GATEWAY, Basis.IDENTIFICATION),
     "own-codes": own_codes_table,
     "actions": actions,
-    "codes": codes,
+    "cap-used-up": examples.cap_used_up,
+    "explained-code": examples.explained_code,
+    "ledger-status": examples.ledger_status,
+    "local-rules": partial(_explained, CodesSection.RULES),
+    "warnings": partial(_explained, CodesSection.WARNINGS),
     "formats": formats,
+    "live-metrics": live_metrics,
+    "nightly-script": nightly_script,
     "payment-fields": partial(_documents, Payment),
     "profile-keys": partial(_keys, Profile),
     "layout-keys": partial(_keys_of_layouts, BankLayout),
     "layout-payment-keys": partial(_keys_of_layouts, PaymentLine),
     "layout-summary-keys": partial(_keys_of_layouts, SummaryLine),
-    "gateway-keys": partial(_keys, cop.Cop),
-    "standard-keys": partial(_keys, vop.VopStandard),
+    "server-keys": partial(_keys, cop.Cop, SERVER_KEYS),
+    "gateway-keys": partial(_keys, cop.Cop, _other_keys(cop.Cop)),
+    "standard-keys": partial(_keys, vop.VopStandard, _other_keys(vop.VopStandard)),
     "sandbox-accounts": dummy_accounts,
+    "sandbox-faults": faults,
     "sandbox-bad-clients": bad_clients,
     "sandbox-scenarios": scenarios,
     "sandbox-rules": rules,
@@ -438,7 +465,7 @@ def generate(*, check: bool) -> None:
             else:
                 page.write_text(new, "utf-8")
                 click.echo(f"{page.relative_to(ROOT)} written")
-        findings.extend([*broken_links(page), *references.broken_references(page, text)])
+        findings.extend([*broken_links(page), *references.broken_references(page, _PART.sub("", text))])
     findings.extend(references.broken_references_in_code())
     if (drawn := house.picture()) != house.PICTURE.read_text("utf-8"):
         if check:

@@ -7,7 +7,7 @@ is refused, or has nothing left to ask, needs none of them.
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -20,7 +20,7 @@ from platformdirs import user_state_path
 from pipeline.apis import Api
 from pipeline.apis.registry import APIS
 from pipeline.config import Profile
-from pipeline.errors import TlsError
+from pipeline.errors import CredentialsError, IncompleteError, PrecheckError, TlsError
 from pipeline.sections.servers import MutualTls, Oauth, Server
 from pipeline.stages.validate import Routes
 from pipeline.stores.leased_shares import LeasedShares, LeaseTerms, WholeShare
@@ -31,7 +31,7 @@ from pipeline.stores.sqlite.shares import local_shares
 from pipeline.stores.values import ServerAccount, ShareLimits
 from pipeline.transport.breaker import RESPONDER, SERVER
 from pipeline.transport.rate_limiter import Pace, window_of
-from pipeline.transport.tls import client_context, inspect_certificate, preflight
+from pipeline.transport.tls import ClosedAtOnceError, client_context, inspect_certificate, preflight
 from pipeline.transport.tokens import Tokens
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
@@ -39,6 +39,10 @@ from schemas.token import TokenRequest
 
 if TYPE_CHECKING:
     from pipeline.stages.ask import ApiChannel
+
+
+_WAITS = (1 / 30, 1 / 10)
+"""Before a server that was not reached is tried again, as parts of its `probe_wait_s`."""
 
 
 def quota_path() -> Path:
@@ -98,12 +102,10 @@ def tokens_of(server: Oauth) -> Tokens:
     return Tokens(endpoint, request)
 
 
-async def try_connection(server: Server, now: datetime) -> str:
+async def try_connection(server: Server, now: datetime, *, waits_s: Sequence[float] = ()) -> str:
     """Check our own certificate, make one TLS connection and send nothing; return version and suite.
 
-    Args:
-        server: whose.
-        now: the time, at which our certificate must be valid.
+    A server that is away for a moment is tried again after each of the waits.
 
     Raises:
         TlsError, CredentialsError, IncompleteError: no such connection can be made.
@@ -114,7 +116,12 @@ async def try_connection(server: Server, now: datetime) -> str:
             raise TlsError(Sentence("transport.certificate_problems", problems=facts.problems))
     address = urlsplit(server.base_url)
     assert address.hostname is not None
-    return await preflight(address.hostname, address.port or 443, context_of(server))
+    try:
+        return await preflight(address.hostname, address.port or 443, context_of(server), waits_s=waits_s)
+    except ClosedAtOnceError:
+        if isinstance(server, MutualTls):
+            raise
+        raise IncompleteError(Sentence("transport.closed_connection_during", server=address.netloc)) from None
 
 
 def context_of(server: Server) -> ssl.SSLContext:
@@ -145,19 +152,16 @@ async def open_channels(
 ) -> AsyncIterator[dict[ApiName, ApiChannel]]:
     """Open the channels that a run needs, and close them afterwards.
 
-    A share of each server's limits comes first: they hold for all runs of this user together. Then one
-    connection to each server is tried: a refused certificate would look like a broken network on every row.
+    A share of each server's limits comes first: they hold for all runs of this user together, but for an
+    embedded sandbox, which no other process asks. Then one connection to each server is tried: a refused
+    certificate would look like a broken network on every row. Without `quotas`, the daily caps are those that
+    all processes of this user count.
 
-    Args:
-        profile: the servers.
-        needed: the APIs that there is something to ask of.
-        now: the time.
-        shares: divides the limits among processes; None for an embedded sandbox, which no other process asks.
-        quotas: the daily caps, of APIs that have one; None: those that all processes of this user count.
+    A server that cannot be reached has a channel that says why.
 
     Raises:
         IncompleteError: other runs left no share of a server at the end of the wait.
-        ConfigurationError, CredentialsError: a server, its secret or its certificate cannot be used.
+        ConfigurationError: a secret cannot be read.
     """
     servers = {server.name: server for server in profile.servers if server.name in needed}
     accounts = [account_of(server) for server in servers.values()]
@@ -191,7 +195,11 @@ async def _opened(
     from pipeline.transport.client import Client
 
     tokens = tokens_of(server) if isinstance(server, Oauth) else None
-    await try_connection(server, now())
+    unreachable: PrecheckError | None = None
+    try:
+        await try_connection(server, now(), waits_s=[server.probe_wait_s * part for part in _WAITS])
+    except (TlsError, CredentialsError, IncompleteError) as error:
+        unreachable = error
     pace, door = Pace(server.rate_per_s), Pace(server.rate_per_s)
     places = ConcurrencyLimit(server.in_flight_max, server.rate_per_s, pace.clock)
 
@@ -222,6 +230,7 @@ async def _opened(
         server_patience=replace(SERVER, probe_wait_s=server.probe_wait_s),
         responder_patience=replace(RESPONDER, probe_wait_s=server.probe_wait_s),
         requester=_requester(server, now()),
+        unreachable=unreachable,
     )
 
 

@@ -42,12 +42,7 @@ class PrecheckError(Exception):
     exit_code: int
 
     def __init__(self, reason: Sentence, *, advice: Sentence | Sequence[Sentence] = ()) -> None:
-        """Take what happened apart from what to do.
-
-        Args:
-            reason: where, and what.
-            advice: what to do, or several ways.
-        """
+        """Take where and what happened apart from what to do, or from several ways to do it."""
         self.reason = reason
         self.advice = (advice,) if isinstance(advice, Sentence) else tuple(advice)
         super().__init__(reason)
@@ -175,6 +170,15 @@ class ConfigurationFileError(ConfigurationError):
         return self._mistakes
 
 
+class WrongValueError(ValueError):
+    """A value of the configuration is wrong; `ConfigurationFileError` names its place beside the sentence."""
+
+    def __init__(self, said: Sentence, *below: str) -> None:
+        """Take what is wrong and what to do, and the keys that lead to it below what is validated."""
+        super().__init__(said)
+        self.said, self.below = said, below
+
+
 class TlsError(ConfigurationError):
     """No TLS connection can be made that keeps the rules of the API reference."""
 
@@ -225,14 +229,10 @@ TOTALS_DIFFER = "TOTALS_DIFFER"
 
 
 def status_of_summary(summary: "Summary", fail_on: Collection[str] = ()) -> int:
-    """The exit status that a summary stands for.
+    """The exit status that a summary stands for; `fail_on` has outcomes, codes of warnings, or `ANY_WARNING`.
 
-    A row that is not decided yet may still become what `fail_on` names, so an incomplete run says
-    so first; unless it was asked to fail on just that.
-
-    Args:
-        summary: of the run.
-        fail_on: outcomes, codes of warnings, or `ANY_WARNING`.
+    A row that is not decided yet may still become what `fail_on` names, so an incomplete run says so first;
+    unless it was asked to fail on just that.
     """
     from schemas.outcomes import Outcome
 

@@ -14,6 +14,7 @@ from typing import NamedTuple, NewType
 
 import polars as pl
 
+from pipeline.wording import Sentence
 from schemas.cop import AccountType
 from schemas.outcomes import COLUMNS, Action, ApiName, Environment, Outcome
 from schemas.payments import FIELDS
@@ -43,10 +44,25 @@ class OwnCode(StrEnum):
     RUN_ENDED = "RUN_ENDED"  # deferred: the run ended before it was asked; unanswered: before a reply came
 
 
-TURNED_AWAY_STATUSES = frozenset({401, 403, 404, 405, *range(300, 400)})
-"""HTTP statuses by which a server, or what stands before it, does not let a question in."""
+TURNED_AWAY_STATUSES = frozenset({*range(201, 500), *range(600, 1000)}) - {408, 425, 429}
+"""HTTP statuses by which a server, or what stands before it, does not let a question in: all but 200, those
+of a server in trouble, and those that ask to be tried again. 400, 413, 415 and 422 are among them where they
+are not the API's own refusal of the question."""
 TURNED_AWAY_CODES = frozenset({OwnCode.CLOCK, *(f"HTTP_{status}" for status in TURNED_AWAY_STATUSES)})
-"""The codes of questions that were not let in: their status is told, whatever code the server gives it."""
+"""The codes of questions that were not let in: their status is shown, whatever code the server gives it."""
+
+
+class Meaning(NamedTuple):
+    """What a code means for the payer."""
+
+    outcome: Outcome
+    action: Action
+    reason: Sentence
+    """What it means; beside every row that has it."""
+    not_said: str
+    """What it must not be taken for: completes "it does not say"."""
+    advice: Sentence | str = ""
+    """What to do, where there is more to it than the action says."""
 
 
 class RouteReason(StrEnum):
@@ -92,7 +108,8 @@ FINDINGS: Schema = {
     "row": pl.UInt32(),
     "field": pl.String(),
     "code": pl.String(),
-    "message": pl.String(),  # for a person; never quotes a name or an account number
+    "message": pl.String(),  # for a person, in English; never quotes a name or an account number
+    "said": pl.String(),  # the same as `Sentence.as_text`
 }
 REJECTS = FINDINGS
 WARNINGS = FINDINGS
@@ -194,6 +211,12 @@ OUTCOMES: Schema = {
     "check_attempts": pl.UInt32(),
 }
 
+REASONS: Schema = {
+    "reason": pl.String(),  # as in `check_reason`
+    "said": pl.String(),  # the sentences that it is made of: a JSON list of what `Sentence.as_data` gives
+}
+"""What stands behind each distinct reason of the outcomes, for pages in other languages."""
+
 CORRECTIONS: Schema = {
     "row": pl.UInt32(),
     "field": pl.String(),  # null where the reason alone says what is wrong
@@ -243,6 +266,7 @@ Bases = NewType("Bases", pl.DataFrame)
 Assignments = NewType("Assignments", pl.DataFrame)
 Answers = NewType("Answers", pl.DataFrame)
 Outcomes = NewType("Outcomes", pl.DataFrame)
+Reasons = NewType("Reasons", pl.DataFrame)
 Payees = NewType("Payees", pl.DataFrame)
 Changes = NewType("Changes", pl.DataFrame)
 Corrections = NewType("Corrections", pl.DataFrame)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from schemas.review import Decision
+from schemas.review import Decision, Shaped
 from schemas.strict import OwnDocument
 
 NOTHING_BEFORE = "0" * 64
@@ -99,6 +99,7 @@ class DeskFile(OwnDocument):
     encoding: str | None = None
     sheet: str | None = None
     input_format: str | None = None
+    country: Annotated[str | None, Field(description="Of accounts that are no IBAN.")] = None
     is_pain001: Annotated[bool, Field(description="Whether bank software can have a report on it.")] = False
     many_names_reason: str | None = None
     retry_unanswered: Annotated[
@@ -108,6 +109,9 @@ class DeskFile(OwnDocument):
         bool, Field(description="Whether it could not be read as payments when it was looked at last.")
     ] = False
     planned: Annotated[bool, Field(description="Whether somebody agreed with how it is read.")] = False
+    shaped: Annotated[
+        list[Shaped], Field(description="Who shaped it, except by its upload and by decisions.")
+    ] = []
     stopped_by: Annotated[str | None, Field(description="Who stopped its last check at the desk.")] = None
     handed_over: Signed | None = None
     approved: Signed | None = None
@@ -122,7 +126,9 @@ class CheckProgress(OwnDocument):
 
     phase: str
     started: str
-    waiting_for: str | None = None
+    waiting_for: Annotated[
+        list[JsonValue] | None, Field(description="That another check must end first, as data.")
+    ] = None
     done_count: int = 0
     check_count: int = 0
     answered_before_count: Annotated[int, Field(description="In neither of the counts above.")] = 0
@@ -132,8 +138,7 @@ class CheckProgress(OwnDocument):
     stopping: bool = False
     simulated: Annotated[bool, Field(description="Whether a sandbox answers.")] = False
     exit_code: Annotated[int | None, Field(description="Null while it works.")] = None
-    said: Annotated[str, Field(description="Why it ended early, or how to go on.")] = ""
     sentences: Annotated[
         list[JsonValue],
-        Field(description="Why an error ended it, as data for words of any language; empty where none did."),
+        Field(description="Why it ended early, or how to go on, as data for words of any language."),
     ] = []

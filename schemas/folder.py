@@ -1,8 +1,6 @@
 """The folder of a run: the fixed name of every file in it, defined once."""
 
-import shlex
 from collections.abc import Iterator
-from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +25,8 @@ PAYEES = "payees.csv"
 """Keyed hashes of payees and accounts, for a later run to compare with."""
 CHANGES = "changes.jsonl"
 """What has changed since an earlier run; it holds masked names."""
+REASONS = "reasons.jsonl"
+"""What stands behind each reason, for pages in another language; it may hold masked names."""
 CORRECTED: Final = "corrected"
 OUTCOMES = "outcomes"
 """The folder of the outcome files of a data set, one for each of its parts."""
@@ -62,26 +62,3 @@ def files_with_returned_names(folder: Path) -> Iterator[Path]:
     """What holds names that banks returned, beside the outcome file."""
     for pattern in (REPORT_HTML, REPORT_XLSX, PAIN002, PAIN002_SIMULATED, CORRECTIONS, f"{CORRECTED}.*"):
         yield from sorted(folder.glob(pattern))
-
-
-_RUN_AGAIN = "run the same command again, which writes it anew and asks nothing twice"
-_KEEP = "move it elsewhere, as evidence; then "
-"""What is not as the run left it may have to be explained to an auditor."""
-RUN_AGAIN = _KEEP + _RUN_AGAIN
-"""For an outcome file or a summary that is not as the run left it: their answers are in the ledger."""
-_COMMANDS = {
-    ("report",): REPORTS,
-    ("report", "--pain002"): (PAIN002, PAIN002_SIMULATED),
-    ("fix",): (CORRECTIONS, f"{CORRECTED}.*"),
-    ("split",): (HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*"),
-}
-
-
-def made_anew(path: Path) -> str:
-    """How to restore a file of a run without asking a bank, as the end of a sentence; the old one is kept."""
-    keep = _KEEP if path.exists() else ""
-    for (command, *options), patterns in _COMMANDS.items():
-        if any(fnmatch(path.name, pattern) for pattern in patterns):
-            words = ["precheck", command, str(path.parent), *options]
-            return f"{keep}{shlex.join(words)} writes it anew and asks no bank"
-    return keep + _RUN_AGAIN

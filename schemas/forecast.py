@@ -1,5 +1,9 @@
 """What checking a file would take: `precheck plan --json`."""
 
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
 from schemas.changes import Change, Comparison
 from schemas.outcomes import ApiName, Environment
 from schemas.places import Places
@@ -55,6 +59,8 @@ class BrokenRule(OwnDocument):
     row_count: int
     rows: list[int]
     """The first ten of them."""
+    said: Annotated[list[JsonValue], Field(exclude=True)] = []
+    """What the message is made of, as in `frames.FINDINGS`, for pages in other languages."""
 
 
 class Forecast(OwnDocument):

@@ -6,7 +6,7 @@ were made. It holds no name, no account number and no credential.
 
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
-from schemas.review import Approval, Verdict
+from schemas.review import Approval, Shaped, Verdict
 from schemas.strict import OwnDocument
 from schemas.summary import InputFile, Money, OutcomeTotal
 
@@ -68,6 +68,17 @@ class LedgerEvidence(OwnDocument):
     """Requests of all runs in this folder."""
     created_at: str
     """When the first run in this folder began."""
+    finish_count: int
+    """How many outcome files the runs in this folder have written."""
+    digests: dict[str, str]
+    """Table of the ledger -> SHA-256 of the seals of its lines then; a purge of names leaves it the same."""
+
+
+class Adoption(OwnDocument):
+    """That the folder was not signed, and is signed as it was found, by `--adopt`."""
+
+    time: str
+    reason: str
 
 
 class Purge(OwnDocument):
@@ -99,7 +110,10 @@ class SplitMade(OwnDocument):
     by: str
     """Who approved the files, and had them made."""
     self_approved: bool
-    """False where `by` is another person than any who decided, and both had to identify themselves."""
+    """False where `by` is another person than any who decided or shaped the file, and all had to identify
+    themselves."""
+    shaped: list[Shaped] = []
+    """Who shaped the file at a desk; empty for files that never were at one."""
     policy: dict[str, Verdict]
     """Outcome, code or warning -> verdict, as it was applied."""
     release: PaymentsEvidence | None
@@ -139,6 +153,7 @@ class Manifest(OwnDocument):
     """Over all rows of the file, by currency: the control totals."""
     ledger: LedgerEvidence
     approvals: list[Approval]
+    adoptions: list[Adoption] = []
     purges: list[Purge] = []
     splits: list[SplitMade] = []
     """Oldest first. The last one made the files that are there; the others were replaced."""

@@ -1,7 +1,7 @@
 """The outcome file: the columns that are appended to the payments, and the words in them."""
 
 from enum import StrEnum
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -16,6 +16,10 @@ class Outcome(StrEnum):
     REJECTED = "rejected"
     DEFERRED = "deferred"
     UNANSWERED = "unanswered"
+
+
+UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
+"""The outcomes that a later run may change."""
 
 
 class Action(StrEnum):
@@ -47,8 +51,21 @@ class WarningCode(StrEnum):
     NAME_NOT_LATIN = "NAME_NOT_LATIN"  # letters that VoP need not carry between banks
     NAME_CLEANED = "NAME_CLEANED"  # asked about without what carries nothing
     ACCOUNT_TYPE_DEFAULT = "ACCOUNT_TYPE_DEFAULT"  # it names a product, so that the default applies
-    BIC_OTHER_COUNTRY = "BIC_OTHER_COUNTRY"  # than the IBAN's
+    BIC_OTHER_COUNTRY = "BIC_OTHER_COUNTRY"  # than the account's
+    UK_ACCOUNT_CURRENCY = "UK_ACCOUNT_CURRENCY"  # a sort code and account number, and no pounds
     NAME_TRUNCATED = "NAME_TRUNCATED"  # it fills the field that the payment format has for it
+
+
+ABOUT_THE_PAYEE = (
+    WarningCode.ACCOUNT_CHANGED,
+    WarningCode.NAME_CHANGED,
+    WarningCode.PAYMENT_REPEATED,
+    WarningCode.MANY_NAMES,
+    WarningCode.ENUMERATION,
+    WarningCode.MIXED_SCRIPTS,
+)
+"""Warnings for which a person looks at a payment even if it matched, the gravest first. The others are about
+how a file was read or what a payment format holds."""
 
 
 class ApiName(StrEnum):
@@ -96,16 +113,3 @@ class OutcomeColumns(BaseModel):
 COLUMNS: tuple[str, ...] = tuple(OutcomeColumns.model_fields)
 PLACE_COLUMNS = ("check_row", "check_place")
 """Before them in attention.csv, which has some of the rows: their numbers, and where they stand."""
-
-
-class Meaning(NamedTuple):
-    """What a code means for the payer."""
-
-    outcome: Outcome
-    action: Action
-    reason: str
-    """What it means; beside every row that has it."""
-    not_said: str
-    """What it must not be taken for: completes "it does not say"."""
-    advice: str = ""
-    """What to do, where there is more to it than the action says."""

@@ -73,11 +73,11 @@ def place_text(row: int, places: Places | None) -> str:
     return "" if places is None else places.text(row)
 
 
-def _paths(rows: Sequence[int], places: Places) -> list[str]:
+def batch_paths(rows: Sequence[int], places: Places) -> list[str]:
     """The paths of payments, each batch once; batches of which the same payments are meant together.
 
     >>> places = Places(unit="PmtInf", stretches=[(1, 1, 0), (18, 2, 0), (20, 3, 0)])
-    >>> _paths([1, 2, 18], places), _paths([18, 20], places)
+    >>> batch_paths([1, 2, 18], places), batch_paths([18, 20], places)
     (['PmtInf[1]/CdtTrfTxInf[1, 2]', 'PmtInf[2]/CdtTrfTxInf[1]'], ['PmtInf[2, 3]/CdtTrfTxInf[1]'])
     """
     of_batch: dict[int, list[int]] = {}
@@ -101,7 +101,7 @@ def in_brackets(rows: Sequence[int], places: Places | None) -> str:
     if places is None or not rows:
         return ""
     if places.unit == "PmtInf":
-        return f" ({', '.join(_paths(rows, places))})"
+        return f" ({', '.join(batch_paths(rows, places))})"
     if places.unit == "part":
         return f" ({', '.join(map(places.text, rows))})"
     return f" ({places.unit}{'' if len(rows) == 1 else 's'} {', '.join(str(places.of(row)) for row in rows)})"

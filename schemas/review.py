@@ -140,5 +140,27 @@ class Approval(OwnDocument):
     ] = None
 
 
+class Act(StrEnum):
+    """What shapes a payment file at a desk. Whoever did any of it cannot approve the file."""
+
+    DECIDED = "decided"
+    CORRECTED = "corrected"
+    UPLOADED = "uploaded"
+    MAPPED = "mapped"
+    CHOSE_PROFILE = "chose the profile"
+    ALLOWED_MANY_NAMES = "allowed many names"
+    HANDED_OVER = "handed over"
+    CHECKED_AGAIN = "checked again"
+
+
+class Shaped(OwnDocument):
+    """That a person shaped a payment file, or one that it is the correction of."""
+
+    by: str
+    act: Act
+    file: Annotated[str, Field(description="SHA-256 of that file.")]
+    time: Annotated[str, Field(description="When for the first time, UTC, ISO 8601 with Z.")]
+
+
 class Approvals(RootModel[list[Approval]]):
     """`approvals.json`, a list that only grows: every decision, in the order in which they were made."""

@@ -1,5 +1,9 @@
 """The story of one payment, `precheck show --json`: what the file held, what was asked, what came back."""
 
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
 from schemas.outcomes import ApiName, Environment, OutcomeColumns
 from schemas.review import Decision
 from schemas.strict import OwnDocument
@@ -12,6 +16,8 @@ class StoryFinding(OwnDocument):
     code: str
     message: str
     is_warning: bool
+    said: Annotated[list[JsonValue], Field(exclude=True)] = []
+    """What the message is made of, as in `frames.FINDINGS`, for pages in other languages."""
 
 
 class StoryRoute(OwnDocument):

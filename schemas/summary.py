@@ -118,6 +118,8 @@ class InputFile(OwnDocument):
     encoding: str
     sheet: str | None = None
     """Of a workbook, as it was named; None: the only one that had data."""
+    country: str | None = None
+    """Of all accounts that are no IBAN, as `--country` or the profile said; None: each showed it."""
     columns: dict[str, str]
     """Header -> the canonical field it was read as; other columns are only carried along."""
     mapping: dict[str, str] = {}

@@ -20,9 +20,15 @@ from pipeline.runs.profile_used import RunSettings
 from pipeline.stages.read import read
 from pipeline.stages.summarise import SummaryHeader, summarise
 from pipeline.stages.write import write
-from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.values import RunIdentity
 from schemas.outcomes import ApiName, Environment
 from schemas.summary import InputFile
+
+for _variable in ("LC_ALL", "LC_MESSAGES", "PRECHECK_LANG"):
+    os.environ.pop(_variable, None)
+os.environ["LANG"] = "C.UTF-8"
+"""The terminal of the tests is English, whatever that of who runs them is."""
 
 pytest_plugins = ["desk", "postgres", "readers", "shared_ledgers", "shared_profiles", "visitors"]
 
@@ -208,7 +214,9 @@ def finish_run():
                 "0", profile, Environment(environment), time, time, described, [], "run again"
             )
             odd = pl.DataFrame(
-                [(row, "name", code, "odd") for row, code in warnings], schema=WARNINGS, orient="row"
+                [(row, "name", code, "odd", '["rule.name_missing",{}]') for row, code in warnings],
+                schema=WARNINGS,
+                orient="row",
             )
             summary = summarise(header, source.payments, outcomes, odd, [])
             (folder / "summary.json").write_text(summary.model_dump_json())
@@ -218,8 +226,8 @@ def finish_run():
             write_manifest(
                 folder,
                 summary,
-                RunSettings("main", PROFILE, "0" * 64, dict(mapping)),
-                LedgerSummary(finish, ledger.counts, ledger.created_at),
+                RunSettings(profile, PROFILE, "0" * 64, dict(mapping)),
+                LedgerSummary(finish, ledger.counts, ledger.created_at, 1, ledger.digests(1)),
                 [written.path, folder / "summary.json", *made],
             )
         return folder

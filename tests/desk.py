@@ -58,7 +58,7 @@ class Finished:
     def sentences(self):
         """The lines that say what is wrong, or how to go on."""
         said = [line for line in self.err.splitlines() if line.startswith("precheck: ")]
-        return [line for line in said if not line.endswith(SIMULATED)]
+        return [line for line in said if not line.endswith(str(SIMULATED))]
 
 
 class Running(subprocess.Popen):

@@ -18,11 +18,12 @@ from typing import Self
 import anyio
 
 from pipeline.errors import CapSpentError, LeaseLostError
-from pipeline.frames import TURNED_AWAY_CODES, Answer, AnswerState, Check, OwnCode
+from pipeline.frames import Answer, AnswerState, Check
 from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_shares
 from pipeline.stores.protocols import Share
 from pipeline.stores.sharing import Division, ShareRenewal, ShareWish, joining, renewed
 from pipeline.stores.values import (
+    ABOUT_THE_QUESTION,
     ChunkLease,
     FinalAnswer,
     FinishRecord,
@@ -112,7 +113,7 @@ class MemoryLedger:
                 last_codes.setdefault(line.question, {})[run] = code, line.attempt
         found = {}
         for question, by_run in last_codes.items():
-            about_it = [last for last in by_run.values() if last[0] in {*TURNED_AWAY_CODES, OwnCode.CONTRACT}]
+            about_it = [last for last in by_run.values() if last[0] in ABOUT_THE_QUESTION]
             if about_it:
                 found[question] = FruitlessQuestion(len(about_it), *about_it[-1])
         return found

@@ -41,6 +41,10 @@ http {{
     fastcgi_temp_path {folder}/f;
     uwsgi_temp_path {folder}/u;
     scgi_temp_path {folder}/s;
+    {servers}
+}}
+"""
+BEFORE_A_DESK = """
     map $cookie_{cookie} $identity {{ default $cookie_{cookie}; nameless ""; }}
     include {folder}/desk.conf;
     server {{
@@ -52,8 +56,22 @@ http {{
         }}
         location = /oauth2/sign_in {{ return 200 "Log in"; }}
     }}
-}}
 """
+ANSWERING_VOP = """
+    server {{
+        listen 127.0.0.1:{port} ssl;
+        ssl_certificate {sandbox}/server_ec.pem;
+        ssl_certificate_key {sandbox}/server_ec.pem;
+        ssl_client_certificate {sandbox}/qwac_ca.pem;
+        ssl_verify_client on;
+        location / {{
+            default_type application/json;
+            add_header X-Request-ID $http_x_request_id;
+            return 200 '{{"partyNameMatch":"NMTC"}}';
+        }}
+    }}
+"""
+"""A server of the VoP Standard API that answers every question alike."""
 
 
 def free_port():
@@ -117,9 +135,23 @@ def proxied(folder, port, desk_socket):
     login_port = free_port()
     provide_certificates(folder, NAME, datetime.now(UTC))
     (folder / "desk.conf").write_text(recipe(folder, port, login_port, desk_socket))
+    with _serving(folder, port, BEFORE_A_DESK.format(folder=folder, login_port=login_port, cookie=COOKIE)):
+        yield Proxied(folder, port)
+
+
+@contextmanager
+def answering_vop(folder, sandbox):
+    """nginx with the certificates of a sandbox's folder, which answers questions to VoP; its address."""
+    folder.mkdir()
+    port = free_port()
+    with _serving(folder, port, ANSWERING_VOP.format(port=port, sandbox=sandbox)):
+        yield f"https://127.0.0.1:{port}"
+
+
+@contextmanager
+def _serving(folder, port, servers):
     user = f"user {pwd.getpwuid(0).pw_name} root;" if os.geteuid() == 0 else ""
-    main = MAIN.format(folder=folder, user=user, login_port=login_port, cookie=COOKIE)
-    (folder / "nginx.conf").write_text(main)
+    (folder / "nginx.conf").write_text(MAIN.format(folder=folder, user=user, servers=servers))
     errors = folder / "nginx.err"
     with (
         errors.open("w") as said,
@@ -130,7 +162,7 @@ def proxied(folder, port, desk_socket):
         try:
             hold_until(lambda: _answers(port) or process.poll() is not None)
             assert process.poll() is None, errors.read_text()
-            yield Proxied(folder, port)
+            yield
         finally:
             process.send_signal(signal.SIGQUIT)
             process.wait(COMMAND_MAX_S)

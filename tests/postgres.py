@@ -207,12 +207,12 @@ class LedgerDatabases:
     One in which a test has changed more than lines is not."""
 
     def __init__(self, postgres):
-        from pipeline.stores.postgres.administration import create
+        from pipeline.stores.postgres import cared_for
 
         self._postgres = postgres
         self._template = postgres.empty_database()
-        with database_of(postgres, self._template, OWNER) as db:
-            create(db, LEDGER_KEY, grant_to=RUNNER)
+        with cared_for(postgres.url(self._template, OWNER), clocks(20.0)) as care:
+            care.create(LEDGER_KEY, grant_to=RUNNER)
         self._pristine = self._state(self._template)
         self._free = []
 

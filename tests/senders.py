@@ -19,16 +19,21 @@ MATCHED = {"data": {"verificationReport": {"matched": True}}}
 
 
 def good(request: Request, body=None) -> Response:
-    echo = {name.lower(): value for name, value in request.headers.items() if "id" in name.lower()}
     return Response(
         200,
-        headers={"content-type": "application/json", **echo},
+        headers={"content-type": "application/json", **ids_of(request)},
         content=json.dumps(body or MATCHED).encode(),
     )
 
 
 def problem(status: int, code: str = "SERVER_ERROR", **headers: str) -> Response:
-    return Response(status, headers=headers, content=json.dumps({"code": code, "status": status}).encode())
+    """Problem details in the form of the API; the sender gives them the id of the request."""
+    content = json.dumps({"code": code, "status": status}).encode()
+    return Response(status, headers={"content-type": "application/problem+json", **headers}, content=content)
+
+
+def ids_of(request: Request) -> dict[str, str]:
+    return {name.lower(): value for name, value in request.headers.items() if "id" in name.lower()}
 
 
 @dataclass
@@ -99,6 +104,9 @@ class FakeSender:
             self.in_flight_count -= 1
         if isinstance(reply, NetworkFailure):
             raise reply
+        if reply.headers.get("content-type") == "application/problem+json":
+            echoing = {**ids_of(request), **reply.headers}
+            return Response(reply.status_code, headers=echoing, content=reply.content)
         return reply
 
     async def drop_connections(self):

@@ -7,15 +7,16 @@ has to know of its API; `registry` has all of them. An `Api` builds the requests
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
-from pipeline.frames import QUESTION, UK_ROUTES, Check, RouteReason
+from pipeline.frames import QUESTION, UK_ROUTES, Check, Meaning, RouteReason
 from pipeline.sections.servers import Server
-from schemas.outcomes import ApiName, Meaning
+from pipeline.wording import Sentence
+from schemas.outcomes import ApiName
 
 if TYPE_CHECKING:  # imported where something is asked: it is slow, and most commands ask nothing
     import httpx
@@ -42,13 +43,9 @@ class ParsedAnswer(NamedTuple):
     matched_name: str | None
 
 
-RETRY_HERE = "Run the same command again later."
+RETRY_HERE = Sentence("todo.run_again_later")
 """For a question without an answer."""
-RETRY_ELSEWHERE = (
-    "This answer is kept: the same command does not ask again. To ask again later, run the file with "
-    "--out OTHER --reuse-from DIR, where DIR is the folder of this run: matches are used again, and every "
-    "other row is asked again."
-)
+RETRY_ELSEWHERE = Sentence("todo.ask_anew")
 """For a question whose answer may be another one later."""
 JUDGE_NAMES = (
     "Judge first whether both names, yours and check_matched_name, are the payee's. Only if they are, "
@@ -58,7 +55,11 @@ JUDGED_OTHERWISE = "if not, ask the payee, by a contact that you knew before thi
 
 
 class ContractBreachError(Exception):
-    """A response that breaks the API reference; the message names the rule and quotes nothing."""
+    """A response that breaks the API reference; the sentence names the rule and quotes nothing."""
+
+    def __init__(self, rule: Sentence) -> None:
+        super().__init__(rule)
+        self.rule = rule
 
 
 class MisdirectedError(ContractBreachError):
@@ -146,22 +147,36 @@ def _address(path: str) -> httpx.URL:
     return URL(path)
 
 
-def require_json(response: httpx.Response) -> None:
-    """Refuse a response whose body is not declared to be JSON, such as a login page.
+def name_in(member: str | None) -> str | None:
+    """The matched name in a member of an answer: an empty one is no name."""
+    return member or None
 
-    Raises:
-        ContractBreachError: the content type is something else, or missing.
-    """
+
+def require_json(response: httpx.Response) -> None:
+    """Refuse a response that is not declared to be JSON, such as a login page (ContractBreachError)."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
-        raise ContractBreachError("the response is not application/json")
+        raise ContractBreachError(Sentence("apis.not_json"))
 
 
 def require_echo(response: httpx.Response, header: str, request_id: str) -> None:
-    """Refuse a response that does not carry the correlation id of its request.
+    """Refuse a response that does not carry the correlation id of its request (MisdirectedError)."""
+    if echo_of(response, header, request_id) is not Echo.OURS:
+        raise MisdirectedError(Sentence("apis.other_correlation_id", header=header))
 
-    Raises:
-        MisdirectedError: the header is missing or holds another id.
-    """
-    if response.headers.get(header.lower(), "").strip().lower() != request_id:
-        raise MisdirectedError(f"{header} does not echo the request's correlation id")
+
+class Echo(Enum):
+    """The correlation id of a response."""
+
+    OURS = auto()
+    MISSING = auto()
+    OTHER = auto()  # the response belongs to another request
+
+
+def echo_of(response: httpx.Response, header: str, request_id: str) -> Echo:
+    """Whose correlation id a response carries; the same id sent twice is one echo."""
+    values = response.headers.get_list(header, split_commas=True)
+    said = {value.strip().lower() for value in values} - {""}
+    if not said:
+        return Echo.MISSING
+    return Echo.OURS if said == {request_id} else Echo.OTHER

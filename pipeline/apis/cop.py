@@ -20,12 +20,14 @@ from pipeline.apis import (
     ContractBreachError,
     ParsedAnswer,
     Route,
+    name_in,
     post,
     require_echo,
     require_json,
 )
-from pipeline.frames import Check, RouteReason
-from pipeline.sections.servers import Oauth, Server
+from pipeline.frames import Check, Meaning, RouteReason
+from pipeline.sections.servers import Oauth
+from pipeline.wording import Sentence
 from schemas.cop import (
     AccountType,
     NameVerification,
@@ -33,7 +35,7 @@ from schemas.cop import (
     NameVerificationResponse,
     ReasonCode,
 )
-from schemas.outcomes import Action, ApiName, Meaning, Outcome
+from schemas.outcomes import Action, ApiName, Outcome
 from schemas.strict import parse
 
 if TYPE_CHECKING:
@@ -94,8 +96,8 @@ def read(response: httpx.Response, _check: Check, request_id: str) -> ParsedAnsw
     try:
         report = parse(NameVerificationResponse, response.content).data.verification_report
     except ValueError:
-        raise ContractBreachError("the body is not a NameVerificationResponse") from None
-    match report.matched, report.reason_code, report.name:
+        raise ContractBreachError(Sentence("apis.not_of_model", model="NameVerificationResponse")) from None
+    match report.matched, report.reason_code, name_in(report.name):
         case True, None, None:
             return ParsedAnswer(MATCH_CODE, None)
         case False, ReasonCode() as code, str() as name if code in CLOSE_MATCHES and name.strip():
@@ -103,9 +105,12 @@ def read(response: httpx.Response, _check: Check, request_id: str) -> ParsedAnsw
         case False, ReasonCode() as code, None if code not in CLOSE_MATCHES:
             return ParsedAnswer(code.value, None)
         case _:
-            raise ContractBreachError("matched, reasonCode and name contradict one another")
+            raise ContractBreachError(
+                Sentence("apis.contradiction", members=["matched", "reasonCode", "name"])
+            )
 
 
+_NOT_COMPARED = "anything about the name: it was not compared."
 _COMPARE_DETAILS = (
     "Compare sort code and account number with the payee's own document. Where they are right, ask the "
     "payee, by a contact that you knew before this payment."
@@ -118,43 +123,48 @@ _CHECK_DETAILS = (
     "Check the details of the row: sort code, account number, account type and any secondary reference. "
     "Where they are right, ask the provider: precheck show --row N has the correlation id of the request."
 )
-_NOT_COMPARED = "anything about the name: it was not compared."
+
+
+def _not_possible(
+    action: Action, reason: Sentence, advice: str | Sentence = "", *, not_said: str = _NOT_COMPARED
+) -> Meaning:
+    return Meaning(Outcome.NOT_POSSIBLE, action, reason, not_said, advice)
+
 
 _MEANINGS: dict[str, Meaning] = {
     MATCH_CODE: Meaning(
         Outcome.MATCH,
         Action.PAY,
-        "The name belongs to the account.",
+        Sentence("answer.name_belongs"),
         "that the payee is owed the money; nor, always, that both names are the same letter for letter, as "
         "a bank may count slight deviations as a full match.",
     ),
     ReasonCode.ANNM: Meaning(
         Outcome.NO_MATCH,
         Action.ASK_PAYEE,
-        "The name on the account is a different one.",
+        Sentence("answer.other_name"),
         "that anybody meant harm, nor whose account it is. A mere slip is unlikely: a bank may not answer "
         "so for forename and surname reversed, a common nickname, or a spelling error.",
     ),
-    ReasonCode.AC01: Meaning(
-        Outcome.NOT_POSSIBLE,
+    ReasonCode.AC01: _not_possible(
         Action.CHECK_ACCOUNT_DETAILS,
-        "The responder does not know the account, or does not disclose its name.",
-        "that the payee is not to be trusted, nor for certain that there is no such account. Banks answer "
-        "so as well where an account takes no payments, is confidential or protected, or where they have a "
-        "problem with the name, and do not say which it is.",
+        Sentence("answer.ac01"),
         _COMPARE_DETAILS,
+        not_said="that the payee is not to be trusted, nor for certain that there is no such account. Banks "
+        "answer so as well where an account takes no payments, is confidential or protected, or where they "
+        "have a problem with the name, and do not say which it is.",
     ),
     ReasonCode.MBAM: Meaning(
         Outcome.CLOSE_MATCH,
         Action.FIX_NAME,
-        "The name is close to the name on the account.",
+        Sentence("answer.close_name"),
         "that both are names of the same payee: that is for a person to judge.",
         f"{JUDGE_NAMES}take over the bank's (precheck fix) and check again; {JUDGED_OTHERWISE}",
     ),
     ReasonCode.BANM: Meaning(
         Outcome.NO_MATCH,
         Action.FIX_ACCOUNT_TYPE,
-        "The name matches a business account, but a personal account was given.",
+        Sentence("answer.banm"),
         "that the name is wrong: what differs is the account type.",
         "Make sure that a business is to be paid, change the account type to Business (precheck fix "
         "--accept account_type) and check again.",
@@ -162,7 +172,7 @@ _MEANINGS: dict[str, Meaning] = {
     ReasonCode.PANM: Meaning(
         Outcome.NO_MATCH,
         Action.FIX_ACCOUNT_TYPE,
-        "The name matches a personal account, but a business account was given.",
+        Sentence("answer.panm"),
         "that the name is wrong: what differs is the account type.",
         "Make sure that a person is to be paid, change the account type to Personal (precheck fix --accept "
         "account_type) and check again.",
@@ -170,89 +180,54 @@ _MEANINGS: dict[str, Meaning] = {
     ReasonCode.BAMM: Meaning(
         Outcome.CLOSE_MATCH,
         Action.FIX_NAME_AND_ACCOUNT_TYPE,
-        "The name is close to that of a business account, but a personal account was given.",
+        Sentence("answer.bamm"),
         "that both are names of the same payee: that is for a person to judge.",
         _JUDGE_NAMES_AND_TYPE,
     ),
     ReasonCode.PAMM: Meaning(
         Outcome.CLOSE_MATCH,
         Action.FIX_NAME_AND_ACCOUNT_TYPE,
-        "The name is close to that of a personal account, but a business account was given.",
+        Sentence("answer.pamm"),
         "that both are names of the same payee: that is for a person to judge.",
         _JUDGE_NAMES_AND_TYPE,
     ),
-    ReasonCode.OPTO: Meaning(
-        Outcome.NOT_POSSIBLE,
-        Action.ASK_PAYEE,
-        "The account has opted out of Confirmation of Payee.",
-        _NOT_COMPARED,
-    ),
-    ReasonCode.ACNS: Meaning(
-        Outcome.NOT_POSSIBLE,
-        Action.ASK_PAYEE,
-        "The responder does not check accounts of this type.",
-        _NOT_COMPARED,
-    ),
-    ReasonCode.IVCR: Meaning(
-        Outcome.NOT_POSSIBLE,
+    ReasonCode.OPTO: _not_possible(Action.ASK_PAYEE, Sentence("answer.opto")),
+    ReasonCode.ACNS: _not_possible(Action.ASK_PAYEE, Sentence("answer.acns")),
+    ReasonCode.IVCR: _not_possible(
         Action.ADD_SECONDARY_REFERENCE,
-        "The secondary reference is not one that the responder knows.",
-        _NOT_COMPARED,
+        Sentence("answer.ivcr"),
         "Ask the payee for the reference that belongs to the account, such as a roll number, correct it in "
         "the row and check again.",
     ),
-    ReasonCode.CASS: Meaning(
-        Outcome.NOT_POSSIBLE,
+    ReasonCode.CASS: _not_possible(
         Action.GET_NEW_ACCOUNT_DETAILS,
-        "The account was moved to another bank by the Current Account Switch Service.",
-        "anything about the name, which was not compared, nor about the new account.",
+        Sentence("answer.cass"),
         "Ask the payee for the new account, by a contact that you knew before this payment, and check it "
         "like any other row.",
+        not_said="anything about the name, which was not compared, nor about the new account.",
     ),
-    ReasonCode.SCNS: Meaning(
-        Outcome.NOT_POSSIBLE,
-        Action.ASK_PAYEE,
-        "The responder does not check accounts of this sort code.",
-        _NOT_COMPARED,
-    ),
-    ReasonCode.SECMISS: Meaning(
-        Outcome.NOT_POSSIBLE,
-        Action.ADD_SECONDARY_REFERENCE,
-        "The account is checked only together with a secondary reference, and none was given.",
-        _NOT_COMPARED,
-    ),
-    ReasonCode.FOURHUN: Meaning(
-        Outcome.NOT_POSSIBLE,
+    ReasonCode.SCNS: _not_possible(Action.ASK_PAYEE, Sentence("answer.scns")),
+    ReasonCode.SECMISS: _not_possible(Action.ADD_SECONDARY_REFERENCE, Sentence("answer.secmiss")),
+    ReasonCode.FOURHUN: _not_possible(
         Action.CHECK_ACCOUNT_DETAILS,
-        "The responder refused the request as malformed.",
-        "that the row breaks a rule: the service took the question, and the payee's bank did not. The name "
-        "was not compared.",
+        Sentence("answer.fourhun"),
         _CHECK_DETAILS,
+        not_said="that the row breaks a rule: the service took the question, and the payee's bank did not. "
+        "The name was not compared.",
     ),
-    ReasonCode.NOROUTE: Meaning(
-        Outcome.NOT_POSSIBLE,
+    ReasonCode.NOROUTE: _not_possible(
         Action.CHECK_ACCOUNT_DETAILS,
-        "No bank that takes part was found for this sort code.",
-        "that there is no such sort code, nor anything about the name: it was not compared.",
+        Sentence("answer.noroute"),
         _COMPARE_DETAILS,
+        not_said="that there is no such sort code, nor anything about the name: it was not compared.",
     ),
-    ReasonCode.HTTPERR: Meaning(
-        Outcome.NOT_POSSIBLE,
-        Action.RETRY_LATER,
-        "The responder had a technical error.",
-        _NOT_COMPARED,
-        RETRY_ELSEWHERE,
-    ),
+    ReasonCode.HTTPERR: _not_possible(Action.RETRY_LATER, Sentence("answer.httperr"), RETRY_ELSEWHERE),
 }
 
 
 def responder(check: Check) -> str:
     """The bank's sort code."""
     return check.account[:6]
-
-
-def _api(_section: Server) -> Api:
-    return API
 
 
 API = Api(
@@ -268,7 +243,7 @@ DECLARATION = ApiDeclaration(
     key="cop",
     form="gateway",
     section=Cop,
-    api=_api,
+    api=lambda _section: API,
     takes=frozenset({"name", "account_type", "secondary_reference"}),
     routes={
         RouteReason.GB_IBAN: Route(pl.col("iban").str.slice(8, 14)),

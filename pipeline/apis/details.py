@@ -38,12 +38,8 @@ _WORD_CHARS_MIN = 2
 def problem_detail(response: httpx.Response, check: Check | None = None) -> str:
     """The detail of a problem document, or its title where it has none; empty where it has neither.
 
-    Args:
-        response: what came back, with any status and any body.
-        check: what was asked, if it was about a payee.
-
-    Returns:
-        At most `DETAIL_CHARS_MAX` characters, all printable: any other is written as its escape.
+    The response may have any status and any body. At most `DETAIL_CHARS_MAX` characters, all printable: any
+    other is written as its escape.
     """
     try:
         problem = parse(Problem, response.content)

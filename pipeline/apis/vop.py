@@ -25,13 +25,15 @@ from pipeline.apis import (
     ParsedAnswer,
     Route,
     basis_of,
+    name_in,
     post,
     require_echo,
     require_json,
 )
-from pipeline.frames import Check, RouteReason
+from pipeline.frames import Check, Meaning, RouteReason
 from pipeline.sections.servers import MutualTls, Oauth, Server
-from schemas.outcomes import Action, ApiName, Meaning, Outcome
+from pipeline.wording import Sentence
+from schemas.outcomes import Action, ApiName, Outcome
 from schemas.strict import parse
 from schemas.vop import (
     Agent,
@@ -103,13 +105,9 @@ def gateway_request(check: Check, request_id: str, time: str) -> httpx.Request:
 
 
 def standard_request(requesting_bic: str, check: Check, request_id: str, time: str) -> httpx.Request:
-    """Build the request of one check in the standard form, which names both banks.
+    """Build the request of one check in the standard form, which names both banks by their BIC11.
 
-    Args:
-        requesting_bic: BIC11 of the requester's own payment service provider.
-        check: a question with the responder's BIC11.
-        request_id: a UUID v4, in lower case.
-        time: UTC with milliseconds, `YYYY-MM-DDThh:mm:ss.sssZ`.
+    The request id is a UUID v4 in lower case; the time is UTC with milliseconds, `YYYY-MM-DDThh:mm:ss.sssZ`.
     """
     if check.responder_bic is None:
         raise AssertionError("a VoP Standard check has the responder's BIC")
@@ -137,7 +135,9 @@ def read(response: httpx.Response, check: Check, request_id: str) -> ParsedAnswe
     try:
         answer = parse(VerificationOfPayeeResponse, response.content)
     except ValueError:
-        raise ContractBreachError("the body is not a VerificationOfPayeeResponse") from None
+        raise ContractBreachError(
+            Sentence("apis.not_of_model", model="VerificationOfPayeeResponse")
+        ) from None
     match basis_of(check):
         case Basis.NAME:
             return _read_name_match(answer)
@@ -145,22 +145,25 @@ def read(response: httpx.Response, check: Check, request_id: str) -> ParsedAnswe
             return _read_id_match(answer)
 
 
+_MEMBERS = ("partyNameMatch", "matchedName", "partyIdMatch")
+
+
 def _read_name_match(answer: VerificationOfPayeeResponse) -> ParsedAnswer:
-    match answer.party_name_match, answer.matched_name, answer.party_id_match:
+    match answer.party_name_match, name_in(answer.matched_name), answer.party_id_match:
         case NameMatch.CMTC, str() as name, None | IdMatch.NOAP if name.strip():
             return ParsedAnswer(NameMatch.CMTC.value, name)
         case (NameMatch.MTCH | NameMatch.NMTC | NameMatch.NOAP) as code, None, None | IdMatch.NOAP:
             return ParsedAnswer(code.value, None)
         case _:
-            raise ContractBreachError("partyNameMatch, matchedName and partyIdMatch contradict one another")
+            raise ContractBreachError(Sentence("apis.contradiction", members=_MEMBERS))
 
 
 def _read_id_match(answer: VerificationOfPayeeResponse) -> ParsedAnswer:
-    match answer.party_id_match, answer.matched_name, answer.party_name_match:
+    match answer.party_id_match, name_in(answer.matched_name), answer.party_name_match:
         case IdMatch() as code, None, None | NameMatch.NOAP:
             return ParsedAnswer(code.value, None)
         case _:
-            raise ContractBreachError("partyIdMatch, matchedName and partyNameMatch contradict one another")
+            raise ContractBreachError(Sentence("apis.contradiction", members=_MEMBERS))
 
 
 def _headers(request_id: str, time: str) -> dict[str, str]:
@@ -199,37 +202,37 @@ _UNDISCLOSED = (
 
 _MEANINGS: dict[tuple[Basis, str], Meaning] = {
     (Basis.NAME, MATCH_CODE): Meaning(
-        Outcome.MATCH, Action.PAY, "The name belongs to the account.", "that the payee is owed the money."
+        Outcome.MATCH, Action.PAY, Sentence("answer.name_belongs"), "that the payee is owed the money."
     ),
     (Basis.NAME, NameMatch.CMTC): Meaning(
         Outcome.CLOSE_MATCH,
         Action.FIX_NAME,
-        "The name is close to the name on the account.",
+        Sentence("answer.close_name"),
         "that both are names of the same payee: that is for a person to judge.",
         f"{JUDGE_NAMES}take over the bank's (precheck fix) and check again; {JUDGED_OTHERWISE}",
     ),
     (Basis.NAME, NameMatch.NMTC): Meaning(
         Outcome.NO_MATCH,
         Action.ASK_PAYEE,
-        "The name on the account is a different one.",
+        Sentence("answer.other_name"),
         "that anybody meant harm, nor whose account it is.",
     ),
     (Basis.NAME, NameMatch.NOAP): Meaning(
         Outcome.NOT_POSSIBLE,
         Action.ASK_PAYEE,
-        "The responder cannot check this account, and does not say why.",
+        Sentence("answer.noap"),
         _UNDISCLOSED,
     ),
     (Basis.IDENTIFICATION, MATCH_CODE): Meaning(
         Outcome.MATCH,
         Action.PAY,
-        "The identification belongs to the account.",
+        Sentence("answer.id_mtch"),
         "that the payee is owed the money, nor anything about the name in the row: it was not sent.",
     ),
     (Basis.IDENTIFICATION, IdMatch.NMTC): Meaning(
         Outcome.NO_MATCH,
         Action.ASK_PAYEE,
-        "The identification is not that of the account's holder.",
+        Sentence("answer.id_nmtc"),
         "that anybody meant harm, nor anything about the name in the row: it was not sent.",
         "Compare the identification with the payee's own document. Where it is right, ask the payee, by a "
         "contact that you knew before this payment.",
@@ -237,7 +240,7 @@ _MEANINGS: dict[tuple[Basis, str], Meaning] = {
     (Basis.IDENTIFICATION, IdMatch.NOAP): Meaning(
         Outcome.NOT_POSSIBLE,
         Action.ASK_PAYEE,
-        "The responder cannot check this identification, and does not say why.",
+        Sentence("answer.id_noap"),
         _UNDISCLOSED,
     ),
 }
@@ -257,10 +260,6 @@ def standard(requesting_bic: str) -> Api:
     return Api(ApiName.VOP_STANDARD, RESPONDER_WAIT_S, build, read, _MEANINGS, responder)
 
 
-def _gateway_api(_section: Server) -> Api:
-    return GATEWAY
-
-
 def _standard_api(section: Server) -> Api:
     assert isinstance(section, VopStandard)
     return standard(section.requesting_bic)
@@ -276,7 +275,7 @@ GATEWAY_DECLARATION = ApiDeclaration(
     key="vop",
     form="gateway",
     section=VopGateway,
-    api=_gateway_api,
+    api=lambda _section: GATEWAY,
     takes=frozenset({"name", *IDENTIFICATION}),
     routes=_ROUTES,
     meanings=_MEANINGS,

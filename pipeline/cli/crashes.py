@@ -32,11 +32,9 @@ def is_mistake(end: BaseException) -> bool:
 
 
 def recorded_crash(error: BaseException, *, where: str | None = None) -> MistakeError:
-    """Write a file about it, and describe in one sentence what happened and where to send the file.
+    """Write a file about an end, and describe in one sentence what happened and where to send the file.
 
-    Args:
-        error: what ended the command, or what was done for one file.
-        where: the name of that file.
+    Where it concerns one of several payment files, the sentence names that.
     """
     what = f"{type(error).__name__} in {_last_place(error)}"
     path = _kept(_described(error))

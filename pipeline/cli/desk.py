@@ -1,7 +1,6 @@
 """`precheck desk`: the page in the browser."""
 
 import gc
-import getpass
 import os
 import secrets
 import signal
@@ -16,7 +15,8 @@ import click
 
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import notify
-from pipeline.cli.options import PATH, Given, as_given
+from pipeline.cli.helps import Command
+from pipeline.cli.options import PATH, Given, as_given, login_name
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.wording import Sentence
 
@@ -36,32 +36,32 @@ _COLLECTED_AFTER = 2_000
 """New objects after which cycles are looked for."""
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
-    "--home", type=PATH, metavar="DIR", help="Where files and runs are kept; default: in your data folder."
+    "--home", type=PATH, metavar="DIR", help="Folder for files and runs. Default: in your data folder."
 )
 @click.option(
     "--config", type=PATH, metavar="FILE", help="The configuration file, with its profiles and [desk]."
 )
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=8770, show_default=True, metavar="N",
-    help="Of the loopback address; 0: any that is free.",
+    help="Port on the loopback address; 0 takes a free one.",
 )  # fmt: skip
 @click.option(
     "--no-browser",
     is_flag=True,
-    help="Print the link that works once on standard output, and open no browser.",
+    help="Print the one-time link instead of opening a browser.",
 )
 @click.option(
     "--new-link",
     metavar="NAME",
-    help="Print a link for one more session, of this name, at the desk that runs.",
+    help="Print a link to the running desk for another session with this name.",
 )
 @click.option(
     "--socket",
     type=PATH,
     metavar="PATH",
-    help="Serve a team behind a proxy on this Unix socket, as [desk] in the configuration says.",
+    help="Serve a team behind a proxy on this Unix socket, configured by [desk].",
 )
 @as_given
 def desk(given: Given) -> None:
@@ -100,16 +100,16 @@ def _serve_one(home: "DeskHome", told: "DeskSection", port: int, *, opens_browse
     (home.path / _PORT).write_text(str(port))
 
     def started() -> None:
-        link = _link(home, _login(), port)
+        link = _link(home, login_name() or "me", port)
         if not opens_browser:
             click.echo(link)
             sys.stdout.flush()
             return
         page = _opening_page(home, link)
         if webbrowser.open(page.as_uri()):
-            notify(f"the desk is open at http://127.0.0.1:{port}/; Ctrl-C closes it, and checks go on")
+            notify(Sentence("cli.desk_is_open", address=f"http://127.0.0.1:{port}/"))
         else:
-            notify("no browser could be opened: open the link above within a day, once")
+            notify(Sentence("cli.no_browser"))
             click.echo(link)
 
     _serve(home, told, OwnDoor(port, sessions), listening, started)
@@ -126,7 +126,9 @@ def _serve_team(home: "DeskHome", told: "DeskSection", path: Path) -> None:
     if uid is None:
         raise ConfigurationError(Sentence("cli.desk_proxy_user_this", proxy_user=told.proxy_user))
     listening = unix_socket(path)
-    _serve(home, told, TeamDoor(told, uid), listening, lambda: notify(f"the desk listens on {path}"))
+    _serve(
+        home, told, TeamDoor(told, uid), listening, lambda: notify(Sentence("cli.desk_listens", path=path))
+    )
 
 
 def _serve(
@@ -165,13 +167,6 @@ def _usual_home() -> Path:
     from platformdirs import user_data_path
 
     return user_data_path("payee-precheck") / "desk"
-
-
-def _login() -> str:
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # before Python 3.13, what the missing part of the system raises
-        return "me"
 
 
 def _token() -> str:

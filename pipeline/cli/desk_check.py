@@ -9,10 +9,11 @@ import click
 
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import stoppable
+from pipeline.cli.helps import Command
 from pipeline.cli.options import PATH
 
 
-@click.command(hidden=True)
+@click.command(cls=Command, hidden=True)
 @click.argument("folder", type=PATH)
 def desk_check(*, folder: Path) -> None:
     """Check the file in FOLDER, a folder of the desk."""

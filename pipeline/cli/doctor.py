@@ -7,21 +7,24 @@ import click
 
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import interruptible
+from pipeline.cli.helps import Command
 from pipeline.cli.options import options, profile_options
-from pipeline.wording import SurfaceKind
 
 
-@click.command()
+@click.command(cls=Command)
 @options(profile_options)
 def doctor(*, profile: str | None, config: Path | None) -> None:
-    """Try the configuration, the certificates, TLS, and the token or whether we are known; check no payee."""
+    """Test configuration, certificates, TLS and token; check no payee.
+
+    Prints one line for each test.
+    """
     from pipeline.cli.logs import log_to_stderr
     from pipeline.jobs.doctor import diagnose
     from pipeline.reports.listings import print_findings
-    from pipeline.reports.terminal import console
+    from pipeline.reports.terminal import answers
 
     interruptible()
     log_to_stderr("text", quiet=True)
-    findings = diagnose(profile, config, now=now(), kind=SurfaceKind.COMMAND)
-    print_findings([(found.what, found.said, not found.exit_code) for found in findings], console())
+    findings = diagnose(profile, config, now=now())
+    print_findings([(found.what, found.said, not found.exit_code) for found in findings], answers())
     sys.exit(next((finding.exit_code for finding in findings if finding.exit_code), 0))

@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from pipeline.cli.crashes import is_mistake, recorded_crash
-from pipeline.errors import (
-    CONCERN_ONE_FILE,
-    DiskError,
-    PrecheckError,
-    stopped_by,
-)
-from pipeline.wording import Sentence, SurfaceKind, words
+from pipeline.errors import CONCERN_ONE_FILE, DiskError, PrecheckError, stopped_by
+from pipeline.wording import ENGLISH, Sentence, SurfaceKind, language, words
 
 if TYPE_CHECKING:
     from pipeline.runs.request import StopSwitch
 
+reported: list[PrecheckError | click.ClickException] = []
+"""What ended the command, or the check of one of its files, as it was reported."""
 _interrupts: list[int] = []
 """The signals by which the command was interrupted."""
 
@@ -38,6 +35,7 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 (click's own signature)
         """Run the command that was named."""
         _interrupts.clear()
+        reported.clear()
         before = _on_signal(_leave)  # before anything heavy is imported
         try:
             with _reported_and_ended():
@@ -56,6 +54,7 @@ def _reported_and_ended() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
+        reported.append(error)
         with suppress(OSError):
             error.show()
         sys.exit(error.exit_code)
@@ -67,16 +66,16 @@ def _reported_and_ended() -> Iterator[None]:
     except BaseException as end:  # noqa: BLE001 (the one place that catches everything, to report it)
         if (stopped := _interrupt_behind(end)) is not None:
             _exit_by_signal(stopped)
-        reported = _error_of(end)
-        for sentence in reported.sentences(SurfaceKind.COMMAND):
-            _report(sentence, status=reported.exit_code)
-        sys.exit(reported.exit_code)
+        ended_by = _error_of(end)
+        reported.append(ended_by)
+        _report(*ended_by.said, status=ended_by.exit_code)
+        sys.exit(ended_by.exit_code)
     finally:
         _let_go()
 
 
 def _exit_by_signal(number: int) -> NoReturn:
-    _report(words(stopped_by(number), SurfaceKind.COMMAND), status=128 + number)
+    _report(stopped_by(number), status=128 + number)
     sys.exit(128 + number)
 
 
@@ -90,30 +89,26 @@ def _error_of(end: BaseException) -> PrecheckError:
     if is_mistake(end):
         return recorded_crash(end)
     if isinstance(end, OSError):
-        return DiskError(Sentence("cli.output_cannot_written", why=end.strerror))
+        return DiskError(Sentence("cli.output_cannot_written", why=end))
     if isinstance(end, PrecheckError):
         return end
     raise end
 
 
 def about_one_file(end: BaseException, name: str) -> PrecheckError:
-    """The error to report for an end that concerns one file of several; the next can still be checked.
-
-    Raises:
-        BaseException: the same end, where it concerns them all.
-    """
+    """The error to report for an end that concerns one file of several; one that concerns all is raised."""
     if (stopped := _interrupt_behind(end)) is not None:
         raise KeyboardInterrupt(stopped)
-    if isinstance(end, CONCERN_ONE_FILE):
-        return end
-    if is_mistake(end):
-        return recorded_crash(end, where=name)
-    raise end
+    if not isinstance(end, CONCERN_ONE_FILE) and not is_mistake(end):
+        raise end
+    error = end if isinstance(end, CONCERN_ONE_FILE) else recorded_crash(end, where=name)
+    reported.append(error)
+    return error
 
 
-def _report(sentence: str, *, status: int) -> None:
+def _report(*said: Sentence, status: int) -> None:
     with suppress(OSError):
-        notify(sentence, status=status)
+        notify(*said, status=status)
 
 
 def _let_go() -> None:
@@ -146,19 +141,31 @@ def stoppable() -> "StopSwitch":
     return stop
 
 
-def notify(sentence: str, *, status: int | None = None) -> None:
-    """Print a sentence on standard error, or log it where the log is JSON documents.
+def in_words(said: Sentence) -> str:
+    """A sentence in the language of the terminal; in English if the log is JSON documents."""
+    return words(said, SurfaceKind.COMMAND, ENGLISH if _logs_json() else language())
 
-    Args:
-        sentence: for a person.
-        status: the exit status that it explains, for the log; None for no status.
-    """
+
+def _logs_json() -> bool:
     context = click.get_current_context(silent=True)
-    if context is not None and context.find_root().obj == "json":
-        import structlog
+    return context is not None and context.find_root().obj == "json"
 
-        structlog.get_logger().error(sentence, **({} if status is None else {"status": status}))
-        return
+
+def notify(*said: Sentence | str, status: int | None = None) -> None:
+    """Print sentences on standard error, a line each, or log them where the log is JSON documents.
+
+    The log has the exit status that they explain, too.
+    """
+    for sentence in (in_words(one) if isinstance(one, Sentence) else one for one in said):
+        if _logs_json():
+            import structlog
+
+            structlog.get_logger().error(sentence, **({} if status is None else {"status": status}))
+        else:
+            _print(sentence)
+
+
+def _print(sentence: str) -> None:
     from pipeline.reports.wording import between_words, visible
 
     line = f"precheck: {visible(sentence)}"
@@ -176,10 +183,7 @@ def reporting_a_lost_signature(folder: Path) -> Iterator[None]:
         yield
     finally:
         if was_signed and not is_signed(folder):
-            notify(
-                f"{folder / MANIFEST} was written anew and is not signed any more: {SIGNATURE} was deleted; "
-                "precheck report DIR --sign-with KEY signs it again"
-            )
+            notify(Sentence("cli.signature_lost", manifest=folder / MANIFEST, signature=SIGNATURE))
 
 
 def _on_signal(handler: Callable[[int, object], None]) -> dict[signal.Signals, Any]:
@@ -193,7 +197,7 @@ def _leave(number: int, _frame: object) -> NoReturn:
     An exception would not do: Python drops those that are raised in the callbacks of its imports, and
     the command would go on as if it had not been asked to stop.
     """
-    os.write(2, f"precheck: {stopped_by(number)}\n".encode())
+    os.write(2, f"precheck: {in_words(stopped_by(number))}\n".encode())
     os._exit(128 + number)
 
 

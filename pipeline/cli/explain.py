@@ -1,21 +1,31 @@
 """`precheck explain`: what a code means."""
 
+from collections.abc import Iterable
+
 import click
 
+from pipeline.cli.helps import Command, completed
 
-@click.command()
-@click.argument("code", required=False)
+
+def _codes() -> Iterable[str]:
+    from pipeline.reports.explanations import explanations
+
+    return explanations()
+
+
+@click.command(cls=Command)
+@click.argument("code", required=False, shell_complete=completed(_codes))
 def explain(*, code: str | None) -> None:
-    """Explain what CODE of the column check_code means, what it does not mean, and what to do.
+    """Explain what a code means, what it does not mean, and what to do.
 
-    Without CODE, list all of them. Nothing is sent.
+    CODE is a value of the column check_code. Without CODE, list all codes. Nothing is sent.
     """
     from pipeline.reports.codes import print_codes, print_explanation
     from pipeline.reports.explanations import explain as explanation_of
     from pipeline.reports.explanations import explanations
-    from pipeline.reports.terminal import console
+    from pipeline.reports.terminal import answers
 
     if code is None:
-        print_codes(explanations().values(), console())
+        print_codes(explanations().values(), answers())
     else:
-        print_explanation(explanation_of(code), console())
+        print_explanation(explanation_of(code), answers())

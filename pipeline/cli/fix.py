@@ -4,7 +4,9 @@ import click
 
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import reporting_a_lost_signature
+from pipeline.cli.helps import Command
 from pipeline.cli.options import PATH, Given, as_given, options, payment_file_options, review_options
+from pipeline.cli.standard_streams import print_document
 from pipeline.errors import UsageError
 from pipeline.wording import Sentence
 
@@ -26,30 +28,30 @@ class CorrectionKinds(click.ParamType[tuple[str, ...]]):
         return tuple(dict.fromkeys(words))
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("folder", type=PATH, metavar="DIR")
 @click.option(
     "--accept",
     type=CorrectionKinds(),
     default=(),
     metavar="KINDS",
-    help="Take over all corrections of these kinds: close_match (the bank's name), account_type (the other "
-    "type), or both with a comma between.",
+    help="Accept all corrections of these kinds, separated by a comma: close_match (the bank's "
+    "name), account_type (the other type).",
 )
-@click.option("--reason", metavar="TEXT", help="Why --accept; it is recorded.")
+@click.option("--reason", metavar="TEXT", help="Reason for --accept; recorded.")
 @options(review_options, payment_file_options)
 @as_given
 def fix(given: Given) -> None:
-    """List what is to be corrected in the payments of DIR, the folder of a run.
+    """List the corrections for the payments of DIR, and write a corrected file.
 
-    corrections.csv is always written. With --accept or --decisions the payment file is written too, in its
-    own format and columns, with the accepted corrections and nothing else changed. A row is corrected whole
-    or not at all. Who decided, when and why is kept in approvals.json. Nothing is asked: check the corrected
+    corrections.csv is always written. With --accept or --decisions, the payment file is also written, in
+    its own format, with the accepted corrections and nothing else changed. A row is corrected completely
+    or not at all. approvals.json records who decided, when and why. Nothing is sent: check the corrected
     file with `precheck run`.
     """
     from pipeline.jobs.fix import FixJob, fix_folder
     from pipeline.reports.reviews import print_fix
-    from pipeline.reports.terminal import console
+    from pipeline.reports.terminal import answers
     from schemas.review import Acceptance
 
     reason = given.reason
@@ -63,5 +65,6 @@ def fix(given: Given) -> None:
     with reporting_a_lost_signature(given.folder):
         done = fix_folder(job, now=now())
     if given.as_json:
-        click.echo(done.model_dump_json())
-    print_fix(done, console())
+        print_document(done)
+    else:
+        print_fix(done, answers())

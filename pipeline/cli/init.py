@@ -4,10 +4,13 @@ from pathlib import Path
 
 import click
 
+from pipeline.cli.exit_status import in_words
+from pipeline.cli.helps import Command
 from pipeline.cli.options import PATH
+from pipeline.wording import Sentence
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @click.argument("path", type=PATH, default=Path("precheck.toml"))
 def init(*, path: Path, force: bool) -> None:
@@ -15,5 +18,4 @@ def init(*, path: Path, force: bool) -> None:
     from pipeline.config import write_example
 
     write_example(path, force=force)
-    then = "fill in your servers and credentials, then try `precheck doctor --profile production`"
-    click.echo(f"{path} written; {then}", err=True)
+    click.echo(in_words(Sentence("cli.configuration_written", path=path)), err=True)

@@ -8,6 +8,7 @@ import click
 
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import interruptible, notify
+from pipeline.cli.helps import Command
 from pipeline.cli.options import PATH, Given, as_given, ledger_options, options
 from pipeline.errors import UsageError
 from pipeline.wording import Sentence
@@ -25,13 +26,13 @@ _as_role = click.option(
 
 @click.group()
 def ledger() -> None:
-    """Set up the ledger that several machines share, and look at it.
+    """Set up and check the ledger that several machines share.
 
-    It is the database of PostgreSQL that `ledger` in the profile names: see docs/configuration.md.
+    It is the PostgreSQL database that `ledger` in the profile names.
     """
 
 
-@ledger.command()
+@ledger.command(cls=Command)
 @options(ledger_options)
 @_as_role
 @click.option(
@@ -42,9 +43,9 @@ def ledger() -> None:
 )
 @as_given
 def init(given: Given) -> None:
-    """Create the tables in an empty database, and let the role of the runs use them.
+    """Create the tables in an empty database and grant access to them.
 
-    The tables belong to the role that runs this. Where they are there already, only the grants are repeated.
+    The tables belong to the role that runs this command. If they exist already, only the grants are repeated.
     """
     from pipeline.jobs.ledger import create_ledger
 
@@ -52,7 +53,7 @@ def init(given: Given) -> None:
     notify(create_ledger(_job(given), grant_to=given.grant_to))
 
 
-@ledger.command()
+@ledger.command(cls=Command)
 @options(ledger_options)
 @click.option(
     "--restored",
@@ -68,15 +69,15 @@ def check(given: Given) -> None:
     """
     from pipeline.jobs.ledger import inspect_ledger
     from pipeline.reports.listings import print_findings
-    from pipeline.reports.terminal import console
+    from pipeline.reports.terminal import answers
 
     interruptible()
     findings = inspect_ledger(_job(given), is_restored=given.is_restored)
-    print_findings([(found.what, found.said, not found.exit_code) for found in findings], console())
+    print_findings([(found.what, found.said, not found.exit_code) for found in findings], answers())
     sys.exit(next((finding.exit_code for finding in findings if finding.exit_code), 0))
 
 
-@ledger.command()
+@ledger.command(cls=Command)
 @options(ledger_options)
 @_as_role
 @click.option("--new-key-env", metavar="NAME", help="The environment variable with the new key.")
@@ -95,7 +96,7 @@ def rekey(given: Given) -> None:
     notify(change_ledger_key(_job(given), variable=given.new_key_env, path=given.new_key_file))
 
 
-@ledger.command()
+@ledger.command(cls=Command)
 @click.argument("run", type=click.UUID, metavar="RUN")
 @options(ledger_options)
 @as_given

@@ -10,9 +10,10 @@ from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from pipeline.cli.exit_status import in_words
 from pipeline.cli.plain_structlog import structlog
 from pipeline.reports.wording import SIMULATED
-from pipeline.runs.request import Notice, Phase, RunProgress, SetStep
+from pipeline.runs.request import Notice, RunObserver, RunProgress, SetStep
 from pipeline.stores.values import LeaseHolder
 from schemas.summary import Summary
 
@@ -86,37 +87,12 @@ def log_file(name: str | None) -> None:
         structlog.contextvars.bind_contextvars(file=name)
 
 
-class SilentProgress:
-    """Says nothing, for --quiet."""
-
-    def enter(self, phase: Phase) -> None:
-        """Say nothing."""
-
-    def count(self, step: SetStep, done_count: int, all_count: int) -> None:
-        """Say nothing."""
-
-    def begin(self, *, simulated: bool) -> None:
-        """Say nothing."""
-
-    def wait(self, holder: LeaseHolder) -> None:
-        """Say nothing."""
-
-    def update(self, so_far: RunProgress) -> None:
-        """Say nothing."""
-
-    def stop(self, in_flight_count: int, wait_max_s: float) -> None:
-        """Say nothing."""
-
-
-class ProgressEvents:
+class ProgressEvents(RunObserver):
     """How far a run is, as an event every ten seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._said = clock()
-
-    def enter(self, phase: Phase) -> None:
-        """Log nothing: an event has numbers."""
 
     def count(self, step: SetStep, done_count: int, all_count: int) -> None:
         """Log how far a data set is, unless something was logged just now."""
@@ -124,9 +100,6 @@ class ProgressEvents:
         if now - self._said >= PROGRESS_INTERVAL_S:
             self._said = now
             log.info("progress", counted=step.value, done_count=done_count, all_count=all_count)
-
-    def begin(self, *, simulated: bool) -> None:
-        """Log nothing: it is in the summary."""
 
     def wait(self, holder: LeaseHolder) -> None:
         """Log which run is waited for."""
@@ -154,7 +127,7 @@ class ProgressEvents:
 
 def log_notice(notice: Notice) -> None:
     """Log what a person should know about a run that goes on."""
-    log.warning(notice.sentence, **notice.facts)
+    log.warning(in_words(notice.said), **notice.facts)
 
 
 def log_summary(summary: Summary, folder: Path, *, status: int, already_finished: bool) -> None:
@@ -171,5 +144,5 @@ def log_summary(summary: Summary, folder: Path, *, status: int, already_finished
         warning_count=summary.warning_count,
         complete=summary.complete,
         next_step=summary.next_step,
-        **({"note": SIMULATED} if summary.simulated else {}),
+        **({"note": str(SIMULATED)} if summary.simulated else {}),
     )

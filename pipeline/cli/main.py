@@ -4,8 +4,6 @@ They parse, call, print and exit; no decision lives there. Heavy imports stand i
 `precheck --help` answers at once.
 """
 
-from importlib.metadata import version
-
 import click
 
 from pipeline.cli.columns import columns
@@ -16,7 +14,9 @@ from pipeline.cli.exit_status import CommandGroup
 from pipeline.cli.explain import explain
 from pipeline.cli.fix import fix
 from pipeline.cli.formats import formats
+from pipeline.cli.helps import print_versions
 from pipeline.cli.init import init
+from pipeline.cli.language import in_any_language
 from pipeline.cli.ledger import ledger
 from pipeline.cli.plan import plan
 from pipeline.cli.purge import purge
@@ -33,7 +33,14 @@ from pipeline.cli.worker import worker
 
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(version("payee-precheck"), prog_name="precheck")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=print_versions,
+    help="Print versions.",
+)
 def main() -> None:
     """Check every payee name in a bulk payment file before the money leaves.
 
@@ -66,3 +73,4 @@ for _command in (
     split,
 ):
     main.add_command(_command)
+in_any_language(main)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from pipeline.cli.helps import completed
 from pipeline.errors import UsageError
 from pipeline.wording import Sentence
 
@@ -52,26 +53,31 @@ class OutcomeFormats(click.Choice[str]):
         return NAMES
 
 
-class Days(click.ParamType[timedelta]):
-    """A number of days, written as 30d."""
+class Country(click.ParamType[str]):
+    """A country by its two letters."""
 
-    name = "days"
+    name = "country"
 
-    def convert(
-        self, value: str | timedelta, param: click.Parameter | None, ctx: click.Context | None
-    ) -> timedelta:
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Read it."""
-        if isinstance(value, timedelta):
-            return value
-        if not re.fullmatch("[0-9]{1,5}d", value):
-            self.fail(f"{value!r} is not a number of days such as 30d", param, ctx)
-        return timedelta(days=int(value.removesuffix("d")))
+        from pipeline.rules.identifiers import countries
+
+        if value.upper() not in countries():
+            self.fail(f"{value!r} is not a country of two letters such as GB", param, ctx)
+        return value.upper()
+
+
+COUNTRY = Country()
 
 
 class Duration(click.ParamType[timedelta]):
-    """A duration, written as 90s, 30m or 2h."""
+    """A duration, written as a number and a unit."""
 
     name = "duration"
+
+    def __init__(self, units: str, what: str) -> None:
+        """Take only these units; what it must be is said where it is not."""
+        self._units, self._what = units, what
 
     def convert(
         self, value: str | timedelta, param: click.Parameter | None, ctx: click.Context | None
@@ -79,9 +85,14 @@ class Duration(click.ParamType[timedelta]):
         """Read it."""
         if isinstance(value, timedelta):
             return value
-        if not re.fullmatch("[0-9]{1,5}[smh]", value):
-            self.fail(f"{value!r} is not a time such as 90s, 30m or 2h", param, ctx)
+        if not re.fullmatch(f"[0-9]{{1,5}}[{self._units}]", value):
+            self.fail(f"{value!r} is not {self._what}", param, ctx)
         return timedelta(**{_UNITS[value[-1]]: int(value[:-1])})
+
+
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+DAYS = Duration("d", "a number of days such as 30d")
+TIME = Duration("smh", "a time such as 90s, 30m or 2h")
 
 
 class ListenAddress(NamedTuple):
@@ -111,15 +122,27 @@ class Listen(click.ParamType[ListenAddress]):
         return ListenAddress(parts[1].strip("[]"), int(parts[2]))
 
 
-_UNITS = {"s": "seconds", "m": "minutes", "h": "hours"}
+def _profiles() -> list[str]:
+    """The profiles of the usual configuration file, for completion."""
+    from pipeline.config.file import BUILT_IN, ConfigurationFile
+
+    file = ConfigurationFile()
+    return [*BUILT_IN, *(file.whole.profiles if file.is_there else ())]
+
+
+def _input_formats() -> tuple[str, ...]:
+    from pipeline.formats import INPUT_NAMES
+
+    return INPUT_NAMES
 
 
 profile_options: list[Callable[..., Any]] = [
     click.option(
         "--profile",
+        shell_complete=completed(_profiles),
         metavar="NAME",
-        help="Which profile of the configuration to use. Without it, a sandbox is started that gives "
-        "simulated answers; sandbox-standard does so for VoP Standard.",
+        help="The profile of the configuration file. Without one, a sandbox gives simulated answers; "
+        "sandbox-standard simulates VoP Standard.",
     ),
     click.option("--config", type=PATH, metavar="FILE", help="The configuration file."),
 ]
@@ -133,17 +156,24 @@ input_options: list[Callable[..., Any]] = [
         "mapping",
         multiple=True,
         metavar="FIELD=HEADER",
-        help="Read the column HEADER as FIELD, such as --map name=Beneficiary; with ignore as FIELD, do not "
-        "read it. May be repeated.",
+        help="Read column HEADER as FIELD, for example name=Beneficiary. FIELD ignore skips the column. "
+        "Repeatable.",
     ),
     click.option(
         "--input-format",
         metavar="NAME",
-        help="The format of FILE, where it is not to be found out: one that `precheck formats` lists.",
+        shell_complete=completed(_input_formats),
+        help="The format of FILE, if precheck cannot tell; `precheck formats` lists all.",
     ),
-    click.option("--encoding", metavar="NAME", help="Of a CSV file that is not UTF-8, such as cp1252."),
+    click.option("--encoding", metavar="NAME", help="Encoding of a non-UTF-8 CSV file, for example cp1252."),
     click.option(
-        "--sheet", metavar="NAME", help="Of a workbook; default: the only visible sheet that has data."
+        "--sheet", metavar="NAME", help="Sheet of a workbook. Default: the only visible sheet with data."
+    ),
+    click.option(
+        "--country",
+        metavar="CODE",
+        type=COUNTRY,
+        help="Country of all accounts without an IBAN: GB for UK accounts.",
     ),
 ]
 log_option = click.option(
@@ -152,17 +182,17 @@ log_option = click.option(
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="On standard error, text for a person or a JSON document a line.",
+    help="Format of messages on standard error: text, or one JSON document a line.",
 )
 pain002_option = click.option(
-    "--pain002", is_flag=True, help="Of a pain.001, write also the report that bank software reads."
+    "--pain002", is_flag=True, help="For pain.001 input, also write a pain.002 report."
 )
 order_option = click.option(
     "--order",
     type=click.Choice(["file", "amount"]),
     default="file",
     show_default=True,
-    help="What to ask first: in file order, or the largest payments.",
+    help="Check rows in file order, or the largest amounts first.",
 )
 reuse_options: list[Callable[..., Any]] = [
     click.option(
@@ -170,16 +200,16 @@ reuse_options: list[Callable[..., Any]] = [
         multiple=True,
         type=PATH,
         metavar="DIR",
-        help="Use the matches of an earlier run in DIR again instead of asking. May be repeated.",
+        help="Reuse the matches of the earlier run in DIR instead of asking again. Repeatable.",
     ),
     click.option(
         "--reuse-max-age",
-        type=Days(),
+        type=DAYS,
         default="30d",
         show_default=True,
         metavar="DAYS",
-        help="How old an answer of --reuse-from may be; given alone, with a shared ledger: use the matches "
-        "of all its runs again.",
+        help="Maximum age of reused answers. Without --reuse-from: reuse matches from all runs in the "
+        "shared ledger.",
     ),
 ]
 data_set_options: list[Callable[..., Any]] = [
@@ -187,24 +217,24 @@ data_set_options: list[Callable[..., Any]] = [
         "--work",
         type=PATH,
         metavar="DIR",
-        help="With a ledger that is shared, leave the questions in DIR, where `precheck worker` finds them. "
-        "Where FILE is a data set (a folder of CSV or Parquet parts, or one Parquet file with --engine), all "
-        "that lies between its parts and their outcomes goes there. Removed once all is decided.",
+        help="Working folder. With a shared ledger, `precheck worker` takes questions from it. If FILE "
+        "is a data set (a folder of CSV or Parquet parts, or a Parquet file with --engine), "
+        "intermediate files go there. Deleted when every row is decided.",
     ),
     click.option(
         "--engine",
         type=click.Choice(["pool", "dask"]),
-        help="Of a data set, who works on its parts: the processes of this machine (the default) or Dask.",
+        help="For a data set: process its parts on this machine (the default) or with Dask.",
     ),
     click.option(
         "--scheduler",
         metavar="ADDRESS",
-        help="Of --engine dask, its scheduler, such as tcp://host:8786; default: a cluster of this machine.",
+        help="Dask scheduler, for example tcp://host:8786. Default: a local cluster.",
     ),
     click.option(
         "--no-ask",
         is_flag=True,
-        help="Of a data set, ask nothing here: `precheck worker` does, and the same command then writes on.",
+        help="For a data set: let `precheck worker` do the asking; run the same command again to finish.",
     ),
 ]
 compare_option = click.option(
@@ -212,63 +242,72 @@ compare_option = click.option(
     multiple=True,
     type=PATH,
     metavar="DIR",
-    help="Warn of payees who are new, or to be paid to another account than by the run in DIR. "
-    "May be repeated.",
+    help="Warn of payees who are new or whose account changed since the run in DIR. Repeatable.",
 )
 edited_input_option = click.option(
     "--input",
     "input_file",
     type=PATH,
     metavar="FILE",
-    help="Where the payment file of the run is now, if its bytes are needed (pain.001, Standard 18, layouts "
-    "of banks); default: the file of its name beside DIR, here, or in a folder beside DIR.",
+    help="The payment file, for formats that are written back byte for byte (pain.001, Standard 18, "
+    "bank layouts). Default: the file of that name in or beside the current folder or DIR.",
 )
 
 
 def _name_or_login(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
     """The name given, else the login name; None where this user has none."""
-    if name is not None and name.strip():
-        return name
+    return name if name is not None and name.strip() else login_name()
+
+
+def login_name() -> str | None:
+    """The name under which this user has logged in; None where the system knows none."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # before Python 3.13, what the missing part of the system raises
         return None
 
 
+def given_reason(_context: click.Context, _option: click.Parameter, reason: str | None) -> str | None:
+    """A reason that is not blank."""
+    if reason is None or reason.strip():
+        return reason
+    raise UsageError(Sentence("cli.reason_empty_give"))
+
+
 by_option = click.option(
     "--by",
     metavar="NAME",
     callback=_name_or_login,
-    help="Who decides, for the record; default: the login name.",
+    help="Name of the person who decides, for the record. Default: the login name.",
 )
 sign_option = click.option(
     "--sign-with",
     type=PATH,
     metavar="KEY",
-    help="Sign manifest.json with this Ed25519 private key, PEM; default: what the profile says. Its "
-    "password, if it has one, is what PRECHECK_SIGN_PASSWORD says.",
+    help="Sign manifest.json with this Ed25519 private key (PEM). Default: the profile's key. "
+    "PRECHECK_SIGN_PASSWORD holds its password.",
 )
 observing_options: list[Callable[..., Any]] = [
     click.option(
         "--metrics-listen",
         type=Listen(),
         metavar="ADDRESS:PORT",
-        help="Serve what the process is doing for Prometheus while it works, such as on 127.0.0.1:9464.",
+        help="Serve Prometheus metrics during the run, for example on 127.0.0.1:9464.",
     ),
     click.option(
         "--traces",
         is_flag=True,
         envvar="PRECHECK_TRACES",
-        help="Send a trace of each question by OpenTelemetry, as the variables OTEL_* say.",
+        help="Send OpenTelemetry traces, configured by the OTEL_* variables.",
     ),
 ]
-as_json_option = click.option("--json", "as_json", is_flag=True, help="Print what was done as JSON.")
+as_json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 review_options: list[Callable[..., Any]] = [
     click.option(
         "--decisions",
         type=PATH,
         metavar="FILE",
-        help="A copy of this run's report.xlsx, with what people wrote into Decision and Reason.",
+        help="A copy of report.xlsx with Decision and Reason filled in.",
     ),
     edited_input_option,
     by_option,
@@ -277,7 +316,7 @@ payment_file_options: list[Callable[..., Any]] = [
     click.option(
         "--allow-simulated",
         is_flag=True,
-        help="Write payment files from a sandbox's answers; their names say .simulated.",
+        help="Write payment files from sandbox answers, with .simulated in their names.",
     ),
     sign_option,
     as_json_option,

@@ -4,6 +4,7 @@ import click
 
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import interruptible
+from pipeline.cli.helps import Command
 from pipeline.cli.options import (
     PATH,
     Given,
@@ -16,17 +17,18 @@ from pipeline.cli.options import (
     read_mapping,
     reuse_options,
 )
+from pipeline.cli.standard_streams import payment_file, print_document
 from pipeline.wording import SurfaceKind
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", type=PATH)
 @options(profile_options, input_options)
 @click.option(
     "--out",
     type=PATH,
     metavar="DIR",
-    help="The folder of the run, whose answers are not asked for again; default: FILE's name with .precheck.",
+    help="Folder of the run; its answers are not counted as calls. Default: FILE's name with .precheck.",
 )
 @order_option
 @options(reuse_options)
@@ -36,26 +38,27 @@ from pipeline.wording import SurfaceKind
     "--work",
     type=PATH,
     metavar="DIR",
-    help="FILE is a data set: a folder of parts, or one large Parquet file. What is read of it goes to DIR, "
-    "and is used by the run.",
+    help="For a data set (a folder of parts, or one large Parquet file): folder for intermediate "
+    "files, which the run reuses.",
 )
 @as_given
 def plan(given: Given) -> None:
-    """Forecast what checking FILE would take, and send nothing.
+    """Forecast calls, duration and cost; send nothing.
 
-    Questions that the run in DIR has answers to already, and those that --reuse-from answers, are no calls.
+    Answers in DIR and reused answers are not counted as calls.
     """
     from pipeline.jobs.data_set_forecast import forecast_data_set
     from pipeline.jobs.forecast import forecast_file
     from pipeline.reports.listings import print_forecast
-    from pipeline.reports.terminal import console
+    from pipeline.reports.terminal import answers
     from pipeline.runs.request import CheckJob, DataSetJob, ReusePermission
     from pipeline.runs.starting import folders
 
     interruptible()
-    [folder] = folders([given.file], given.out).values()
+    [(file, folder)] = folders([payment_file(given.file)], given.out).items()
     job = given.make(
         CheckJob,
+        file=file,
         out=folder,
         mapping=read_mapping(given.mapping),
         reusable=ReusePermission(given.reuse_from, given.reuse_max_age),
@@ -66,5 +69,6 @@ def plan(given: Given) -> None:
     else:
         forecast = forecast_data_set(DataSetJob(job, given.work), now)
     if given.as_json:
-        click.echo(forecast.model_dump_json())
-    print_forecast(forecast, console())
+        print_document(forecast)
+    else:
+        print_forecast(forecast, answers())

@@ -1,7 +1,7 @@
 """How far a run is: a bar on a terminal, a plain line now and then elsewhere."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -12,9 +12,11 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.table import Column
 from rich.text import Text
 
-from pipeline.reports.wording import counted, visible
-from pipeline.runs.request import Phase, RunProgress, SetStep
+from pipeline.reports.terminal import in_words, text_line
+from pipeline.reports.wording import visible
+from pipeline.runs.request import Phase, RunObserver, RunProgress, SetStep
 from pipeline.stores.values import LeaseHolder
+from pipeline.wording import Sentence
 from schemas.outcomes import Outcome
 
 LINE_INTERVAL_S = 10.0
@@ -23,50 +25,63 @@ SLOW_PER_S = 10
 """Below this rate its tenths are shown."""
 
 
-class ProgressBar:
+_PHASES = {
+    Phase.READING: Sentence("progress.reading"),
+    Phase.CONNECTING: Sentence("progress.connecting"),
+}
+_COUNTED = {
+    SetStep.READ: "progress.parts_read",
+    SetStep.PLANNED: "progress.buckets_planned",
+    SetStep.WRITTEN: "progress.parts_written",
+}
+
+
+class ProgressBar(RunObserver):
     """A progress bar with rate and time left, and below it what became of the questions so far."""
 
     def __init__(self, display: "_Display", file_name: str) -> None:
         self._display = display
         self._name = visible(file_name)
-        self._task = display.add_task(self._name, total=None, simulated="", stand=Phase.READING.value)
+        self._task = display.add_task(
+            self._name, total=None, simulated="", stand=in_words(_PHASES[Phase.READING])
+        )
 
     def enter(self, phase: Phase) -> None:
         """Show the phase, before there are numbers."""
-        if phase in (Phase.READING, Phase.CONNECTING):
-            self._display.update(self._task, stand=phase.value)
+        if phase in _PHASES:
+            self._display.update(self._task, stand=in_words(_PHASES[phase]))
 
     def count(self, step: SetStep, done_count: int, all_count: int) -> None:
         """Show how far a data set is."""
-        stand = counted_text(step, done_count, all_count)
+        stand = in_words(_counted(step, done_count, all_count))
         self._display.update(self._task, completed=done_count, total=all_count, stand=stand)
 
     def begin(self, *, simulated: bool) -> None:
         """Show on the bar whether a sandbox answers."""
-        self._display.update(self._task, simulated="SIMULATED" if simulated else "")
+        self._display.update(self._task, simulated=_simulated(simulated=simulated))
 
     def wait(self, holder: LeaseHolder) -> None:
         """Show which run is waited for, in place of the bar."""
-        self._display.below = waiting_text(holder)
-        self._display.update(self._task, stand="waiting")
+        self._display.below = in_words(holder.waited_for)
+        self._display.update(self._task, stand=in_words(Sentence("progress.waiting")))
 
     def update(self, so_far: RunProgress) -> None:
         """Show how far the run is."""
         if not so_far.check_count:
             return
-        self._display.below = "; ".join(
-            filter(None, (outcomes_text(so_far.outcomes), *map(slowed_text, so_far.slowed.values())))
-        )
-        stand = f"{so_far.done_count:,} of {so_far.check_count:,}"
-        self._display.update(self._task, completed=so_far.done_count, total=so_far.check_count, stand=stand)
+        done_count, check_count = so_far.done_count, so_far.check_count
+        self._display.below = in_words(Sentence("progress.became", became=_became(so_far)))
+        stand = in_words(Sentence("progress.stand", done_count=done_count, check_count=check_count))
+        self._display.update(self._task, completed=done_count, total=check_count, stand=stand)
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
         """Announce above the bar that the run ends, and what it waits for."""
-        said = f"{stopping_text(in_flight_count, wait_max_s)} Press Ctrl-C again to stop at once."
-        self._display.console.print(Text(f"{self._name}: {said}"))
+        stopping = _stopping(in_flight_count, wait_max_s)
+        said = Sentence("progress.stop_at_once", name=self._name, stopping=stopping)
+        self._display.console.print(text_line(said))
 
 
-class ProgressLines:
+class ProgressLines(RunObserver):
     """A line every ten seconds, for logs and pipes."""
 
     def __init__(
@@ -75,27 +90,24 @@ class ProgressLines:
         self._console = console
         self._name = visible(file_name)
         self._simulated = ""
-        self._waiting: str | None = None
+        self._waiting: Sentence | None = None
         self._clock = clock
         self._started = self._said = clock()
-
-    def enter(self, phase: Phase) -> None:
-        """Print nothing: a line has numbers."""
 
     def count(self, step: SetStep, done_count: int, all_count: int) -> None:
         """Report how far a data set is, unless something was reported just now."""
         now = self._clock()
         if now - self._said >= LINE_INTERVAL_S:
             self._said = now
-            self._say(counted_text(step, done_count, all_count))
+            self._say(_counted(step, done_count, all_count))
 
     def begin(self, *, simulated: bool) -> None:
         """State in every line whether a sandbox answers."""
-        self._simulated = " SIMULATED" if simulated else ""
+        self._simulated = f" {_simulated(simulated=simulated)}".rstrip()
 
     def wait(self, holder: LeaseHolder) -> None:
         """Report at once which run is waited for, and every ten seconds that it still is."""
-        self._waiting = waiting_text(holder)
+        self._waiting = holder.waited_for
         self._said = self._clock()
         self._say(self._waiting)
 
@@ -108,25 +120,26 @@ class ProgressLines:
             return
         self._said = now
         if so_far.check_count == 0:
-            self._say(f"still {self._waiting}")
+            self._say(Sentence("progress.still_waiting", waiting=self._waiting))
             return
         rate_per_s = so_far.done_count / (now - self._started) if now > self._started else 0.0
-        left = f", {(so_far.check_count - so_far.done_count) / rate_per_s:,.0f} s left" if rate_per_s else ""
-        became = "".join(
-            f"; {said}"
-            for said in (outcomes_text(so_far.outcomes), *map(slowed_text, so_far.slowed.values()))
-            if said
+        said = Sentence(
+            "progress.so_far_and_left" if rate_per_s else "progress.so_far",
+            done_count=so_far.done_count,
+            check_count=so_far.check_count,
+            rate_per_s=rate_per_s,
+            left_s=(so_far.check_count - so_far.done_count) / (rate_per_s or 1),
         )
-        self._say(
-            f"{so_far.done_count:,} of {so_far.check_count:,} questions, {rate_per_s:,.1f}/s{left}{became}"
-        )
+        self._say(Sentence("progress.became", became=[said, *_became(so_far)]))
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
         """Report that the run ends, and what it waits for."""
-        self._say(stopping_text(in_flight_count, wait_max_s))
+        self._say(_stopping(in_flight_count, wait_max_s))
 
-    def _say(self, sentence: str) -> None:
-        self._console.print(f"{self._name}{self._simulated}: {sentence}", soft_wrap=True)
+    def _say(self, said: Sentence) -> None:
+        self._console.print(
+            text_line(Sentence("progress.line", name=self._name + self._simulated, said=said)), soft_wrap=True
+        )
 
 
 @contextmanager
@@ -139,47 +152,38 @@ def progress(console: Console, file_name: str) -> Iterator[ProgressBar | Progres
             yield ProgressBar(display, file_name)
 
 
-def counted_text(step: SetStep, done_count: int, all_count: int) -> str:
-    """How far a data set is.
-
-    >>> counted_text(SetStep.READ, 3, 1040)
-    '3 of 1,040 parts read'
-    """
-    return f"{done_count:,} of {all_count:,} {step.value}"
+def _counted(step: SetStep, done_count: int, all_count: int) -> Sentence:
+    """How far a data set is."""
+    return Sentence(_COUNTED[step], done_count=done_count, all_count=all_count)
 
 
-def outcomes_text(outcomes: Mapping[Outcome, int]) -> str:
-    """What became of questions, in the order of the documentation.
-
-    >>> outcomes_text({Outcome.NO_MATCH: 3, Outcome.MATCH: 1200})
-    'match 1,200, no match 3'
-    """
-    there = (outcome for outcome in Outcome if outcomes.get(outcome))
-    return ", ".join(f"{outcome.value.replace('_', ' ')} {outcomes[outcome]:,}" for outcome in there)
+def _simulated(*, simulated: bool) -> str:
+    return in_words(Sentence("progress.simulated")) if simulated else ""
 
 
-def slowed_text(window: float) -> str:
-    """The lower limit that the server asks for.
-
-    >>> slowed_text(7.9), slowed_text(0.25)
-    ('the server wants fewer: at most 7 in flight', 'the server wants fewer: at most 25 % of the rate')
-    """
-    share = f"{window:.0%}".replace("%", " %") if window >= 0.01 else "less than 1 %"  # fmt: skip
-    most = f"{int(window)} in flight" if window >= 1 else f"{share} of the rate"
-    return f"the server wants fewer: at most {most}"
-
-
-def waiting_text(holder: LeaseHolder) -> str:
-    """Which run is waited for."""
-    return f"waiting for {holder.name}, which has been asking {holder.server}{holder.since_when}"
+def _became(so_far: RunProgress) -> list[Sentence]:
+    """What became of the questions, in the order of the documentation, and where servers want fewer."""
+    outcomes = [
+        Sentence("progress.outcome", outcome=Sentence(f"outcome.{outcome}"), count=count)
+        for outcome in Outcome
+        if (count := so_far.outcomes.get(outcome))
+    ]
+    said = [Sentence("progress.outcomes", outcomes=outcomes)] if outcomes else []
+    return [*said, *map(_slowed, so_far.slowed.values())]
 
 
-def stopping_text(in_flight_count: int, wait_max_s: float) -> str:
+def _slowed(window: float) -> Sentence:
+    """The lower limit that the server asks for: requests in flight from 1 on, else a share of the rate."""
+    if window >= 1:
+        return Sentence("progress.fewer_in_flight", most=int(window))
+    if window < 0.01:
+        return Sentence("progress.lowest_rate")
+    return Sentence("progress.lower_rate", percent=round(window * 100))
+
+
+def _stopping(in_flight_count: int, wait_max_s: float) -> Sentence:
     """What a run still waits for after it was stopped."""
-    return (
-        f"stopping; waiting up to {wait_max_s:.0f} s for the answers to "
-        f"{counted(in_flight_count, 'request')} in flight."
-    )
+    return Sentence("progress.stopping", wait_s=wait_max_s, count=in_flight_count)
 
 
 class _Rate(ProgressColumn):
@@ -195,7 +199,7 @@ class _TimeLeft(ProgressColumn):
         """How long it still takes at that rate."""
         if task.total is None or task.time_remaining is None:
             return Text()
-        return Text(f"{timedelta(seconds=task.time_remaining)} left")
+        return text_line(Sentence("progress.time_left", time=str(timedelta(seconds=task.time_remaining))))
 
 
 class _Display(Progress):

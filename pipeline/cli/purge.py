@@ -1,6 +1,7 @@
 """`precheck purge`: delete the names that banks returned."""
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,63 +9,65 @@ import click
 
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import notify, reporting_a_lost_signature
-from pipeline.cli.options import PATH, Days, Given, as_given, by_option, sign_option
+from pipeline.cli.helps import Command
+from pipeline.cli.options import DAYS, PATH, Given, as_given, by_option, sign_option
 from pipeline.errors import PrecheckError, UsageError, most_serious
-from pipeline.wording import SurfaceKind
+from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from pipeline.jobs.purge import PurgeJob, PurgeResult
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("folders", nargs=-1, required=True, type=PATH, metavar="DIR...")
 @click.option(
     "--older-than",
-    type=Days(),
+    type=DAYS,
     default="0d",
     show_default=True,
     metavar="DAYS",
-    help="Only names whose answer is older, such as 90d, and only of runs that have finished.",
+    help="Only names from answers older than this, for example 90d, and only in finished runs.",
 )
 @click.option(
     "--outcomes",
     "with_files",
     is_flag=True,
-    help="Delete the files that hold the names too; with --older-than, if the run ended before, or a name "
-    "was purged now or before. Running again writes outcomes and reports without the names.",
+    help="Also delete the files that hold the names. With --older-than, only if the run ended "
+    "before then or a name was purged. The next run writes outcomes and reports without the "
+    "names.",
 )
 @click.option(
     "--payments",
     "with_payments",
     is_flag=True,
-    help="As --outcomes, and delete the files of `precheck split` and payees.csv as well: no file with "
-    "payees of the run is left.",
+    help="Like --outcomes, and also delete payees.csv and the files of `precheck split`: no file "
+    "with payees remains.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
-@click.option("--reason", metavar="TEXT", help="Why, such as the policy; it is recorded in the manifest.")
+@click.option("--dry-run", is_flag=True, help="Print what would be deleted; delete nothing.")
+@click.option(
+    "--reason", metavar="TEXT", help="Reason, for example the retention policy; recorded in the manifest."
+)
 @by_option
 @sign_option
 @as_given
 def purge(given: Given) -> None:
-    """Delete the names that banks returned from the ledger in each DIR, the folder of a run.
+    """Delete the names that banks returned from the ledger in each DIR.
 
-    The details of problems, which may quote a name, are deleted with them. Nothing of either is left in the
-    ledger's bytes. The answers stay: no question is asked again. A DIR may be a pattern in quotes, such as
-    'checked/*.precheck'. With --older-than, a run that has not finished is
-    reported and left as it is (75), and so is a folder that is in use (75) or damaged (74); the others are
-    purged. A folder that only fits a pattern, and in which no run was, is reported and left.
+    Deletes also the details of problems, which may quote a name; no byte of either remains in the ledger. The
+    answers remain: no question is asked again. DIR may be a quoted pattern such as 'checked/*.precheck'. With
+    --older-than, unfinished runs and folders in use (75) and damaged ones (74) are reported and skipped.
 
-    These hold the names as well: outcomes.csv or outcomes.parquet, attention.csv, changes.jsonl (masked),
-    report.html, report.xlsx, pain002.xml, and what `precheck fix` wrote: corrections.csv and the corrected
-    payment file. Without --outcomes they are left alone. With it they are deleted, and so are parts of them
-    that a killed run left. summary.json, payees.csv, approvals.json and the files of `precheck split` hold
-    none. A copy, such as a workbook with decisions, still has the names.
+    Other files hold names too: outcomes.csv or outcomes.parquet, attention.csv, changes.jsonl and
+    reasons.jsonl (masked), report.html, report.xlsx, pain002.xml, corrections.csv and the corrected
+    payment file. --outcomes deletes them, and the parts that a killed run left. summary.json, payees.csv,
+    approvals.json and the files of `precheck split` hold no returned names. Copies, such as a workbook
+    with decisions, keep theirs.
 
-    Of a data set these are the outcome files of its parts, and the work folder that its run has not removed;
-    with --payments also the questions that a run has left to workers, as far as it has not finished.
+    For a data set, these are the outcome files of its parts and the work folder; --payments also deletes the
+    questions that an unfinished run left for workers.
 
-    manifest.json records what was purged, when, by whom and why, so that `precheck verify` does not report
-    it as missing.
+    manifest.json records what was purged, when, by whom and why, so `precheck verify` does not report it
+    missing.
     """
     from pipeline.jobs.purge import PurgeJob, folders_named
     from pipeline.jobs.purge import purge as purge_folder
@@ -77,30 +80,25 @@ def purge(given: Given) -> None:
                 purged = purge_folder(folder, job, now=now())
         except PrecheckError as error:
             is_stranger = isinstance(error, UsageError) and not is_named
-            notify(error.sentence(SurfaceKind.COMMAND), status=None if is_stranger else error.exit_code)
+            notify(*error.said, status=None if is_stranger else error.exit_code)
             statuses.append(0 if is_stranger else error.exit_code)
             continue
-        for sentence in _sentences(folder, job, purged):
-            notify(sentence)
+        notify(*_said(folder, job, purged))
         statuses.append(0)
     sys.exit(most_serious(statuses))
 
 
-def _sentences(folder: Path, job: "PurgeJob", purged: "PurgeResult") -> list[str]:
+def _said(folder: Path, job: "PurgeJob", purged: "PurgeResult") -> Iterator[Sentence]:
     """What was done in a folder."""
-    from pipeline.reports.wording import counted
-
     if not purged.was_due:
-        return [f"{folder}: nothing to purge is older than {counted(job.older_than.days, 'day')}"]
-    would = "would be " if job.dry_run else ""
-    what = counted(purged.name_count, "returned name")
+        yield Sentence("cli.nothing_to_purge", folder=folder, count=job.older_than.days)
+        return
+    what = [Sentence("cli.returned_names", count=purged.name_count)]
     if purged.detail_count:
-        what += f" and {counted(purged.detail_count, 'detail')} of problems"
-    said = [f"{folder}: {what} {would}purged from the ledger"]
+        what.append(Sentence("cli.problem_details", count=purged.detail_count))
+    yield Sentence("cli.would_be_purged" if job.dry_run else "cli.purged", folder=folder, what=what)
     if purged.deleted:
-        said.append(f"{folder}: {would}deleted {', '.join(purged.deleted)}")
+        key = "cli.would_be_deleted" if job.dry_run else "cli.deleted"
+        yield Sentence(key, folder=folder, files=purged.deleted)
     if purged.left:
-        said.append(
-            f"{folder}: {', '.join(purged.left)} may still hold returned names; delete what you do not need"
-        )
-    return said
+        yield Sentence("cli.may_hold_names", folder=folder, files=purged.left)

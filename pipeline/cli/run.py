@@ -13,20 +13,17 @@ from click.core import ParameterSource
 
 from pipeline.cli.clock import now
 from pipeline.cli.data_sets import how_to_check
-from pipeline.cli.exit_status import (
-    about_one_file,
-    notify,
-    reporting_a_lost_signature,
-    stoppable,
-)
+from pipeline.cli.exit_status import about_one_file, notify, reporting_a_lost_signature, stoppable
+from pipeline.cli.helps import Command, Word
 from pipeline.cli.options import (
     PATH,
-    Duration,
+    TIME,
     Given,
     OutcomeFormats,
     as_given,
     compare_option,
     data_set_options,
+    given_reason,
     input_options,
     log_option,
     observing_options,
@@ -38,8 +35,9 @@ from pipeline.cli.options import (
     reuse_options,
     sign_option,
 )
+from pipeline.cli.standard_streams import STANDARD_INPUT, payment_file, print_document
 from pipeline.errors import UsageError, most_serious
-from pipeline.wording import Sentence, SurfaceKind
+from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +48,7 @@ if TYPE_CHECKING:
 WARNINGS = (
     *("ACCOUNT_CHANGED", "NAME_CHANGED", "PAYEE_NEW", "PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION"),
     *("MIXED_SCRIPTS", "MODULUS_OLD_TABLES", "NAME_NOT_LATIN", "NAME_CLEANED", "ACCOUNT_TYPE_DEFAULT"),
-    *("BIC_OTHER_COUNTRY", "NAME_TRUNCATED"),
+    *("BIC_OTHER_COUNTRY", "UK_ACCOUNT_CURRENCY", "NAME_TRUNCATED"),
 )
 FILE_WARNINGS = ("TOTALS_DIFFER",)
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
@@ -59,73 +57,71 @@ EXIT_STATUS = """\b
 Exit status:
     0  every row is decided
     1  a row has an outcome or a warning named by --fail-on
-    2  the command was called with words that do not fit
+    2  invalid command-line arguments
    65  the input file cannot be used
-   70  a mistake of this program: report it
+   70  an error in precheck: report it
    73  an output cannot be created
    74  the disk is full or failed
    75  not every row is decided: run the same command again
-   76  the server broke the protocol repeatedly, or three runs got nowhere with a row
-   77  the credentials or the certificate were refused
-   78  the configuration cannot be used, or there is no trusted TLS connection
+   76  the server broke the protocol repeatedly, or a row failed in three runs
+   77  credentials or certificate refused
+   78  invalid configuration, or no trusted TLS connection
   130  stopped by Ctrl-C, or 143 by SIGTERM: run the same command again
 """
 
 
-def _said(_context: click.Context, _option: click.Parameter, reason: str | None) -> str | None:
-    """A reason that is not blank."""
-    if reason is None or reason.strip():
-        return reason
-    raise UsageError(Sentence("cli.reason_empty_give"))
-
-
-@click.command(epilog=EXIT_STATUS)
+@click.command(cls=Command, epilog=EXIT_STATUS)
 @click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
 @options(profile_options, input_options)
 @click.option(
     "--out",
     type=PATH,
     metavar="DIR",
-    help="Where the results go; default: FILE's name with .precheck. Several FILEs get a folder each in DIR.",
+    help="Folder for the results. Default: FILE's name with .precheck. With several FILEs, each "
+    "gets a folder in DIR.",
 )
 @click.option(
     "--format",
     type=OutcomeFormats(),
-    help="Of the outcome file; default: FILE's, and csv for a workbook.",
+    help="Format of the outcome file. Default: the format of FILE; csv for a workbook.",
 )
 @click.option(
     "--fail-on",
     multiple=True,
-    type=click.Choice((*OUTCOMES, "warning", *WARNINGS, *FILE_WARNINGS)),
+    type=Word((*OUTCOMES, "warning", *WARNINGS, *FILE_WARNINGS)),
     metavar="OUTCOME",
-    help="Exit with 1 if a row has this outcome, this warning such as PAYMENT_REPEATED, or any: warning. "
-    "May be repeated.",
+    help="Exit with 1 if a row has this outcome or warning code; warning stands for any warning. Repeatable.",
 )
 @click.option(
-    "--limit", type=click.IntRange(min=0), metavar="N", help="Ask at most N questions; defer the rest."
+    "--limit",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Check at most N distinct questions; defer the rest.",
 )
 @order_option
 @click.option(
     "--retry-unanswered",
     is_flag=True,
-    help="Ask again about rows given up because three runs got a refusal or a broken reply.",
+    help="Retry rows that were given up after three runs with a refusal or a broken reply.",
 )
-@click.option("--fresh", is_flag=True, help="Forget earlier answers in the same folder and start over.")
+@click.option(
+    "--fresh", is_flag=True, help="Start over; real answers and decisions in the folder are moved aside."
+)
 @click.option(
     "--allow-many-names",
     "many_names_reason",
     metavar="REASON",
-    callback=_said,
-    help="Ask also about accounts with more than 3 different names each; REASON is recorded.",
+    callback=given_reason,
+    help="Allow more than 3 different names for one account. REASON is recorded.",
 )
 @pain002_option
 @options(reuse_options, data_set_options)
 @click.option(
     "--wait-max",
-    type=Duration(),
+    type=TIME,
     metavar="DURATION",
-    help="Wait at most so long for other runs at the same server, such as 90s, 30m or 2h, then end with 75; "
-    "default: until they have ended.",
+    help="Maximum wait for other runs at the same server, for example 90s, 30m or 2h; then exit "
+    "with 75. Default: no limit.",
 )
 @compare_option
 @sign_option
@@ -133,15 +129,14 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
 @click.option(
     "--quiet",
     is_flag=True,
-    help="Print nothing but errors, that answers are simulated, that totals differ, how to go on with what "
-    "is left, and that metrics, traces or ping failed. With --log json: errors, `file finished`, the last.",
+    help="Print only errors and warnings.",
 )
 @log_option
 @click.option(
     "--metrics",
     type=PATH,
     metavar="FILE",
-    help="Write figures of the run to FILE, in the Prometheus text format, however it ends.",
+    help="Write the metrics of the run to FILE in the Prometheus text format, however it ends.",
 )
 @options(observing_options)
 @click.option(
@@ -149,17 +144,16 @@ def _said(_context: click.Context, _option: click.Parameter, reason: str | None)
     "ping_url",
     envvar="PRECHECK_PING",
     metavar="URL",
-    help="Call URL/start, and URL/STATUS with the exit status; without it, what PRECHECK_PING says.",
+    help="Call URL/start at the start and URL/STATUS at the end. Default: PRECHECK_PING.",
 )
 @click.option(
-    "--ping-ca", type=PATH, metavar="FILE", help="The only certificate authority to trust for --ping."
+    "--ping-ca", type=PATH, metavar="FILE", help="Certificate authority for --ping; no other is trusted."
 )
 @as_given
 def run(given: Given) -> None:
     """Check every payment of FILE and write it back with the outcomes.
 
-    Running the same command again goes on where the last run ended: an answered check is never asked
-    again.
+    The same command resumes an interrupted run: an answered check is never asked again.
     """
     from pipeline.cli.logs import log_file, log_notice, log_summary, log_to_stderr
     from pipeline.cli.monitoring import MonitoringTargets, monitored
@@ -167,7 +161,6 @@ def run(given: Given) -> None:
     from pipeline.jobs.check_files import check_files
     from pipeline.reports.listings import FileEnd
     from pipeline.runs.request import CheckJob, ReusePermission, Surface
-    from pipeline.runs.starting import folders
 
     how = how_to_check(given)
     stop = stoppable()
@@ -175,16 +168,16 @@ def run(given: Given) -> None:
     log_to_stderr(log_form, quiet=given.quiet)
     ctx = click.get_current_context()
     ctx.find_root().obj = log_form
-    terminal = None if given.quiet or log_form == "json" else _terminal()
-    places = folders(given.files, given.out)
+    terminal, answers = _consoles(given)
+    places = _places(given)
     asks_ledger = ctx.get_parameter_source("reuse_max_age") is ParameterSource.COMMANDLINE
     names = _names(places, quiet=given.quiet)
     ends = {file: FileEnd(names[file], None, None) for file in places}
-    if len(given.files) > 1 and terminal is not None:
+    if len(given.files) > 1 and answers is not None:
         from pipeline.reports.listings import print_files
 
         # Also where an error ends the command: the files before it are listed.
-        ctx.call_on_close(partial(print_files, ends.values(), terminal))
+        ctx.call_on_close(partial(print_files, ends.values(), answers))
 
     def jobs() -> Iterator[CheckJob]:
         for file, folder in places.items():
@@ -216,21 +209,29 @@ def run(given: Given) -> None:
                     ends[job.file] = FileEnd(name, status, result.summary)
                     monitoring.summaries.append(result.summary)
                     if given.as_json:
-                        click.echo(result.summary.model_dump_json())
+                        print_document(result.summary)
                     if log_form == "json":
                         log_summary(
                             result.summary, job.out, status=status, already_finished=result.already_finished
                         )
                     else:
-                        _report(name, result, job.out, terminal)
+                        _report(name, result, job.out, answers)
                 _raise_what_ended(end)
             except BaseException as failure:  # noqa: BLE001 (what concerns every file is raised again)
                 error = about_one_file(failure, name)
-                sentence = error.sentence(SurfaceKind.COMMAND)
-                notify(_naming(name, sentence), status=error.exit_code)
+                notify(*(said.renamed(job.file.name, name) for said in error.said), status=error.exit_code)
                 ends[job.file] = FileEnd(name, error.exit_code, ends[job.file].summary)
         log_file(None)
         sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))
+
+
+def _places(given: Given) -> dict[Path, Path]:
+    """Where the results of each file go."""
+    from pipeline.runs.starting import folders
+
+    if STANDARD_INPUT in given.files and given.out is None:
+        raise UsageError(Sentence("cli.standard_input_folder"))
+    return folders([payment_file(named) for named in given.files], given.out)
 
 
 def _names(places: Mapping[Path, Path], *, quiet: bool) -> dict[Path, str]:
@@ -243,52 +244,51 @@ def _names(places: Mapping[Path, Path], *, quiet: bool) -> dict[Path, str]:
     return {file: str(file) if apart else file.name for file in places}
 
 
-def _naming(name: str, sentence: str) -> str:
-    """A sentence about a file, with the name that this command uses for it.
-
-    >>> _naming("jan/pay.csv", "pay.csv: no rows"), _naming("jan/pay.csv", "jan: not a folder")
-    ('jan/pay.csv: no rows', 'jan: not a folder')
-    """
-    said, separator, rest = sentence.partition(": ")
-    return f"{name}{separator}{rest}" if said == Path(name).name else sentence
-
-
 def _raise_what_ended(end: BaseException | None) -> None:
     """Raise what ended the check of a file, once its result is reported."""
     if end is not None:
         raise end
 
 
-def _terminal() -> "Console":
-    """The terminal of a person; it imports Rich, which a quiet run does without."""
-    from pipeline.reports.terminal import console
+def _consoles(given: Given) -> "tuple[Console | None, Console | None]":
+    """Where progress goes, and where the answer goes; they import Rich, which a quiet run does without."""
+    if given.quiet or given.log_form == "json":
+        return None, None
+    from pipeline.reports.terminal import answers, console
 
-    return console()
+    return console(), None if given.as_json else answers()
 
 
 def _watch(
     name: str, terminal: "Console | None", log_form: Literal["text", "json"]
 ) -> "AbstractContextManager[RunObserver]":
     """The observer of a file's progress."""
-    from pipeline.cli.logs import ProgressEvents, SilentProgress
+    from pipeline.cli.logs import ProgressEvents
+    from pipeline.runs.request import RunObserver
 
     if terminal is None:
-        return nullcontext(SilentProgress() if log_form == "text" else ProgressEvents())
+        return nullcontext(RunObserver() if log_form == "text" else ProgressEvents())
     from pipeline.cli.progress import progress
 
     return progress(terminal, name)
 
 
-def _report(name: str, result: "RunResult", folder: Path, terminal: "Console | None") -> None:
-    """Report how one file went, for a person; without a terminal, no more than necessary."""
-    if terminal is None:
+def _report(name: str, result: "RunResult", folder: Path, answers: "Console | None") -> None:
+    """Report how one file went, for a person; without a console, no more than necessary."""
+    if answers is None:
         _say_in_quiet(name, result)
         return
     from pipeline.reports.listings import print_changes
     from pipeline.reports.terminal import print_summary
 
-    print_changes(result.summary, result.changes, terminal)
-    print_summary(result.summary, folder, terminal, already_finished=result.already_finished)
+    print_changes(result.summary, result.changes, answers)
+    print_summary(
+        result.summary,
+        folder,
+        answers,
+        already_finished=result.already_finished,
+        next_step=result.next_step,
+    )
 
 
 def _say_in_quiet(name: str, result: "RunResult") -> None:
@@ -296,8 +296,8 @@ def _say_in_quiet(name: str, result: "RunResult") -> None:
     from pipeline.reports.wording import SIMULATED
 
     if result.summary.simulated:
-        notify(f"{name}: {SIMULATED}")
+        notify(Sentence("cli.of_file", file=name, why=SIMULATED))
     for difference in result.summary.input.differences:
         notify(f"{name}: {difference}")
-    if result.summary.next_step and result.ended_by is None:
-        notify(f"{name}: {result.summary.next_step}")
+    if result.next_step is not None and result.ended_by is None:
+        notify(Sentence("cli.of_file", file=name, why=result.next_step))

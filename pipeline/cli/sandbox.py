@@ -9,10 +9,11 @@ from pathlib import Path
 
 import click
 
+from pipeline.cli.helps import Command
 from pipeline.cli.options import PATH, Given, as_given
 
 
-@click.command()
+@click.command(cls=Command)
 @click.option(
     "--folder",
     type=PATH,
@@ -22,7 +23,7 @@ from pipeline.cli.options import PATH, Given, as_given
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; 0 takes a free one.")
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the simulated network.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the simulated network.")
 @click.option(
     "--latency",
     "latency_s",
@@ -104,8 +105,8 @@ from pipeline.cli.options import PATH, Given, as_given
     "faults",
     multiple=True,
     metavar="NAME[:CONDITION,...]",
-    help="Let a fault befall the answers: all of them, or those that meet every condition, such as "
-    "500:probability=0.05,seed=7. May be repeated; docs/sandbox.md has the conditions.",
+    help="Apply a fault to all answers, or to those that meet every condition, for example "
+    "500:probability=0.05,seed=7. Repeatable; docs/sandbox.md lists the conditions.",
 )
 @click.option("--list-faults", is_flag=True, help="Print every fault, and exit.")
 @click.option(
@@ -114,7 +115,7 @@ from pipeline.cli.options import PATH, Given, as_given
 @click.option(
     "--scenario",
     type=click.Choice(["basic", "faults", "tls", "caps"]),
-    help="Walk a client through everything of a kind; docs/sandbox.md says how.",
+    help="Walk a client through all cases of one kind; see docs/sandbox.md.",
 )
 @click.option(
     "--verdict",
@@ -122,14 +123,14 @@ from pipeline.cli.options import PATH, Given, as_given
     type=PATH,
     multiple=True,
     metavar="FILE",
-    help="When the sandbox ends, write which rules the client kept, broke or never met: a .json file as "
-    "JSON, an .xml file as JUnit XML, any other as text. May be repeated.",
+    help="At the end, write which rules the client kept, broke or never met: as JSON (.json), JUnit "
+    "XML (.xml) or text. Repeatable.",
 )
 @click.option(
     "--control",
     "has_control",
     is_flag=True,
-    help="Listen on control.sock in the folder: faults, caps and the clock can be changed by it.",
+    help="Listen on control.sock in the folder for changes of faults, caps and the clock.",
 )
 @click.option(
     "--clock-skew-max",
@@ -138,7 +139,7 @@ from pipeline.cli.options import PATH, Given, as_given
     default=300.0,
     show_default=True,
     metavar="SECONDS",
-    help="How far X-Request-Timestamp may be from the time here.",
+    help="Maximum difference between X-Request-Timestamp and the sandbox's clock.",
 )
 @click.option("--call-log", type=PATH, help="Append one JSON line per request.")
 @click.option("--while-stdin-is-open", is_flag=True, hidden=True)

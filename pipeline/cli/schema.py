@@ -2,19 +2,37 @@
 
 import click
 
+from pipeline.cli.helps import Command, completed
 from pipeline.errors import UsageError
 from pipeline.wording import Sentence
 
+CONFIGURATION = "config"
 
-@click.command()
-@click.argument("name", required=False)
+
+def _names() -> list[str]:
+    from schemas.catalogue import names
+
+    return [*names(), CONFIGURATION]
+
+
+@click.command(cls=Command)
+@click.argument("name", required=False, shell_complete=completed(_names))
 def schema(*, name: str | None) -> None:
-    """Print the JSON Schema of the document NAME; without NAME, list the documents."""
-    from schemas.catalogue import json_schema, names
+    """Print the JSON Schema of document NAME.
+
+    Without NAME, list the documents. `config` is the schema of precheck.toml, for editors.
+    """
+    from schemas.catalogue import json_schema
 
     if name is None:
-        click.echo("\n".join(names()))
-    elif name in names():
+        click.echo("\n".join(_names()))
+    elif name == CONFIGURATION:
+        import json
+
+        from pipeline.config.file import Configuration
+
+        click.echo(json.dumps(Configuration.model_json_schema(), indent=2))
+    elif name in _names():
         click.echo(json_schema(name))
     else:
-        raise UsageError(Sentence("cli.no_document_one", name=repr(name), names=list(names())))
+        raise UsageError(Sentence("cli.no_document_one", name=repr(name), names=_names()))

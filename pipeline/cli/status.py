@@ -6,33 +6,34 @@ from pathlib import Path
 import click
 
 from pipeline.cli.clock import now
+from pipeline.cli.helps import Command
 from pipeline.cli.options import as_json_option, ledger_options, options
+from pipeline.cli.standard_streams import print_document
 
 
-@click.command()
+@click.command(cls=Command)
 @options(ledger_options, [as_json_option])
 def status(*, profile: str, config: Path | None, as_json: bool) -> None:
-    r"""Show the runs of a shared ledger that have not finished, and the processes at work.
+    """Show unfinished runs of a shared ledger and the processes at work.
 
     \b
-    run      one payment file or data set under one profile; the same bytes take part in it until it has
-             finished. `precheck ledger close RUN` closes one that nobody will go on with.
-    left     its distinct questions without a final answer.
-    chunk    some hundred questions, which one process asks at a time; free: held by none.
-    lease    how long a process holds its chunks. It renews it for as long as it lives; when it has ended,
-             others take them.
-    process  `precheck run` or `precheck worker`, on any host, with its process id there.
-    rate     what each process has of the account's rate and places in flight: together never more than all.
-    cap      the requests of this account that count for today, of all hosts.
-    """
+    run      one payment file or data set with one profile, until it has finished;
+             `precheck ledger close RUN` closes an abandoned one
+    left     its distinct questions without a final answer
+    chunk    some hundred questions that one process asks; free: no process holds it
+    lease    how long a process holds its chunks; it renews the lease while it lives
+    process  `precheck run` or `precheck worker` on any host, with its process id
+    rate     the share of the account's rate and requests in flight of each process
+    cap      today's requests of the account, from all hosts
+    """  # noqa: D301 (click's mark)
     from pipeline.jobs.ledger import LedgerJob
     from pipeline.jobs.status import status_of
 
     found = status_of(LedgerJob(profile, config, now, time.monotonic))
     if as_json:
-        click.echo(found.model_dump_json())
+        print_document(found)
         return
     from pipeline.reports.shared import print_status
-    from pipeline.reports.terminal import console
+    from pipeline.reports.terminal import answers
 
-    print_status(found, console())
+    print_status(found, answers())

@@ -5,42 +5,47 @@ import sys
 import click
 
 from pipeline.cli.clock import now
+from pipeline.cli.helps import Command
 from pipeline.cli.options import PATH, Given, as_given
-from pipeline.wording import SurfaceKind
+from pipeline.cli.standard_streams import print_document
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("folder", type=PATH, metavar="DIR")
-@click.option("--input", "input_file", type=PATH, metavar="FILE", help="The payment file, to compare it too.")
 @click.option(
-    "--config", type=PATH, metavar="FILE", help="The configuration file, where the ledger is encrypted."
+    "--input",
+    "input_file",
+    type=PATH,
+    metavar="FILE",
+    help="The payment file, to compare every cell with it.",
+)
+@click.option(
+    "--config", type=PATH, metavar="FILE", help="The configuration file, for the key of an encrypted ledger."
 )
 @click.option(
     "--signed-by",
     type=PATH,
     metavar="PUBLIC_KEY",
-    help="The manifest must have a signature that this Ed25519 public key, PEM, verifies. Have the key from "
-    "who signs, never from DIR.",
+    help="Require a signature of this Ed25519 public key (PEM). Get the key from the signer, never from DIR.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on standard output too.")
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on standard output.")
 @as_given
 def verify(given: Given) -> None:
-    """Check that the files of the run in DIR are as it left them, and that all of them agree.
+    """Check that the files of the run in DIR are unchanged and consistent.
 
-    Looks at every file in the manifest, counts the outcome file again, and compares it with the summary
-    and the ledger: each answered row must have the very answer that its own payee and account had. With
-    --input every cell of the outcome file is compared with the payment file, too. With --signed-by the
-    manifest must have a signature that the key verifies. The findings go to standard error, a line each; with
-    --json they go to standard output too, as one document. Exit status 0: nothing differs; 65: something
-    does; 74: the ledger is damaged.
+    Checks every file in the manifest, recounts the outcome file, and compares it with the summary and the
+    ledger: each answered row must have the answer for its own payee and account. --input also compares every
+    cell with the payment file. --signed-by also requires a signature. Exit status 0: no difference; 65: a
+    difference; 74: the ledger is damaged.
     """
     from pipeline.jobs.verify import VerifyJob, verification
     from pipeline.jobs.verify import verify as verify_folder
     from pipeline.reports.listings import print_findings
-    from pipeline.reports.terminal import console
+    from pipeline.reports.terminal import answers
 
-    findings = verify_folder(given.make(VerifyJob), now=now(), kind=SurfaceKind.COMMAND)
+    findings = verify_folder(given.make(VerifyJob), now=now())
     if given.as_json:
-        click.echo(verification(findings).model_dump_json())
-    print_findings([(found.what, found.said, not found.exit_code) for found in findings], console())
+        print_document(verification(findings))
+    else:
+        print_findings([(found.what, found.said, not found.exit_code) for found in findings], answers())
     sys.exit(max(finding.exit_code for finding in findings))

@@ -5,8 +5,17 @@ https is spoken, and a secret is never in the file: it is named there, and read 
 Only `cli`, `jobs` and `connections` read it; stages get plain values.
 """
 
-from pipeline.config.example import EXAMPLE, write_example
-from pipeline.config.file import BUILT_IN, Configuration, ConfigurationFile, find, load, read, usual
+from pipeline.config.file import (
+    BUILT_IN,
+    EXAMPLE,
+    Configuration,
+    ConfigurationFile,
+    find,
+    load,
+    read,
+    usual,
+    write_example,
+)
 from pipeline.config.profile import Profile
 
 __all__ = [

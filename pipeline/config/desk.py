@@ -27,7 +27,6 @@ class DeskSection(Section):
     """The user as whom the proxy runs: nobody else may speak to the socket."""
     identity_header: HeaderName = "X-Forwarded-Email"
     """The one header by which the proxy says who asks."""
-    uploader_may_approve: bool = False
     upload_mib_max: Annotated[int, Field(ge=1)] = 512
     """Of one file."""
     person_mib_max: Annotated[int, Field(ge=1)] = 8192

@@ -4,24 +4,28 @@ import os
 import tomllib
 from collections.abc import Mapping
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
 from platformdirs import user_config_path
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
-from pydantic_core import PydanticCustomError
 
 from pipeline.apis.registry import SECTIONS
 from pipeline.config.desk import DeskSection
 from pipeline.config.mistakes import mistakes
 from pipeline.config.profile import Profile
-from pipeline.errors import ConfigurationError, ConfigurationFileError
+from pipeline.errors import ConfigurationError, ConfigurationFileError, OutputError, WrongValueError
+from pipeline.files.disk_errors import not_writable
+from pipeline.files.private import opened
 from pipeline.formats import INPUT_NAMES
 from pipeline.formats.layouts import BankLayout
 from pipeline.sections.values import Section
 from pipeline.wording import Sentence
 
 FILE_NAME = "precheck.toml"
+EXAMPLE = files("pipeline.config").joinpath("example.toml").read_text("utf-8")
+"""The commented configuration that `precheck init` writes."""
 LAYOUT_NAME = "^[a-z0-9][a-z0-9-]{0,39}$"
 BUILT_IN = ("sandbox", "sandbox-standard")
 """The profiles that need no configuration: CoP with the VoP Gateway, and VoP Standard."""
@@ -39,7 +43,7 @@ class Configuration(Section):
     def _have_names_of_their_own(cls, layouts: dict[str, BankLayout]) -> dict[str, BankLayout]:
         for name in layouts:
             if name in INPUT_NAMES:
-                raise ValueError(f"{name}: there is a format of this name already; choose another")
+                raise WrongValueError(Sentence("config.format_exists"), name)
         return layouts
 
     @field_validator("profiles")
@@ -47,37 +51,29 @@ class Configuration(Section):
     def _are_there(cls, profiles: dict[str, Profile], info: ValidationInfo) -> dict[str, Profile]:
         """A file may hold layouts alone, or what a desk is told."""
         if not profiles and info.data.get("layouts") == {} and info.data.get("desk") is None:
-            raise PydanticCustomError("too_short", "no profile")
+            raise WrongValueError(Sentence("config.no_profiles"))
         return profiles
 
     @field_validator("profiles")
     @classmethod
     def _know_their_servers(cls, profiles: dict[str, Profile]) -> dict[str, Profile]:
+        sections = [f"[{key}]" for key in SECTIONS]
         for name, profile in profiles.items():
             if profile.servers:
                 continue
             if name not in BUILT_IN:
-                raise ValueError(
-                    f"{name}: has neither {_sections(' nor ')} section; add one for each API that you use"
-                )
+                raise WrongValueError(Sentence("config.no_section", sections=sections), name)
             if others := sorted(profile.model_fields_set - {"policy", "compare_with"}):
-                raise ValueError(
-                    f"{name}.{others[0]}: without {_sections(' or ')} section this profile is the embedded "
-                    "sandbox, which takes only [policy] and compare_with; remove it"
-                )
+                said = Sentence("config.built_in_sandbox", sections=sections)
+                raise WrongValueError(said, name, others[0])
         return profiles
-
-
-def _sections(word: str) -> str:
-    return word.join(f"a [{key}]" for key in SECTIONS)
 
 
 def find(explicit: Path | None) -> Path:
     """Find the configuration file that is meant.
 
-    Args:
-        explicit: as the user named it; without it PRECHECK_CONFIG, the working directory and the
-            user's configuration folder are looked at, in this order.
+    Without an explicit one PRECHECK_CONFIG, the working directory and the user's configuration folder are
+    looked at, in this order.
 
     Raises:
         ConfigurationError: there is no such file.
@@ -130,7 +126,7 @@ class ConfigurationFile:
             ) from None
         except OSError as error:
             raise ConfigurationError(
-                Sentence("config.cannot_read", path=path, why=error.strerror),
+                Sentence("config.cannot_read", path=path, why=error),
                 advice=Sentence("config.check_path_permissions"),
             ) from None
 
@@ -197,3 +193,20 @@ def load(path: Path, profile_name: str) -> Profile:
 def read(path: Path) -> Configuration:
     """Read the whole file; raises as `load` does."""
     return ConfigurationFile(path).whole
+
+
+def write_example(path: Path, *, force: bool) -> None:
+    """Write a commented configuration, readable by its owner only.
+
+    Raises:
+        OutputError: there is a file already, or none can be written.
+    """
+    try:
+        with opened(path, os.O_TRUNC if force else os.O_EXCL) as file:
+            file.write(EXAMPLE.encode())
+    except FileExistsError:
+        raise OutputError(
+            Sentence("config.exists_already", path=path), advice=Sentence("advice.replace_file")
+        ) from None
+    except OSError as error:
+        raise not_writable(path, error, otherwise=Sentence("advice.other_path")) from None

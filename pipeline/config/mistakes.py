@@ -1,8 +1,9 @@
-"""The messages for mistakes in a configuration file: each once, with its place, its value and what to do."""
+"""The sentences about mistakes in a configuration file: each once, with its place, its value, what to do."""
 
 import datetime as dt
 import difflib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -10,62 +11,69 @@ from pydantic import BaseModel
 
 from pipeline.apis.registry import APIS, SECTIONS
 from pipeline.config.profile import Profile
+from pipeline.errors import WrongValueError
 from pipeline.formats.layouts.model import BankLayout, OtherLine, PaymentLine, SummaryLine
+from pipeline.wording import Sentence
 
 _OF_SERVERS: tuple[type[BaseModel], ...] = tuple(declared.section for declared in APIS.values())
 """The sections that name a server."""
-_SENTENCES = {
-    "missing": "is missing; add it",
-    "greater_than_equal": "must be {ge:g} or more",
-    "greater_than": "must be more than {gt:g}",
-    "less_than_equal": "must be {le:g} or less",
-    "literal_error": "must be {expected}",
-    "enum": "must be {expected}",
-    "string_type": "must be text; put it in quotes",
-    "too_short": "is empty; fill it in",
-    "string_too_short": "is empty; fill it in",
-    "float_type": "must be a number, without quotes",
-    "date_from_datetime_parsing": "must be a date such as 2026-01-31",
-    "date_type": "must be a date such as 2026-01-31",
-    "tuple_type": "must be a list, or sections in double brackets; see docs/configuration.md",
-    "int_type": "must be a whole number, without quotes",
-    "int_parsing": "must be a whole number",
-    "dict_type": "must be a section of its own; see docs/configuration.md",
-    "model_type": "must be a section of its own; see docs/configuration.md",
+_KEYS: Mapping[str, str] = {
+    "missing": "config.missing",
+    "greater_than_equal": "config.at_least",
+    "greater_than": "config.more_than",
+    "less_than_equal": "config.at_most",
+    "string_type": "config.text",
+    "path_type": "config.text",
+    "too_short": "config.empty",
+    "string_too_short": "config.empty",
+    "too_long": "config.too_many",
+    "float_type": "config.number",
+    "finite_number": "config.finite_number",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "config.true_or_false"),
+    **dict.fromkeys(("date_from_datetime_parsing", "date_from_datetime_inexact", "date_type"), "config.day"),
+    **dict.fromkeys(("tuple_type", "list_type"), "config.list"),
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "config.whole_number"),
+    **dict.fromkeys(("dict_type", "model_type"), "config.section"),
 }
-"""What is wrong and what to do, by pydantic's type of the mistake."""
-_VARIABLE = "must be the name of an environment variable, never the secret itself: letters, digits and _"
-_PATTERNS = {
-    **dict.fromkeys(("client_secret_env", "client_key_password_env", "ledger_key_env"), _VARIABLE),
-    "sign_with_password_env": _VARIABLE,
-    "currency": "must be three capital letters, such as GBP",
-    "requesting_bic": "must be a BIC of 11 characters, such as MARWGB2LXXX",
+"""The sentence about what is wrong and what to do, by pydantic's type of the mistake."""
+_PATTERNS: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("client_secret_env", "client_key_password_env", "ledger_key_env"), "config.variable_name"
+    ),
+    "sign_with_password_env": "config.variable_name",
+    "currency": "config.currency",
+    "requesting_bic": "config.requesting_bic",
+    "identity_header": "config.header_name",
 }
-"""What must be written for a key whose value has a form of its own."""
-_BANK = "must be the start of an IBAN without its check digits, such as DE1"
-_BANK_BIC = "must be the bank's BIC of 11 characters, such as MARWGB2LXXX"
+"""The sentence about what must be written for a key whose value has a form of its own."""
 QUOTED = (
-    *("default_account_type", "gb_iban_to", "ask_by", "vop_countries", "vop_names", "compare_with"),
+    *(
+        "default_account_type",
+        "default_country",
+        "gb_iban_to",
+        "ask_by",
+        "vop_countries",
+        "vop_names",
+        "compare_with",
+    ),
     *("modulus_weights_date", "server", "token_method", "rate_per_s", "in_flight_max", "daily_cap"),
     *("cap_window", "attempts_max", "probe_wait_s", "response_margin_s", "requesting_bic", "send_remittance"),
     "price_per_call",
 )
 """The keys whose wrong value is repeated; any other could hold a secret that was put in the wrong place."""
 _QUOTED_LENGTH_MAX = 60
+_LIMITS = ("ge", "gt", "le", "max_length")
+"""What pydantic says of a limit that a sentence names."""
 
 Mistake = Mapping[str, Any]
 """As pydantic reports it: `loc`, `type`, `msg`, `ctx`, `input`."""
 Place = tuple[str, ...]
 
 
-def mistakes(found: Iterable[Mistake], whole: type[BaseModel]) -> list[str]:
-    """A sentence for each place with a mistake.
+def mistakes(found: Iterable[Mistake], whole: type[BaseModel]) -> list[Sentence]:
+    """A sentence for each place where pydantic reports a mistake in the file, whose whole is this model.
 
     A key that is misspelt is not missing as well, and a value under a wrong key need not be looked at.
-
-    Args:
-        found: what pydantic reports about the file.
-        whole: the model of the whole file.
     """
     listed = _without_consequences(list(found))
     meant = {
@@ -73,11 +81,11 @@ def mistakes(found: Iterable[Mistake], whole: type[BaseModel]) -> list[str]:
         for mistake in listed
         if mistake["type"] == "extra_forbidden" and (near := _near(mistake, whole)) is not None
     }
-    sentences: dict[Place, str] = {}
+    sentences: dict[Place, Sentence] = {}
     for mistake in listed:
         place = _place(mistake)
         if mistake["type"] != "missing" or place not in meant:
-            sentences.setdefault(place, _sentence(mistake, ".".join(place), whole))
+            sentences.setdefault(place, _sentence(mistake, place, whole))
     return list(sentences.values())
 
 
@@ -141,74 +149,70 @@ def _near(mistake: Mistake, whole: type[BaseModel]) -> str | None:
     return near[0] if near else None
 
 
-def _sentence(mistake: Mistake, where: str, whole: type[BaseModel]) -> str:
-    if where in {"profiles", "layouts"} and mistake["type"] == "value_error":
-        return f"{where}.{_message(mistake)}"
-    if where == "profiles":
-        return "it has no profile; `precheck init` writes one"
-    return f"{where}{_value(mistake)}: {_what_to_write(mistake, whole)}"
+def _sentence(mistake: Mistake, place: Place, whole: type[BaseModel]) -> Sentence:
+    wrong = mistake.get("ctx", {}).get("error")
+    below = wrong.below if isinstance(wrong, WrongValueError) else ()
+    where = ".".join((*place, *below))
+    what = wrong.said if isinstance(wrong, WrongValueError) else _what_to_write(mistake, whole)
+    if (value := _value(mistake)) is None:
+        return Sentence("config.at", where=where, what=what)
+    return Sentence("config.at_value", where=where, value=value, what=what)
 
 
-def _what_to_write(mistake: Mistake, whole: type[BaseModel]) -> str:
-    if mistake["type"] == "extra_forbidden":
-        return _unknown(mistake, whole)
-    if mistake["type"] in {"union_tag_invalid", "union_tag_not_found"}:
-        forms = SECTIONS[str(mistake["loc"][2])]
-        return "api must be " + " or ".join(f'"{form}"' for form in forms)
-    if mistake["type"] == "string_pattern_mismatch":
-        return _pattern(mistake)
-    if (sentence := _SENTENCES.get(mistake["type"])) is not None:
-        return sentence.format_map({key: _in_toml(value) for key, value in mistake.get("ctx", {}).items()})
-    return _message(mistake)
-
-
-def _message(mistake: Mistake) -> str:
-    text: str = mistake["msg"]
-    return text.removeprefix("Value error, ").replace("Input should be", "must be")
-
-
-def _in_toml(value: object) -> object:
-    """Words in the quotes that the file has them in."""
-    return value.replace("'", '"') if isinstance(value, str) else value
+def _what_to_write(mistake: Mistake, whole: type[BaseModel]) -> Sentence:
+    match mistake["type"]:
+        case "extra_forbidden":
+            return _unknown(mistake, whole)
+        case "union_tag_invalid" | "union_tag_not_found":
+            forms = SECTIONS[str(mistake["loc"][2])]
+            return Sentence("config.api_form", forms=[f'"{form}"' for form in forms])
+        case "literal_error" | "enum":
+            choices = re.findall(r"'([^']*)'", mistake["ctx"]["expected"])
+            return Sentence("config.one_of", choices=[f'"{choice}"' for choice in choices])
+        case "string_pattern_mismatch":
+            return Sentence(_pattern(mistake))
+        case kind:
+            limits = {name: f"{value:g}" for name, value in mistake.get("ctx", {}).items() if name in _LIMITS}
+            return Sentence(_KEYS.get(kind, "config.another_form"), **limits)
 
 
 def _pattern(mistake: Mistake) -> str:
     if "bic_table" in mistake["loc"]:
-        return _BANK if mistake["loc"][-1] == "[key]" else _BANK_BIC
+        return "config.bank" if mistake["loc"][-1] == "[key]" else "config.bank_bic"
     if mistake["loc"][0] == "layouts" and mistake["loc"][-1] == "[key]":
-        return "must be a name of small letters, digits and hyphens"
-    return _PATTERNS.get(str(mistake["loc"][-1]), "has another form; see docs/configuration.md")
+        return "config.layout_name"
+    return _PATTERNS.get(str(mistake["loc"][-1]), "config.another_form")
 
 
-def _value(mistake: Mistake) -> str:
-    """The value that is wrong, as the file has it; empty for one that is long or could be a secret."""
+def _value(mistake: Mistake) -> str | None:
+    """The value that is wrong, as the file has it; None for one that is long or could be a secret."""
     place, value = mistake["loc"], mistake["input"]
     is_quoted = place[-1] in QUOTED or place[2:3] == ("policy",)
     if not is_quoted or place[-1] == "[key]" or mistake["type"] == "extra_forbidden":
-        return ""
+        return None
     if isinstance(value, dt.date | dt.time):
-        return f" = {value.isoformat()}"
+        return value.isoformat()
     if isinstance(value, float):
-        return f" = {value!r}"  # also inf and nan, which JSON does not know
+        return repr(value)  # also inf and nan, which JSON does not know
     try:
         written = json.dumps(value, ensure_ascii=False)
     except TypeError:  # a section, with dates in it
-        return ""
-    return "" if isinstance(value, dict) or len(written) > _QUOTED_LENGTH_MAX else f" = {written}"
+        return None
+    return None if isinstance(value, dict) or len(written) > _QUOTED_LENGTH_MAX else written
 
 
-def _unknown(mistake: Mistake, whole: type[BaseModel]) -> str:
-    """The message for a key that the section does not have."""
+def _unknown(mistake: Mistake, whole: type[BaseModel]) -> Sentence:
+    """The sentence about a key that the section does not have."""
     key, section = str(mistake["loc"][-1]), _section(mistake, whole)
     if (near := _near(mistake, whole)) is not None:
-        return f"unknown key; did you mean {near}?"
+        return Sentence("config.did_you_mean", near=near)
     if section is Profile and _is_of_a_server(key):
-        return f"not a key of a profile; move it into {' or '.join(f'[{key}]' for key in SECTIONS)}"
+        return Sentence("config.move_to_section", sections=[f"[{key}]" for key in SECTIONS])
     if section in _OF_SERVERS and key in Profile.model_fields:
-        return "not a key of a server; move it up into the profile"
+        return Sentence("config.move_to_profile")
     if section in _OF_SERVERS and _is_of_a_server(key):
-        return "not a key of this API; remove it"
-    return "unknown key; remove it"
+        return Sentence("config.not_of_api")
+    return Sentence("config.unknown_key")
 
 
 def _is_of_a_server(key: str) -> bool:

@@ -20,11 +20,13 @@ from pydantic import (
 )
 
 from pipeline.apis.registry import APIS, SECTIONS
-from pipeline.rules.identifiers import iban_structures
+from pipeline.errors import WrongValueError
+from pipeline.rules.identifiers import countries, iban_structures
 from pipeline.rules.modulus_tables import ModulusTables, read_tables
 from pipeline.rules.unasked import UNASKED
 from pipeline.sections.servers import Server
 from pipeline.sections.values import FilePath, LedgerUrl, NewestOf, Section, VariableName, secret_if_named
+from pipeline.wording import Sentence
 from schemas.cop import AccountType
 from schemas.outcomes import Environment, Outcome, WarningCode
 from schemas.review import Verdict
@@ -40,25 +42,33 @@ def _policy_key(key: str) -> str:
     if key in _POLICY_KEYS:
         return key
     near = difflib.get_close_matches(key, _POLICY_KEYS, n=1)
-    raise ValueError(f"no such outcome or code; {f'did you mean {near[0]}?' if near else 'remove it'}")
+    if near:
+        raise WrongValueError(Sentence("config.policy_did_you_mean", near=near[0]))
+    raise WrongValueError(Sentence("config.policy_key"))
 
 
 def _countries(value: object) -> Literal["any"] | list[str]:
     if value == "any":
         return "any"
     if not (isinstance(value, list) and all(isinstance(country, str) for country in value)):
-        raise ValueError('must be "any" or a list of countries, such as ["DE", "FR"]')
+        raise WrongValueError(Sentence("config.countries"))
     if any(country not in iban_structures() for country in value):
-        raise ValueError(
-            'names a country without IBANs; write each country as two capital letters, such as ["DE", "FR"]'
-        )
+        raise WrongValueError(Sentence("config.countries_of_ibans"))
     return value
+
+
+def _country(code: str) -> str:
+    if code not in countries():
+        raise WrongValueError(Sentence("config.country"))
+    return code
 
 
 class Choices(Section):
     """What a profile says that is about no single API: how payments are routed, and what is kept."""
 
     default_account_type: AccountType = AccountType.PERSONAL
+    default_country: Annotated[str, AfterValidator(_country)] | None = None
+    """Of accounts that are no IBAN, where the user says nothing else of a file."""
     gb_iban_to: Literal["cop", "vop"] = "cop"
     ask_by: Literal["name", "identification"] = "name"
     vop_countries: Annotated[Literal["any"] | list[str], PlainValidator(_countries)] = "any"
@@ -84,64 +94,47 @@ class Choices(Section):
     @classmethod
     def _releases_only_what_was_answered(cls, policy: dict[str, Verdict]) -> dict[str, Verdict]:
         if wrong := [key for key in _NEVER_ANSWERED if policy.get(key, Verdict.HOLD) is not Verdict.HOLD]:
-            raise ValueError(f'{wrong[0]} rows have no answer of a bank and can only be held; write "hold"')
+            raise WrongValueError(Sentence("config.only_held", outcome=wrong[0]))
         if odd := [key for key in WarningCode if policy.get(key) is Verdict.RELEASE]:
-            raise ValueError(f'{odd[0]} is a warning, which releases nothing; write "review" or "hold"')
+            raise WrongValueError(Sentence("config.warning_releases_nothing", warning=odd[0]))
         return policy
 
     @model_validator(mode="after")
     def _names_one_ledger_key(self) -> Self:
         if self.ledger_key_env is not None and self.ledger_key_file is not None:
-            raise ValueError("give one of ledger_key_env and ledger_key_file, not both")
+            raise WrongValueError(Sentence("config.one_not_both", keys=["ledger_key_env", "ledger_key_file"]))
         if self.ledger is not None and self.ledger_key_env is None and self.ledger_key_file is None:
-            raise ValueError(
-                "ledger needs a key that all its hosts have; name it with ledger_key_env or ledger_key_file"
-            )
+            raise WrongValueError(Sentence("config.ledger_without_key"))
         return self
 
     @model_validator(mode="after")
     def _names_one_signing_key(self) -> Self:
         passwords = (self.sign_with_password_env, self.sign_with_password_file)
         if all(passwords):
-            raise ValueError("give one of sign_with_password_env and sign_with_password_file, not both")
+            raise WrongValueError(Sentence("config.one_not_both", keys=_SIGNING[1:]))
         if any(passwords) and self.sign_with is None:
-            raise ValueError("sign_with_password_* is of no use without sign_with; name the key, too")
+            raise WrongValueError(Sentence("config.password_without_key"))
         return self
 
     @model_validator(mode="after")
     def _names_both_modulus_tables(self) -> Self:
         given = (self.modulus_weights, self.modulus_substitutions, self.modulus_weights_date)
         if any(given) and not all(given):
-            raise ValueError(
-                "modulus_weights, modulus_substitutions and modulus_weights_date go together: "
-                "without one of them good accounts would be rejected; give all three"
-            )
+            raise WrongValueError(Sentence("config.modulus_tables", keys=_MODULUS))
         return self
 
     def modulus_tables(self) -> ModulusTables | None:
-        """Read the tables of the UK modulus check, or None where none are named.
-
-        Raises:
-            ConfigurationError: one is not there, or is no such table.
-        """
+        """Read the tables of the UK modulus check, if any are named; a ConfigurationError if one is none."""
         if not (self.modulus_weights and self.modulus_substitutions and self.modulus_weights_date):
             return None
         return read_tables(self.modulus_weights, self.modulus_substitutions, self.modulus_weights_date)
 
     def ledger_key(self) -> SecretStr | None:
-        """Read what the names in ledgers are encrypted with, or None where they are not encrypted.
-
-        Raises:
-            ConfigurationError: it is missing where the file points, or others could read it.
-        """
+        """Read what the names in ledgers are encrypted with, or None; raises as `secret_if_named`."""
         return secret_if_named(self.ledger_key_env, self.ledger_key_file)
 
     def sign_with_password(self) -> SecretStr | None:
-        """Read the password of the signing key, or None where the key has none.
-
-        Raises:
-            ConfigurationError: it is missing where the file points, or others could read it.
-        """
+        """Read the password of the signing key, or None where it has none; raises as `secret_if_named`."""
         return secret_if_named(self.sign_with_password_env, self.sign_with_password_file)
 
 
@@ -168,10 +161,7 @@ class Profile(_WithSections):
     @model_validator(mode="after")
     def _asks_one_kind_of_server(self) -> Self:
         if len({section.server for section in self.servers}) > 1:
-            raise ValueError(
-                "names servers of two kinds; simulated and real answers must not be mixed in one file: "
-                "make two profiles"
-            )
+            raise WrongValueError(Sentence("config.two_kinds_of_server"))
         return self
 
     @property

@@ -49,6 +49,8 @@ class Chosen(NamedTuple):
     """What `precheck split` does with its rows."""
     newest_of: str | None = None
     """The pattern of folders of which the newest run is compared with."""
+    default_country: str | None = None
+    """Of accounts that are no IBAN."""
     signer: Signer | None = None
     """Who signs the manifest of a run."""
 
@@ -78,7 +80,9 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
         return _built_in(wanted)
     profile = file.profile(wanted)
     if not profile.servers:
-        return _built_in(wanted)._replace(policy=profile.policy, newest_of=profile.compare_with)
+        return _built_in(wanted)._replace(
+            policy=profile.policy, newest_of=profile.compare_with, default_country=profile.default_country
+        )
     return Chosen(
         wanted,
         profile,
@@ -87,6 +91,7 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
         profile.environment,
         profile.policy,
         profile.compare_with,
+        profile.default_country,
     )
 
 
@@ -96,11 +101,7 @@ def _built_in(name: str) -> Chosen:
 
 
 def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) -> FormatChoice:
-    """The format that was chosen for a file, if any, and the layouts that the configuration adds.
-
-    Args:
-        name: from `--input-format`.
-        config: from `--config`; None: the usual configuration file, if there is one.
+    """The format that was chosen by name for a file, if any, and the layouts that the configuration adds.
 
     Raises:
         ConfigurationError: the file cannot be read, or has layouts and a mistake.
@@ -110,11 +111,7 @@ def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) 
 
 
 def ledger_key(chosen: Chosen) -> SecretStr | None:
-    """What the names in the run's ledger are encrypted with; None where they are not encrypted.
-
-    Raises:
-        ConfigurationError: the profile names a key that cannot be read.
-    """
+    """What the names in the run's ledger are encrypted with, if they are; raises as `Profile.ledger_key`."""
     return None if chosen.profile is None else chosen.profile.ledger_key()
 
 
@@ -137,31 +134,6 @@ def is_signed_by_profile(chosen: Chosen) -> bool:
     return chosen.profile is not None and chosen.profile.sign_with is not None
 
 
-def signer_again(folder: Path, key: Path | None, profile: str, config: Path | None = None) -> Signer | None:
-    """Who signs a manifest that is about to be renewed; None where it is not signed.
-
-    Args:
-        folder: of the run.
-        key: that was named; None: that of the profile.
-        profile: of the run.
-        config: where it is; None: the usual configuration, which need not have it.
-
-    Raises:
-        ConfigurationError: the key cannot be read, or its password does not open it.
-        InputError: the folder has a signature that is not this key's signature of its manifest.
-    """
-    try:
-        chosen = choose(profile, config)
-    except ConfigurationError:
-        if config is not None:
-            raise
-        chosen = _built_in(profile)
-    signer = _signer(chosen, key)
-    if signer is not None:
-        signer.require_own(folder)
-    return signer
-
-
 def _signer(chosen: Chosen, key: Path | None) -> Signer | None:
     if key is not None:
         variable = SIGN_PASSWORD if os.environ.get(SIGN_PASSWORD) else None
@@ -174,11 +146,7 @@ def _signer(chosen: Chosen, key: Path | None) -> Signer | None:
 
 
 def modulus_of(chosen: Chosen, *, today: date) -> Modulus | None:
-    """What UK accounts are checked by before anyone is asked; None where the profile names no tables.
-
-    Raises:
-        ConfigurationError: a table cannot be read, or they are not valid yet.
-    """
+    """What UK accounts are checked by before anyone is asked, if any; raises as `Profile.modulus_tables`."""
     tables = None if chosen.profile is None else chosen.profile.modulus_tables()
     return (
         None

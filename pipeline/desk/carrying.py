@@ -17,11 +17,7 @@ CARRIED = "(carried over from the earlier file)"
 
 
 def carry_holds(before: FileFolder, to: FileFolder) -> int:
-    """Put the rows that people held in a file on record for its correction, by them; return how many.
-
-    Raises:
-        PrecheckError: what was decided there cannot be read.
-    """
+    """Put the rows that people held in a file on record for its correction, by them; return how many."""
     review, said = reviewed(before)
     held = [(row, word) for row, word in said.items() if word.decision is Decision.HOLD]
 
@@ -56,11 +52,7 @@ def _record(to: FileFolder, before: FileFolder, review: Review, rows: Iterable[i
 
 
 def held_since(home: DeskHome, folder: FileFolder) -> list[int]:
-    """The rows that were held in the earlier file, and of which this, its correction, has nothing on record.
-
-    Raises:
-        InputError: what was decided in one of the two was changed.
-    """
+    """The rows held in the earlier file, and of which this, its correction, has nothing on record."""
     file = folder.read()
     if file.corrects is None:
         return []

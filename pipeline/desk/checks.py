@@ -11,18 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pipeline.desk.folders import FileFolder, parsed
-from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.refusals import Conflict
 from pipeline.errors import MistakeError
 from pipeline.files import child_process as children
 from pipeline.files.private import opened
+from pipeline.wording import Sentence
 from schemas.desk import CheckProgress
 
 CHILD = "desk-check"
 """The command of such a process."""
-_ENDED_UNSEEN = gettext_noop(
-    "The check ended without a word, as when a computer is switched off. Nothing is lost: go on."
-)
 
 
 def start(folder: FileFolder, environment: dict[str, str]) -> None:
@@ -33,7 +30,7 @@ def start(folder: FileFolder, environment: dict[str, str]) -> None:
     """
     with _locked(folder) as lock:
         if lock is None:
-            raise Conflict(gettext("This file is being checked already."))
+            raise Conflict(Sentence("desk.checked_already"))
         folder.stop.unlink(missing_ok=True)
         folder.progress.unlink(missing_ok=True)
         with opened(folder.log, os.O_APPEND) as log:
@@ -49,13 +46,9 @@ def start(folder: FileFolder, environment: dict[str, str]) -> None:
 
 
 def stop(folder: FileFolder) -> None:
-    """Ask the process that checks a file to stop; what is in flight still lands.
-
-    Raises:
-        Conflict: nothing runs.
-    """
+    """Ask the process that checks a file to stop, if one does (Conflict); what is in flight still lands."""
     if not is_running(folder):
-        raise Conflict(gettext("Nothing is running: the check has ended already."))
+        raise Conflict(Sentence("desk.check_ended_already"))
     folder.stop.touch(mode=0o600)
 
 
@@ -81,7 +74,8 @@ def progress_of(folder: FileFolder) -> CheckProgress | None:
 
 
 def _lost(said: CheckProgress) -> CheckProgress:
-    return said.model_copy(update={"exit_code": MistakeError.exit_code, "said": _ENDED_UNSEEN})
+    sentences = [Sentence("desk.ended_unseen").as_data()]
+    return said.model_copy(update={"exit_code": MistakeError.exit_code, "sentences": sentences})
 
 
 def _said(folder: FileFolder) -> CheckProgress | None:

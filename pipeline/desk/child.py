@@ -1,18 +1,16 @@
 """One check, in the process that `checks.start` has started: a file has its progress, and a file stops it."""
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
 from pipeline.desk.checks import write_progress
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.jobs import job_of
-from pipeline.desk.languages import gettext_noop
-from pipeline.desk.words import in_desk_words
 from pipeline.errors import MistakeError, PrecheckError
 from pipeline.jobs.check import check
-from pipeline.runs.request import Clock, Notice, Phase, RunProgress, SetStep, StopSwitch, Surface
+from pipeline.runs.request import Clock, Phase, RunObserver, RunProgress, StopSwitch, Surface
 from pipeline.stores.values import LeaseHolder
 from pipeline.wording import Sentence
 from schemas.desk import CheckProgress
@@ -21,8 +19,8 @@ from schemas.strict import timestamp
 STOP_INTERVAL_S = 0.2
 
 
-class ProgressFile:
-    """The observer of a check; it writes what it sees to a file."""
+class ProgressFile(RunObserver):
+    """Writes what it sees of a check to a file."""
 
     def __init__(self, folder: FileFolder, clock: Clock) -> None:
         self._folder = folder
@@ -34,16 +32,13 @@ class ProgressFile:
         """Each phase begins."""
         self._write(phase=phase.value, waiting_for=None)
 
-    def count(self, step: SetStep, done_count: int, all_count: int) -> None:
-        """Nothing to write: no data set is checked here."""
-
     def begin(self, *, simulated: bool) -> None:
         """Note whether the answers will be simulated."""
         self._write(simulated=simulated)
 
     def wait(self, holder: LeaseHolder) -> None:
         """Another check has to end first."""
-        self._write(waiting_for=f"{holder.name}, which has been asking {holder.server}{holder.since_when}")
+        self._write(waiting_for=holder.waited_for.as_data())
 
     def update(self, so_far: RunProgress) -> None:
         """Questions are asked."""
@@ -64,9 +59,9 @@ class ProgressFile:
         """It is to end."""
         self._write(stopping=True)
 
-    def end(self, exit_code: int, said: str, sentences: Iterable[Sentence] = ()) -> None:
+    def end(self, exit_code: int, *said: Sentence) -> None:
         """It has ended."""
-        self._write(exit_code=exit_code, said=said, sentences=[one.as_data() for one in sentences])
+        self._write(exit_code=exit_code, sentences=[one.as_data() for one in said])
 
     def _write(self, **changes: object) -> None:
         changed = self._now.model_copy(update=changes)
@@ -84,28 +79,22 @@ def check_file(folder: Path, clock: Clock, stop: StopSwitch, request_stop: Calla
     of_file = FileFolder(folder.name, folder)
     seen = ProgressFile(of_file, clock)
     threading.Thread(target=_watch_for_stop, args=(of_file.stop, request_stop), daemon=True).start()
-    surface = Surface(seen, clock, stop, notify=_ignore)
+    # What a person should know stands in the summary too.
+    surface = Surface(seen, clock, stop, notify=lambda _notice: None)
     try:
         result = check(job_of(of_file), surface)
     except PrecheckError as error:
-        seen.end(error.exit_code, str(error), error.said)
+        seen.end(error.exit_code, *error.said)
         return error.exit_code
     except KeyboardInterrupt:
-        seen.end(143, gettext_noop("Stopped before anything was asked."))
+        seen.end(143, Sentence("desk.stopped_before_asking"))
         return 143
     except BaseException:
         with suppress(OSError):
-            seen.end(
-                MistakeError.exit_code,
-                gettext_noop(
-                    "A mistake of this program ended the check. Every answer so far is kept: try to go on, "
-                    "and tell those who look after this desk."
-                ),
-            )
+            seen.end(MistakeError.exit_code, Sentence("desk.mistake"))
         raise
     status = result.exit_code()
-    said = in_desk_words(result.summary.next_step or "")
-    seen.end(status, said)
+    seen.end(status, *([] if result.next_step is None else [result.next_step]))
     return status
 
 
@@ -114,7 +103,3 @@ def _watch_for_stop(file: Path, request_stop: Callable[[], object]) -> None:
     while not file.exists():
         pause.wait(STOP_INTERVAL_S)
     request_stop()
-
-
-def _ignore(_notice: Notice) -> None:
-    """What a person should know stands in the summary too."""

@@ -10,27 +10,20 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
-from pipeline.apis import own_codes
-from pipeline.apis.registry import APIS
 from pipeline.desk import footer_words
 from pipeline.desk.languages import (
     date,
     gettext,
     gettext_noop,
     has_translation,
-    language,
     moment,
     money,
-    ngettext,
     number,
 )
 from pipeline.desk.words import in_desk_words
 from pipeline.headers.meaning import header_rules
 from pipeline.headers.readings import spoken
-from pipeline.reports.wording import ADVICE, ADVICE_BY_CODE
-from pipeline.rules.rules import RULES
-from pipeline.rules.unasked import UNASKED
-from pipeline.rules.value_warnings import WARNING_RULES
+from pipeline.wording import language
 from schemas.outcomes import Outcome
 from schemas.payments import FIELDS
 from schemas.places import Places
@@ -40,12 +33,6 @@ ASKED = (*(_N("account"), _N("responder bic"), _N("remittance"), _N("row")),)
 """Fields of a question that a payment does not have."""
 ENDINGS = (_N("answered"), _N("refused"), _N("failed"), _N("in doubt"))
 """How a request ended."""
-EVIDENCE = (
-    *(_N("manifest"), _N("signature"), _N("input"), _N("split"), _N("approvals"), _N("summary"), _N("rows")),
-    *(_N("totals"), _N("cells"), _N("columns"), _N("run"), _N("ledger"), _N("answers"), _N("questions")),
-    *(_N("also here"), _N("evidence")),
-)
-"""What is looked at in the evidence; files are called by their names."""
 _HEADERS = (
     *(_N("header not known"), _N("empty in every row"), _N("your own side, never asked about")),
     _N("ignored"),
@@ -54,41 +41,7 @@ _HEADERS = (
     *(_N("no %(field)s in its cells"), _N("%(header)s is read instead")),
 )
 """Why a column is read as it is, or is not."""
-_WARNINGS = (
-    _N("one of %(num)s different names or identifications for this account; make sure that each is meant"),
-    _N("letters of two alphabets in one word; make sure that none only looks like another"),
-    _N("the same payment as row %(row)s; make sure that both are meant"),
-    _N(
-        "the account fails the UK modulus check, by tables older than a year; take the latest ones, and look "
-        "for a mistyped digit"
-    ),
-    _N(
-        "one of several unknown accounts with numbers in sequence, which looks like enumeration; make sure "
-        "that the payment is meant"
-    ),
-    _N(
-        "the name fills the %(num)s characters that the file has for it, and its end may be missing: a close "
-        "match may mean no more than that"
-    ),
-)
-"""What is odd about a payment, beside the rules about its values."""
-_DIFFERENCES = (
-    _N("The bank has %(pairs)s."),
-    _N("The words are in another order."),
-    _N("The bank does not have “%(words)s”."),
-    _N("The title “%(words)s” is missing."),
-    _N("The company suffix “%(words)s” is missing."),
-    _N("The forename “%(words)s” is missing."),
-    _N("The bank also has “%(words)s”."),
-    _N("The names are the same."),
-    _N("Only capital letters differ."),
-    _N("Only spaces or punctuation differ."),
-    _N("No word is the same."),
-)
-"""How two names differ."""
-_PAIR, _AND_MORE = _N("“%(theirs)s” for “%(ours)s”"), _N("and more")
 _SENTENCES = (
-    _N("Answered on %(day)s by an earlier run."),
     _N("** (%(num)s character)"),
     _N("** (%(num)s characters)"),
     _N("Questions left: %(num)s. Go on."),
@@ -98,23 +51,6 @@ _SENTENCES = (
     _N("Questions given up after %(runs)s runs: %(num)s; ask the provider what is wrong with them, then ask "
        "about them again."),
     _N("The file says %(said)s (%(where)s) and has %(found)s; it may be cut or changed."),
-    _N("of %(file)s, written %(time)s UTC"),
-    _N("unchanged, %(size)s bytes, sha256 %(digits)s"),
-    _N("every cell of %(file)s stands in the outcome file as it was"),
-    _N("says the same as the manifest"),
-    _N("of the same input, profile and environment (%(environment)s)"),
-    _N("seals whole; %(requests)s requests, %(answers)s answers, %(reused)s of earlier runs"),
-    _N("%(num)s answered rows, each with an answer on record"),
-    _N("%(num)s answered rows, each with the payee and account that was asked about"),
-    _N("%(num)s answered rows, each as the answer on record"),
-    _N("%(file)s is the file that was checked, sha256 %(digits)s"),
-    _N("changed since the run"),
-    _N("deleted at %(time)s"),
-    _N("by %(name)s at %(time)s UTC: %(files)s"),
-    _N("%(num)s, as recorded; decided by %(names)s; approved by %(approvers)s, self-approved"),
-    _N("%(num)s, as recorded; decided by %(names)s; approved by %(approvers)s, four eyes"),
-    _N("%(files)s; no part of the evidence"),
-    _N("cannot be counted again: %(file)s was %(why)s"),
     _N("characters %(first)s to %(last)s"),
     _N("GBP, by the format"),
     _N("pain.001 (ISO 20022 credit transfers)"),
@@ -124,15 +60,10 @@ _MONEY = r"[0-9,]+(?:\.[0-9]+)? (?:[A-Z]{3}|\(no currency\))"
 _COUNT = f"[0-9,]+ (?:{'|'.join(outcome.replace('_', ' ') for outcome in Outcome)})"
 _DAY = re.compile("20[0-9]{2}-[0-9]{2}-[0-9]{2}")
 _TIME = re.compile(f"{_DAY.pattern}[ T][0-9]{{2}}:[0-9]{{2}}")
-_IN_FILE = re.compile("([0-9,]+) rows? in ([^ ]+)")
-_QUOTED = re.compile("“([^”]*)” for “([^”]*)”")
-NOTE, OF_FIELD = _N("Note: %(message)s."), _N("%(field)s: %(message)s.")
 _PLACES = {"line": _N("line %(num)s"), "sheet row": _N("sheet row %(num)s")}
 """Where a row stands in its file, by the unit."""
 _INSTEAD = {"map": _N("chosen by hand")}
 """What the desk says in other words."""
-_NEEDS_WORDS = re.compile(rf"\b(?:{'|'.join(FIELDS)}): |{_DAY.pattern}")
-"""What stands in English sentences and nobody says aloud: names of fields, and dates in digits."""
 
 
 def fixed() -> list[str]:
@@ -149,19 +80,7 @@ def _in_tables() -> dict[str, str]:
 def _of_tables() -> Iterator[str]:
     yield from (outcome.replace("_", " ") for outcome in Outcome)
     yield from map(spoken, FIELDS)
-    yield from (*ADVICE.values(), *ADVICE_BY_CODE.values())
-    for api in APIS.values():
-        yield from (meaning.reason for meaning in api.meanings.values())
-    for meanings in (own_codes.MEANINGS, own_codes.BY_STATE):
-        yield from (meaning.reason for meaning in meanings.values())
-    yield from _of_rules()
-    yield from (rule.sentence for rule in WARNING_RULES)
     yield from header_rules()
-
-
-def _of_rules() -> Iterator[str]:
-    yield from (rule.sentence for rule in RULES)
-    yield from (meaning.reason for meaning in UNASKED.values())
 
 
 def of_program(text: str) -> Markup:
@@ -177,7 +96,7 @@ def of_program(text: str) -> Markup:
 def as_it_stands(english: str) -> Markup:
     """The same of a sentence that has no words of the command line, but may have those of a file."""
     if language() == "en":
-        return escape(_in_english(english))
+        return escape(english)
     said = translated(english) if english else english
     return escape(said) if said is not None else Markup('<span lang="en">{}</span>').format(english)
 
@@ -185,13 +104,6 @@ def as_it_stands(english: str) -> Markup:
 def or_as_it_stands(text: str) -> str:
     """A text of the program translated where the desk can, and else as it stands: it may be of a file."""
     return translated(text) or text
-
-
-def _in_english(text: str) -> str:
-    if _NEEDS_WORDS.search(text) is None:
-        return text
-    of_field = _known()[0]
-    return translated(text) or of_field.pattern.sub(of_field.sentence, text)
 
 
 def translated(text: str) -> str | None:
@@ -228,18 +140,13 @@ class _Known(NamedTuple):
 @cache
 def _known() -> tuple[_Known, ...]:
     """All forms, those before others that say more."""
-    rules = _alternatives([in_desk_words(text) for text in _of_rules()])
-    warnings = [re.escape(rule.sentence) for rule in WARNING_RULES] + list(map(_as_pattern, _WARNINGS))
-    fields = "|".join(("row", *FIELDS))
     sentences = [text for text in fixed() if text.endswith(".")]
     return (
-        _Known(_whole(rf"(?P<field>{fields}): (?P<message>{rules})\."), _of_field),
         _Known(_whole(footer_words.PATTERN), footer_words.in_words),
-        _Known(_whole(rf"Note: (?P<message>{'|'.join(warnings)})\."), _note),
         _Known(_whole(_alternatives(sentences)), lambda found: gettext(found[0])),
         _Known(_whole(f"{_MONEY}(?:, {_MONEY})*"), _amounts),
         _Known(_whole(f"([0-9,]+): ({_COUNT}(?:, {_COUNT})*)"), _counts),
-        *(_with_values(text) for text in (*_DIFFERENCES, *_SENTENCES, *_WARNINGS, *_HEADERS)),
+        *(_with_values(text) for text in (*_SENTENCES, *_HEADERS)),
     )
 
 
@@ -253,8 +160,7 @@ def _whole(pattern: str) -> re.Pattern[str]:
 
 def _as_pattern(message: str, *, named: bool = False) -> str:
     value = r"(?P<\1>.+?)" if named else "(?:.+?)"
-    pattern = re.sub(r"%\\\((\w+)\\\)s", value, re.escape(message))
-    return re.sub(r"(\(\?P<files>\.\+)\?", r"\1", pattern)  # files are a list, and the last in a sentence
+    return re.sub(r"%\\\((\w+)\\\)s", value, re.escape(message))
 
 
 def _with_values(message: str) -> _Known:
@@ -267,15 +173,8 @@ def _with_values(message: str) -> _Known:
 
 def _value(name: str, text: str) -> str:
     """A value in a sentence: numbers as the language writes them, words of ours translated."""
-    if name == "pairs":
-        pairs = _QUOTED.sub(lambda pair: gettext(_PAIR, theirs=pair[1], ours=pair[2]), text)
-        return re.sub("and more$", gettext(_AND_MORE), pairs)
     if name == "field":
         return gettext(text)
-    if name == "files":
-        return _IN_FILE.sub(lambda some: _rows_in(*some.groups()), text).replace(" and ", ", ")
-    if name == "why":
-        return translated(text) or text
     if name in ("day", "time"):
         return _time(text)
     return _figure(text) if re.fullmatch("[0-9]{1,3}(,[0-9]{3})*", text) else text
@@ -296,16 +195,6 @@ def place_in_words(row: int, places: Places | None) -> str:
     return places.text(row) if known is None else gettext(known, num=places.of(row))
 
 
-def _rows_in(count: str, file: str) -> str:
-    row_count = int(count.replace(",", ""))
-    return ngettext("%(num)s row in %(file)s", "%(num)s rows in %(file)s", row_count, file=file)
-
-
-def _of_field(found: re.Match[str]) -> str:
-    field, message = found["field"], found["message"]
-    return gettext(OF_FIELD, field=gettext(spoken(field)), message=gettext(message))
-
-
 def _amounts(found: re.Match[str]) -> str:
     return ", ".join(map(money, found[0].split(", ")))
 
@@ -318,8 +207,3 @@ def _counts(found: re.Match[str]) -> str:
 
 def _figure(text: str) -> str:
     return number(int(text.replace(",", "")))
-
-
-def _note(found: re.Match[str]) -> str:
-    message = found["message"]
-    return gettext(NOTE, message=translated(message) or message)

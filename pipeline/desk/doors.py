@@ -5,14 +5,15 @@ import socket
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from unicodedata import normalize
 
 from aiohttp import web
 
 from pipeline.config.desk import DeskSection
-from pipeline.desk.languages import gettext
-from pipeline.desk.people import Person, Role
+from pipeline.desk.people import Person, Role, folded
 from pipeline.desk.refusals import Forbidden, NoSession, NotNamed
 from pipeline.desk.sessions import Sessions
+from pipeline.wording import Sentence
 
 IDENTITY_CHARS_MAX = 254
 _CREDENTIALS = struct.Struct("3i")
@@ -44,7 +45,7 @@ class OwnDoor:
         """Whose session it is."""
         person = self.sessions.person(request.cookies.get(self.cookie), counts=counts)
         if person is None:
-            raise NoSession(gettext("You are not signed in, or your session has ended."))
+            raise NoSession(Sentence("desk.session_ended"))
         return person
 
 
@@ -68,20 +69,25 @@ class TeamDoor:
     def person(self, request: web.Request, *, counts: bool) -> Person:  # noqa: ARG002 (the proxy has the sessions)
         """Who the proxy says it is; it says so in one header, exactly once."""
         if _peer_uid(request) != self.proxy_uid:
-            raise Forbidden(gettext("Only the proxy may speak to this desk."))
+            raise Forbidden(Sentence("desk.only_the_proxy"))
         names = request.headers.getall(self.told.identity_header, [])
         if len(names) != 1 or not names[0].strip():
-            raise NotNamed(gettext("The proxy did not say who you are."))
+            raise NotNamed(Sentence("desk.proxy_named_nobody"))
         name = names[0].strip()
-        if not name.isprintable() or len(name) > IDENTITY_CHARS_MAX or "," in name:
-            raise NotNamed(gettext("The proxy did not say who you are."))
+        if (
+            not name.isprintable()
+            or len(name) > IDENTITY_CHARS_MAX
+            or "," in name
+            or normalize("NFKC", name) != name
+        ):
+            raise NotNamed(Sentence("desk.proxy_named_nobody"))
         roles = frozenset(
             role
             for role in Role
-            if name.casefold() in {one.casefold() for one in getattr(self.told.roles, role.value)}
+            if folded(name) in {folded(one) for one in getattr(self.told.roles, role.value)}
         )
         if not roles:
-            raise Forbidden(gettext("You have no role at this desk. Ask who looks after it."))
+            raise Forbidden(Sentence("desk.no_role"))
         return Person(name, roles, is_identified=True)
 
 

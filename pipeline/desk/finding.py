@@ -30,12 +30,9 @@ class Hit(NamedTuple):
 
 
 def has_text(text: str, columns: Iterable[str], accounts: Iterable[str]) -> pl.Expr:
-    """Whether a row has a text in one of its cells, in capitals or not, with accents or without.
+    """Whether a row has a text in one of these columns, in capitals or not, with accents or without.
 
-    Args:
-        text: what to look for; an account number with or without spaces and hyphens.
-        columns: to look in, of strings.
-        accounts: those among them in which account numbers may be written in groups.
+    In those of accounts, account numbers may be written in groups.
     """
     needle = without_accents(text.strip())
     found = [pl.col(name).str.contains(pattern_of(needle)) for name in columns]
@@ -48,11 +45,8 @@ def has_text(text: str, columns: Iterable[str], accounts: Iterable[str]) -> pl.E
 def find(folders: Iterable[FileFolder], text: str) -> list[Hit]:
     """The payments with a text in one of their cells, newest files first, whatever capitals and accents.
 
-    The outcome files are read as they lie there: files that nobody opens are not kept in memory.
-
-    Args:
-        folders: of the files to look in.
-        text: at least `TEXT_CHARS_MIN` characters of a name, an id, an account or a reference.
+    The text has `TEXT_CHARS_MIN` characters at least. The outcome files are read as they lie there: files
+    that nobody opens are not kept in memory.
     """
     hits: list[Hit] = []
     for folder in folders:

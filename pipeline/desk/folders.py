@@ -8,8 +8,12 @@ HOME/runs/ID/decisions.jsonl    who decided what about which row
 HOME/runs/ID/progress.json      how far its check is, and check.lock, which its process holds
 """
 
+import fcntl
 import os
 import re
+import shutil
+import threading
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,15 +23,17 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from pipeline.desk.journal import ChainedJournal
-from pipeline.desk.languages import gettext
 from pipeline.desk.refusals import Missing
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
 from pipeline.wording import Sentence
 from schemas.desk import AuditEntry, DeskFile, RowsDecided
+from schemas.review import Shaped
 from schemas.strict import AnyDocument, parse
 
 _ID = re.compile("[0-9]{14}[0-9a-f]{10}")
+_CHANGING = threading.Lock()
+"""Of two who change what is known of a file at once, none undoes what the other did."""
 DECISIONS, DESK_FILE = "decisions.jsonl", "desk.json"
 
 
@@ -69,11 +75,7 @@ class FileFolder:
         return ChainedJournal(self.path / DECISIONS, RowsDecided)
 
     def read(self) -> DeskFile:
-        """What is known of it.
-
-        Raises:
-            InputError: that cannot be read.
-        """
+        """What is known of it; an InputError where that cannot be read."""
         path = self.path / DESK_FILE
         try:
             return parsed(DeskFile, path)
@@ -88,10 +90,14 @@ class FileFolder:
             out.write(file.model_dump_json(indent=2).encode() + b"\n")
         _parsed.cache_clear()  # a file system may give the same number and time again
 
-    def change(self, **changes: object) -> DeskFile:
-        """Keep what has changed."""
-        changed = DeskFile.model_validate(self.read().model_copy(update=changes).model_dump())
-        self.write(changed)
+    def change(self, *shaped: Shaped, **changes: object) -> DeskFile:
+        """Keep what has changed, and in the same write who shaped the file by it, each act of each once."""
+        with _CHANGING:
+            file = self.read()
+            known = {(one.by, one.act) for one in file.shaped}
+            changes["shaped"] = [*file.shaped, *(one for one in shaped if (one.by, one.act) not in known)]
+            changed = DeskFile.model_validate(file.model_copy(update=changes).model_dump())
+            self.write(changed)
         return changed
 
     @property
@@ -124,6 +130,8 @@ class DeskHome:
     path: Path
     _whole: set[str] = field(default_factory=set, compare=False)
     """Ids of files whose upload was seen to have ended: a list does not look at all of them again."""
+    arriving: Counter[str] = field(default_factory=Counter, compare=False)
+    """Person -> how many bytes their uploads may have that have not ended yet."""
 
     @property
     def runs(self) -> Path:
@@ -149,14 +157,10 @@ class DeskHome:
         return found
 
     def folder(self, file_id: str) -> FileFolder:
-        """The folder of a file.
-
-        Raises:
-            Missing: there is none of this id.
-        """
+        """The folder of a file; Missing where there is none of this id."""
         path = self.runs / file_id
         if _ID.fullmatch(file_id) is None or not self._is_whole(file_id):
-            raise Missing(gettext("There is no such file at this desk."))
+            raise Missing(Sentence("desk.no_such_payment_file"))
         return FileFolder(file_id, path)
 
     def new_folder(self, time: str, chance: Callable[[], str]) -> FileFolder:
@@ -172,6 +176,24 @@ class DeskHome:
             there = sorted((entry.name for entry in entries if _ID.fullmatch(entry.name)), reverse=True)
         self._whole.update(name for name in there if name not in self._whole and self._is_whole(name))
         return [FileFolder(name, self.runs / name) for name in there if name in self._whole]
+
+    def attend(self) -> int:
+        """Serve this home until the process ends; delete what a killed desk left of uploads: of how many.
+
+        Where another desk serves it too, an upload may be under way there, and none is deleted.
+        """
+        lock = os.open(self.path / "desk.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            halves = []
+        else:
+            there = [path for path in self.runs.iterdir() if _ID.fullmatch(path.name)]
+            halves = [path for path in there if not self._is_whole(path.name)]
+        for half in halves:
+            shutil.rmtree(half)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        return len(halves)
 
     def _is_whole(self, file_id: str) -> bool:
         """Whether the upload of a file has ended."""

@@ -7,12 +7,13 @@ from traceback import walk_tb
 from aiohttp import web
 
 from pipeline.desk.doors import Door
-from pipeline.desk.languages import gettext, gettext_noop, preferred, speak
+from pipeline.desk.languages import gettext, gettext_noop, preferred
 from pipeline.desk.people import Person
 from pipeline.desk.refusals import DeskRefusal, Forbidden, NoSession
 from pipeline.desk.rendering import PERSON, refused
 from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
+from pipeline.wording import Sentence, speak
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -48,7 +49,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
             request[PERSON] = request.app[DOOR].person(request, counts=counts)
         response = await handler(request)
     except DeskRefusal as refusal:
-        response = refused(request, str(refusal), refusal.status, refusal.next_step)
+        response = refused(request, refusal.reason, refusal.status, refusal.next_step)
     except PrecheckError as error:
         response = refused(request, sentence_of(error), 422)
     except web.HTTPRedirection as redirection:
@@ -89,7 +90,7 @@ _SENTENCES = {
 def _require_host(request: web.Request) -> None:
     """Against pages of others that have their name lead here."""
     if request.host not in request.app[DOOR].hosts:
-        raise Forbidden(gettext("The desk is not known by this name. Open it by its own address."))
+        raise Forbidden(Sentence("desk.not_known_by_name"))
 
 
 def _require_own_page(request: web.Request) -> None:
@@ -100,11 +101,11 @@ def _require_own_page(request: web.Request) -> None:
     ours = request.app[DOOR].origins
     is_own = origin in ours if site is None else site in ("same-origin", "none")
     if not is_own or (origin is not None and origin not in ours):
-        raise Forbidden(gettext("Another page sent this. Open the desk by its own address, and do it there."))
+        raise Forbidden(Sentence("desk.sent_by_another_page"))
 
 
 def person_of(request: web.Request) -> Person:
     """Who asks."""
     if PERSON not in request:
-        raise NoSession(gettext("You are not signed in."))
+        raise NoSession(Sentence("desk.not_signed_in"))
     return request[PERSON]

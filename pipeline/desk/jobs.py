@@ -20,11 +20,7 @@ SIMULATED = BUILT_IN[0]
 
 
 def profiles() -> list[str]:
-    """The profiles that a file may be checked by; the first is the usual one.
-
-    Raises:
-        ConfigurationError: the configuration has mistakes.
-    """
+    """The profiles that a file may be checked by; the first is the usual one. Raises as `config.read`."""
     path = usual()
     configured = [] if path is None else [*read(path).profiles]
     return list(dict.fromkeys([*configured, SIMULATED]))
@@ -56,6 +52,7 @@ def job_of(folder: FileFolder) -> CheckJob:
         encoding=file.encoding,
         sheet=file.sheet,
         input_format=file.input_format,
+        country=file.country,
         many_names_reason=file.many_names_reason,
         retry_unanswered=file.retry_unanswered,
         pain002=file.is_pain001,

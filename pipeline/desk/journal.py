@@ -36,31 +36,21 @@ class ChainedJournal(Generic[AnyEntry]):
         self._read: _Read[AnyEntry] = _Read()
 
     def append(self, entry_after: Callable[[str], AnyEntry]) -> AnyEntry:
-        """Add the entry that is made from the hash of the line before it, and have it on the disk.
-
-        Raises:
-            DiskError: it cannot be written.
-        """
+        """Add the entry made from the hash of the line before it, and have it on the disk, or a DiskError."""
         try:
             with self._locked() as descriptor:
-                lines = _whole_lines(_bytes_of(descriptor))
+                lines = _whole_lines(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
                 entry = entry_after(_hash(lines[-1]) if lines else NOTHING_BEFORE)
                 end = sum(len(line) + 1 for line in lines)
                 os.truncate(descriptor, end)  # what a process that was killed had begun
                 os.pwrite(descriptor, entry.model_dump_json().encode() + b"\n", end)
                 os.fsync(descriptor)
         except OSError as error:
-            raise DiskError(
-                Sentence("desk.cannot_written_make", path=self.path.name, why=error.strerror)
-            ) from error
+            raise DiskError(Sentence("desk.cannot_written_make", path=self.path.name, why=error)) from error
         return entry
 
     def entries(self) -> list[AnyEntry]:
-        """All lines, oldest first.
-
-        Raises:
-            InputError: a line was changed, removed or put in between.
-        """
+        """All lines, oldest first; an InputError where one was changed, removed or put in between."""
         data, read = self._data(), self._read
         if sha256(data[: read.byte_count]).hexdigest() != read.digest:
             read = _Read()
@@ -110,10 +100,6 @@ class ChainedJournal(Generic[AnyEntry]):
             yield descriptor
         finally:
             os.close(descriptor)
-
-
-def _bytes_of(descriptor: int) -> bytes:
-    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
 
 
 def _whole_lines(data: bytes) -> list[bytes]:

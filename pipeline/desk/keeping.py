@@ -5,13 +5,13 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from pipeline.desk.folders import FileFolder
-from pipeline.desk.languages import gettext
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.review import forget_all
 from pipeline.desk.states import Standing, State, standing
 from pipeline.errors import PrecheckError
 from pipeline.jobs.purge import PurgeJob, purge
 from pipeline.runs.folder import has_begun
+from pipeline.wording import Sentence
 from schemas.desk import Deed
 from schemas.strict import timestamp
 
@@ -27,9 +27,7 @@ def forget(at: Standing, by: str, reason: str, now: datetime) -> None:
         PrecheckError: something cannot be deleted.
     """
     if at.state in (State.RUNNING, State.PURGED):
-        raise Conflict(
-            gettext("Nothing can be deleted now: the file is being checked, or its names are gone already.")
-        )
+        raise Conflict(Sentence("desk.nothing_to_delete"))
     if has_begun(at.folder.run):
         job = PurgeJob(with_files=True, with_payments=True, by=by, reason=reason)
         purge(at.folder.run, job, now=now)

@@ -6,23 +6,20 @@ belongs to the request: `guards` sets it, and threads that a page starts have it
 
 import re
 from collections.abc import Mapping
-from contextvars import ContextVar
 from datetime import datetime
 from decimal import Decimal
 from functools import cache, lru_cache
 from gettext import GNUTranslations, NullTranslations
 from importlib.resources import files
 from io import BytesIO
-from types import MappingProxyType
 
 from babel import Locale
 from babel.dates import format_date
 from babel.numbers import format_decimal
 
+from pipeline.wording import LANGUAGES, language
 from schemas.prices import Price
 
-LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "de": "Deutsch", "fr": "Français"})
-"""Code -> its name in itself. English is what the code says, and has no catalogue."""
 _LOCALES: Mapping[str, Locale] = {
     code: Locale.parse(name) for code, name in {"en": "en_GB", "de": "de_DE", "fr": "fr_FR"}.items()
 }
@@ -34,25 +31,9 @@ _PRICE = "#,##0.00####"
 _WANTED = re.compile(r"([a-z]+)(?:-[a-z0-9-]+)?(?:\s*;\s*q=([01](?:\.[0-9]{0,3})?))?")
 """A language in `Accept-Language`, and how much it is liked."""
 
-_current: ContextVar[str] = ContextVar("language", default="en")
-
-
-def language() -> str:
-    """The code of the language that is spoken now."""
-    return _current.get()
-
-
-def speak(code: str) -> None:
-    """Go on in this language."""
-    _current.set(code)
-
 
 def preferred(chosen: str | None, accepted: str) -> str:
-    """The language of a page.
-
-    Args:
-        chosen: on a page before; None where nobody chose.
-        accepted: the header `Accept-Language`.
+    """The language of a page: the one chosen on a page before, else by the header `Accept-Language`.
 
     >>> preferred("fr", "de"), preferred("xx", "de-AT,de;q=0.9,en;q=0.8"), preferred(None, "nl, en;q=0.5")
     ('fr', 'de', 'en')

@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
+from string import ascii_lowercase, ascii_uppercase
 from typing import NamedTuple
 
-from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.refusals import Forbidden
+from pipeline.wording import Sentence
+from schemas.review import Act, Shaped
 
 
 class Role(StrEnum):
@@ -17,13 +19,22 @@ class Role(StrEnum):
     AUDITOR = "auditor"
 
 
+_SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 ALONE = frozenset(Role)
 _NEEDED: Mapping[Role, str] = {
-    Role.UPLOADER: gettext_noop("upload files and start checks"),
-    Role.REVIEWER: gettext_noop("decide"),
-    Role.APPROVER: gettext_noop("approve"),
-    Role.AUDITOR: gettext_noop("read who did what"),
+    Role.UPLOADER: "desk.may_upload",
+    Role.REVIEWER: "desk.may_decide",
+    Role.APPROVER: "desk.may_approve",
+    Role.AUDITOR: "desk.may_audit",
 }
+
+
+def folded(name: str) -> str:
+    """A name to be compared with another: capitals of ASCII alone are the same letters as small ones.
+
+    Letters of Unicode that only look like others, or become them, make another name.
+    """
+    return name.translate(_SMALL)
 
 
 class Person(NamedTuple):
@@ -39,15 +50,14 @@ class Person(NamedTuple):
         return not self.roles.isdisjoint(roles)
 
     def require_names(self) -> None:
-        """Refuse who does not work with single payments.
-
-        Raises:
-            Forbidden: this person does not.
-        """
+        """Refuse who does not work with single payments (Forbidden)."""
         if not self.has_names:
-            raise Forbidden(
-                gettext("You may not look at single payments here. Evidence without names is open to you.")
-            )
+            raise Forbidden(Sentence("desk.payments_not_open"))
+
+    @property
+    def may_lose_approval(self) -> bool:
+        """Whether shaping a file costs this person the right to approve it."""
+        return self.is_identified and self.can(Role.APPROVER)
 
     @property
     def has_names(self) -> bool:
@@ -55,38 +65,37 @@ class Person(NamedTuple):
         return self.can(Role.UPLOADER, Role.REVIEWER, Role.APPROVER)
 
     def require(self, *roles: Role) -> None:
-        """Refuse who has none of these roles.
-
-        Raises:
-            Forbidden: this person has not.
-        """
+        """Refuse who has none of these roles (Forbidden)."""
         if not self.can(*roles):
-            wanted = [gettext(_NEEDED[role]) for role in roles]
-            what = wanted[0]
-            if len(wanted) > 1:
-                what = gettext("%(one)s or %(other)s", one=what, other=wanted[1])
-            raise Forbidden(
-                gettext("You may not %(what)s here. Ask who looks after this desk for the role.", what=what)
-            )
+            raise Forbidden(Sentence("desk.may_not", what=[Sentence(_NEEDED[role]) for role in roles]))
 
     def is_one_of(self, names: Collection[str]) -> bool:
         """Whether this person has one of these names, in capitals or not."""
-        return self.name.casefold() in {name.casefold() for name in names}
+        return folded(self.name) in {folded(name) for name in names}
 
 
-def refuse_same_person(
-    person: Person, *, deciders: Collection[str], uploader: str, uploader_may_approve: bool
-) -> None:
-    """Refuse an approval by who decided a row or, unless that may be, uploaded the file.
+_REFUSED_FOR: Mapping[Act, Sentence] = {
+    Act.DECIDED: Sentence("desk.approved_by_decider"),
+    Act.CORRECTED: Sentence("desk.approved_by_decider"),
+    Act.UPLOADED: Sentence("desk.approved_by_uploader"),
+    Act.MAPPED: Sentence("desk.approved_by_mapper"),
+    Act.CHOSE_PROFILE: Sentence("desk.approved_by_chooser"),
+    Act.ALLOWED_MANY_NAMES: Sentence("desk.approved_by_allower"),
+    Act.HANDED_OVER: Sentence("desk.approved_by_submitter"),
+    Act.CHECKED_AGAIN: Sentence("desk.approved_by_rechecker"),
+}
 
-    Alone at one's own desk nobody else is there: then it is self-approved, and the evidence says so.
+
+def refuse_shaper(person: Person, shaped: Collection[Shaped]) -> None:
+    """Refuse an approval by a person who shaped the file, with the first of their acts in the order of `Act`.
+
+    At one's own desk nobody has to identify themselves: that file is self-approved, and the evidence says so.
 
     Raises:
         Forbidden: another person has to approve it.
     """
     if not person.is_identified:
         return
-    if person.is_one_of(deciders):
-        raise Forbidden(gettext("You decided about rows of this file, so another person has to approve it."))
-    if not uploader_may_approve and person.is_one_of([uploader]):
-        raise Forbidden(gettext("You uploaded this file, so another person has to approve it."))
+    own = {one.act for one in shaped if person.is_one_of([one.by])}
+    if act := next((act for act in Act if act in own), None):
+        raise Forbidden(_REFUSED_FOR[act])

@@ -3,14 +3,19 @@
 from http import HTTPStatus
 
 from pipeline.desk.languages import gettext_noop
+from pipeline.wording import Sentence
 
 
 class DeskRefusal(Exception):  # noqa: N818 (nothing went wrong)
-    """The desk does not do it; as text, the sentence for the page."""
+    """The desk does not do it, for a reason that its page shows."""
 
     status = HTTPStatus.UNPROCESSABLE_ENTITY
     next_step = ""
     """What to do about it, where that is not the same for all refusals of this status."""
+
+    def __init__(self, reason: Sentence) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 class Missing(DeskRefusal):

@@ -7,13 +7,16 @@ from typing import NamedTuple
 
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.languages import gettext, gettext_noop
-from pipeline.desk.people import Person
+from pipeline.desk.people import Person, refuse_shaper
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.review import LastWord, Review, frame_of
 from pipeline.desk.states import Standing, State
+from pipeline.errors import InputError, UsageError
 from pipeline.jobs.fix import FixJob, fix_folder
 from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.review.decisions import RunDecisions
+from pipeline.runs.manifest import identity_of, read_manifest
+from pipeline.wording import Sentence
 from schemas.desk import DeskFile, RowsDecided, Signed
 from schemas.folder import (
     APPROVALS,
@@ -31,7 +34,7 @@ from schemas.folder import (
     SIGNATURE,
     SUMMARY,
 )
-from schemas.review import Decision, Fix, Split
+from schemas.review import Act, Decision, Fix, Shaped, Split
 from schemas.strict import timestamp
 
 REASON_CHARS_MAX = 400
@@ -45,6 +48,16 @@ class Decided(NamedTuple):
     reason: str
     claimed_by: str | None = None
     """Whom the workbook names that it stood in."""
+    is_next: bool = False
+    """Whether it counts only if nothing was decided since its page was shown."""
+
+
+class ToApprove(NamedTuple):
+    """What somebody wants to approve."""
+
+    said: Mapping[int, LastWord]
+    shaped: Sequence[Shaped]
+    hold_undecided: bool
 
 
 class Made(NamedTuple):
@@ -59,24 +72,27 @@ def reason_of(wanted: Decided) -> str:
     return " ".join(wanted.reason.split())[:REASON_CHARS_MAX]
 
 
-def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: datetime) -> None:
+def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: datetime) -> RowsDecided:
     """Put a decision on record that was found to be one that can be followed.
 
     Raises:
         DeskRefusal: it lacks a reason.
-        Conflict: nothing can be decided now.
+        Conflict: nothing can be decided now, or something was decided since.
     """
     if at.state in (State.RUNNING, State.PURGED):
         raise Conflict(
-            gettext("Nothing can be decided while the file is being checked.")
+            Sentence("desk.undecidable_while_checked")
             if at.state is State.RUNNING
-            else gettext("Nothing can be decided any more: the names were deleted.")
+            else Sentence("desk.undecidable_without_names")
         )
     reason = reason_of(wanted)
     if wanted.decision in (Decision.RELEASE, Decision.FIX) and not reason:
-        raise DeskRefusal(gettext("Give a reason: one is recorded with every release and every correction."))
-    at.folder.decisions.append(
-        lambda previous: RowsDecided(
+        raise DeskRefusal(Sentence("desk.decision_without_reason"))
+
+    def entry(previous: str) -> RowsDecided:
+        if wanted.is_next and previous != at.decisions:
+            raise Conflict(Sentence("desk.changed_since_shown", what=[Sentence("desk.shown_decisions")]))
+        return RowsDecided(
             previous=previous,
             time=timestamp(now),
             by=person.name,
@@ -87,7 +103,8 @@ def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: d
             reason=reason or None,
             claimed_by=wanted.claimed_by,
         )
-    )
+
+    return at.folder.decisions.append(entry)
 
 
 def require_possible(review: Review, row: int, decision: Decision) -> None:
@@ -96,55 +113,31 @@ def require_possible(review: Review, row: int, decision: Decision) -> None:
     Raises:
         DeskRefusal: the policy does not leave it to anybody, or no correction is known.
     """
-    if not 1 <= row <= review.summary.input.row_count:
-        raise DeskRefusal(gettext("The file has no such row."))
     found = review.row(row, {})
     if found is None:
-        if decision is Decision.FIX:
-            raise DeskRefusal(gettext("Row %(row)s: nothing in it is known to be wrong.", row=row))
-        return
+        raise DeskRefusal(Sentence("desk.no_such_row"))
     if decision is Decision.RELEASE and not found.can_release:
-        raise DeskRefusal(gettext("Row %(row)s: %(why)s", row=row, why=found.policy_says))
+        raise DeskRefusal(Sentence("desk.row_held_by_policy", row=row, why=found.policy_says))
     if decision is Decision.FIX and not found.fix:
-        raise DeskRefusal(
-            gettext(
-                "Row %(row)s: no correction is known. Correct it in your file and upload that again.", row=row
-            )
-        )
+        raise DeskRefusal(Sentence("desk.no_correction_known", row=row))
 
 
-def approve(  # noqa: PLR0913 (one for each thing that is approved)
-    at: Standing,
-    said: Mapping[int, LastWord],
-    person: Person,
-    now: datetime,
-    *,
-    shown: str,
-    hold_undecided: bool,
-) -> Made:
-    """Make the files, in the name of who approves.
-
-    Args:
-        at: the file.
-        said: row -> the decision that counts.
-        person: who approves; that it may be this one was checked.
-        now: the time.
-        shown: the hash of the last decision on the page that was approved.
-        hold_undecided: whether rows without an answer are held.
+def approve(at: Standing, wanted: ToApprove, person: Person, now: datetime) -> Made:
+    """Make the files, in the name of who approves; the evidence says who shaped the file.
 
     Raises:
-        Conflict: something was decided since the page was shown.
+        Forbidden: this person shaped it.
+        Conflict: nothing can be approved now.
         PrecheckError: no file was made.
     """
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
-        raise Conflict(gettext("There is nothing to approve now."))
-    if shown != at.decisions:
-        raise Conflict(gettext("Something was decided since this page was shown to you."))
+        raise Conflict(Sentence("desk.nothing_to_approve"))
+    refuse_shaper(person, wanted.shaped)
     by, since = _handed_over(at)
-    decisions = RunDecisions(at.summary.run_id, frame_of(said), by, since)
+    decisions = RunDecisions(at.summary.run_id, frame_of(wanted.said), by, since, wanted.shaped)
     fixed = None
     was_corrected = corrected_file(at.folder) is not None
-    if was_corrected or any(word.decision is Decision.FIX for word in said.values()):
+    if was_corrected or any(word.decision is Decision.FIX for word in wanted.said.values()):
         fixed = fix_folder(
             FixJob(
                 at.folder.run,
@@ -161,7 +154,7 @@ def approve(  # noqa: PLR0913 (one for each thing that is approved)
             decisions=decisions,
             by=person.name,
             is_identified=person.is_identified,
-            hold_undecided=hold_undecided,
+            hold_undecided=wanted.hold_undecided,
             allow_simulated=True,  # the page and the names of the files say that they are
         ),
         now=now,
@@ -193,7 +186,6 @@ class Offered(NamedTuple):
     byte_count: int
     has_names: bool
     """Whether it holds names of payees, so that only those may have it who work with them."""
-    is_made_of_decisions: bool
 
 
 _N = gettext_noop
@@ -224,26 +216,48 @@ _TITLES: Mapping[str, tuple[str, bool, bool]] = {
 def offered(at: Standing) -> list[Offered]:
     """The files of a run that may be downloaded now, those that go to the bank first.
 
-    What was made of earlier decisions is not among them: a new decision voids the approval.
+    What was made of earlier decisions is not among them: a new decision voids the approval. Nor is a file
+    that the evidence does not have.
     """
-    found = []
+    found, known = [], _recorded(at)
     for pattern, (title, has_names, of_decisions) in _TITLES.items():
         if of_decisions and at.state is not State.RELEASED:
             continue
         found += [
-            Offered(path.name, gettext(title), path.stat().st_size, has_names, of_decisions)
+            Offered(path.name, gettext(title), path.stat().st_size, has_names)
             for path in sorted(at.folder.run.glob(pattern))
-            if path.is_file() and not path.is_symlink() and not path.name.endswith(".part")
+            if path.is_file() and not path.is_symlink() and (path.name in known or path.name in _UNRECORDED)
         ]
     return found
 
 
-def voided_by(at: Standing) -> RowsDecided | None:
-    """The decision by which an approval does not count any more; None where there is none.
+_UNRECORDED = (MANIFEST, SIGNATURE, APPROVALS)
+"""Files that the manifest does not have: it is one of them, or proves them otherwise."""
+
+
+def _recorded(at: Standing) -> dict[str, str]:
+    """Name -> SHA-256 of each file in the evidence; none where there is no manifest."""
+    try:
+        manifest = read_manifest(at.folder.run)
+    except (InputError, UsageError):
+        return {}
+    return {file.name: file.sha256 for file in (manifest.outcome_file, *manifest.files)}
+
+
+def require_as_recorded(at: Standing, name: str) -> None:
+    """Refuse to hand out a file that was changed since it was made or approved.
 
     Raises:
-        InputError: what was decided was changed.
+        Conflict: it was.
     """
+    if name in _UNRECORDED:
+        return
+    if identity_of(at.folder.run / name)[0] != _recorded(at).get(name):
+        raise Conflict(Sentence("desk.download_was_changed", file=name))
+
+
+def voided_by(at: Standing) -> RowsDecided | None:
+    """The decision by which an approval counts no more, if any; raises as `ChainedJournal.entries`."""
     approved = at.file.approved
     if approved is None or at.state is State.RELEASED:
         return None
@@ -251,18 +265,24 @@ def voided_by(at: Standing) -> RowsDecided | None:
     return next((entry for entry in entries if entry.previous == approved.decisions), None)
 
 
-def correctors(home: DeskHome, file: DeskFile) -> set[str]:
-    """Who had rows corrected in the files that this one is the correction of: what it says is theirs.
+def shaped_by(home: DeskHome, folder: FileFolder) -> list[Shaped]:
+    """Who shaped a file, and each that it descends from, the oldest last: decisions taken back count too."""
+    file, found = folder.read(), []
+    found.append(shaping(file, file.uploaded_by, Act.UPLOADED, file.uploaded_at))
+    found += file.shaped
+    decided = [
+        (entry.by, Act.CORRECTED if entry.decision is Decision.FIX else Act.DECIDED, entry.time)
+        for entry in folder.decisions.entries()
+        if entry.carried_from is None  # said of the file that it was carried from
+    ]
+    first = {(by, act): time for by, act, time in reversed(decided)}
+    found += [shaping(file, by, act, time) for (by, act), time in first.items()]
+    return found if file.corrects is None else found + shaped_by(home, home.folder(file.corrects))
 
-    Raises:
-        InputError: what was decided there was changed.
-    """
-    found = set()
-    while file.corrects is not None:
-        before = home.folder(file.corrects)
-        found |= {entry.by for entry in before.decisions.entries() if entry.decision is Decision.FIX}
-        file = before.read()
-    return found
+
+def shaping(file: DeskFile, by: str, act: Act, time: str) -> Shaped:
+    """That a person shaped a file."""
+    return Shaped(by=by, act=act, file=file.sha256, time=time)
 
 
 def corrected_file(folder: FileFolder) -> Path | None:

@@ -12,15 +12,15 @@ from jinja2.utils import pass_context
 from markupsafe import Markup
 
 from pipeline.desk import languages
-from pipeline.desk.core_words import as_it_stands, of_program, or_as_it_stands
-from pipeline.desk.languages import LANGUAGES, gettext, gettext_noop
+from pipeline.desk.core_words import of_program, or_as_it_stands
+from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.people import Person
-from pipeline.desk.words import in_page_words
+from pipeline.desk.words import in_page_words, said
 from pipeline.headers.readings import spoken
 from pipeline.reports.compiled import templates
 from pipeline.reports.groups import currency_text, shown
 from pipeline.reports.payment_lines import breakable
-from pipeline.wording import Sentence
+from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, aloud, language
 from schemas.desk import Deed
 from schemas.summary import Money
 
@@ -71,6 +71,7 @@ FACTS = {
     "encoding": gettext_noop("encoding"),
     "sheet": gettext_noop("sheet"),
     "differing_count": gettext_noop("differences"),
+    "unfinished_upload_count": gettext_noop("uploads that a killed desk left unfinished"),
     "from_workbook": gettext_noop("from a workbook"),
     "file": gettext_noop("file"),
     "profile": gettext_noop("profile"),
@@ -87,12 +88,13 @@ def html(request: web.Request, name: str, status: int = 200, **values: Any) -> w
     return web.Response(text=text, content_type="text/html", charset="utf-8", status=status)
 
 
-def refused(request: web.Request, sentence: str, status: int, next_step: str = "") -> web.Response:
+def refused(request: web.Request, said: Sentence | str, status: int, next_step: str = "") -> web.Response:
     """A page about what was not done, and what to do instead."""
     step = next_step or NEXT_STEPS.get(status, _PUT_RIGHT)
     title = gettext(_TITLES.get(status, _NOT_DONE))
     file_id = request.match_info.get("id") if status != HTTPStatus.NOT_FOUND else None
     back = f"/files/{file_id}" if file_id else None
+    sentence = aloud(said, SurfaceKind.PAGE)
     return html(
         request, "refused", status, title=title, sentence=sentence, next_step=gettext(step), back=back
     )
@@ -118,7 +120,8 @@ def environment() -> Environment:
         "core": of_program,
         "spoken": lambda said: in_page_words(map(Sentence.of_data, said)),
         "or_so": or_as_it_stands,
-        "compared": as_it_stands,
+        "said": said,
+        "finding": lambda data: said(Sentence.of_data(data)),
         "known": gettext,
     }
     made.globals |= {
@@ -128,7 +131,7 @@ def environment() -> Environment:
         "DEEDS": DEEDS,
         "FACTS": FACTS,
         "ngettext": _several_in_template,
-        "language": languages.language,
+        "language": language,
         "LANGUAGES": LANGUAGES,
         "HTTPStatus": HTTPStatus,
     }
@@ -142,7 +145,7 @@ def _markup(_language: str, message: str) -> Markup:
 
 @pass_context  # so that it is not worked out while a template is compiled, in the language of that moment
 def _in_template(_context: Context, message: str, /, **values: object) -> Markup:
-    sentence = _markup(languages.language(), message)
+    sentence = _markup(language(), message)
     return sentence % values if values else sentence
 
 

@@ -16,16 +16,17 @@ from pipeline.desk.languages import amount, gettext, gettext_noop
 from pipeline.errors import InputError
 from pipeline.frames import DECISIONS, Decisions, Outcomes, Warned
 from pipeline.headers.readings import spoken
-from pipeline.reports.choices import CORRECTABLE, policy_of
+from pipeline.reports.choices import IS_CORRECTABLE, policy_of
 from pipeline.reports.documents import Rows
-from pipeline.reports.groups import Pending, Row, in_line, numbered, pending
-from pipeline.reports.wording import advice
+from pipeline.reports.groups import ActionGroup, Row, groups_of, in_line, numbered
+from pipeline.reports.reasons import sentences_of
+from pipeline.reports.wording import BY_POLICY, advice
 from pipeline.review.placements import Preview, judged, preview
 from pipeline.rules.policy import ANSWERED, verdicts
 from pipeline.runs.ended import ended_run
 from pipeline.wording import Sentence
 from schemas.desk import RowsDecided
-from schemas.outcomes import Action, Outcome
+from schemas.outcomes import ABOUT_THE_PAYEE, Action, Outcome
 from schemas.review import Decision, Verdict
 from schemas.summary import Summary
 
@@ -70,7 +71,7 @@ class ListedRow(NamedTuple):
     """A row on the page."""
 
     row: Row
-    advice: str
+    advice: Sentence
     group: str
     verdict: str
     """Of the policy: release, review or hold."""
@@ -80,6 +81,7 @@ class ListedRow(NamedTuple):
     fix: str
     """What a correction does, in words; empty where none is known."""
     said: LastWord | None
+    reason: list[Sentence | str]
 
 
 class Asked(NamedTuple):
@@ -90,6 +92,8 @@ class Asked(NamedTuple):
     decided: str = ""
     """`yes`, `no`, or anything."""
     text: str = ""
+    rows: str = ""
+    """`all`, or only those that need a look."""
     sort: str = "money"
     page: int = 1
 
@@ -119,16 +123,30 @@ class Review(NamedTuple):
     """A run, opened to be reviewed; it stays the same while its answers and the policy do."""
 
     summary: Summary
+    outcomes_sha256: str
     rows: Rows
     listed: pl.DataFrame
-    """The rows that are not a match, in line: row, group, outcome, action, verdict, decided_by, fix."""
-    groups: Pending
+    """Every row, in line: row, group, outcome, action, verdict, decided_by, what can be decided, and whether
+    a person looks at it: the policy does not release it, its name is no match, or it has a warning about the
+    payee."""
+    groups: tuple[ActionGroup, ...]
+    """Of the rows to look at."""
     policy: Mapping[str, Verdict]
     judged: pl.DataFrame
     """Every row, as a preview needs it."""
     decisions: ChainedJournal[RowsDecided]
     known_answers: dict[int, str]
     """What `answers_of` has found so far."""
+
+    @property
+    def to_look_at(self) -> pl.DataFrame:
+        """The rows that a person looks at before the file is paid, in line."""
+        return self.listed.filter("is_to_look_at")
+
+    @property
+    def to_look_at_count(self) -> int:
+        """How many there are."""
+        return sum(group.row_count for group in self.groups)
 
     def page(self, asked: Asked, said: Mapping[int, LastWord]) -> ReviewPage:
         """The rows that were asked for, with the decisions that count, by row."""
@@ -139,7 +157,7 @@ class Review(NamedTuple):
         return ReviewPage(self._shown(some, said), found.height, page, page_count)
 
     def row(self, number: int, said: Mapping[int, LastWord]) -> ListedRow | None:
-        """One row; None where it is a match or not there."""
+        """One row; None if it is not there."""
         return next(iter(self._shown(self.listed.filter(pl.col("row") == number), said)), None)
 
     def undecided(self, group: str, decision: Decision, said: Mapping[int, LastWord]) -> list[int]:
@@ -149,7 +167,7 @@ class Review(NamedTuple):
             Decision.FIX: pl.col("can_fix"),
             Decision.HOLD: pl.lit(value=True),
         }
-        mine = self.listed.filter((pl.col("group") == group) & can[decision])
+        mine = self.to_look_at.filter((pl.col("group") == group) & can[decision])
         return [row for row in mine["row"] if row not in said]
 
     def choice(self, group: str, said: Mapping[int, LastWord]) -> GroupChoice:
@@ -164,9 +182,9 @@ class Review(NamedTuple):
     def undecided_counts(self, said: Mapping[int, LastWord]) -> dict[str, int]:
         """Group -> how many of its rows nobody decided about."""
         decided = pl.Series("row", list(said), pl.UInt32)
-        left = self.listed.select("group", "row").filter(~pl.col("row").is_in(decided.implode()))
+        left = self.to_look_at.select("group", "row").filter(~pl.col("row").is_in(decided.implode()))
         counts = dict(left.group_by("group").len().iter_rows())
-        return {group.key: counts.get(group.key, 0) for group in self.groups.groups}
+        return {group.key: counts.get(group.key, 0) for group in self.groups}
 
     def answers_of(self, rows: Sequence[int]) -> list[str]:
         """Of each of these rows, which answer it has: another one has other digits."""
@@ -177,13 +195,18 @@ class Review(NamedTuple):
             self.known_answers.update(zip(new, hashes, strict=True))
         return [self.known_answers[row] for row in rows]
 
+    def reason_of(self, row: int) -> list[Sentence | str]:
+        """Why a row has its outcome, as sentences."""
+        reason = self.rows.outcomes["check_reason"][row - 1]
+        return sentences_of(reason, self.rows.reasons, self.summary.input.places)
+
     def preview(self, said: Mapping[int, LastWord]) -> Preview:
         """Where each payment would go by what was decided so far."""
         decisions = [word.decision for word in said.values()]
         return preview(self.judged, pl.DataFrame([list(said), decisions], _OF_A_PREVIEW))
 
     def _chosen(self, asked: Asked, said: Mapping[int, LastWord]) -> pl.DataFrame:
-        found = self.listed
+        found = self.listed if asked.rows == "all" or not self.groups else self.to_look_at
         if asked.group:
             found = found.filter(pl.col("group") == asked.group)
         if asked.outcome:
@@ -232,6 +255,7 @@ class Review(NamedTuple):
                     line["can_release"],
                     _fix(line) if line["can_fix"] else "",
                     said.get(number),
+                    self.reason_of(number),
                 )
             )
         return found
@@ -276,8 +300,8 @@ def opened(folder: FileFolder) -> Review:
     """
     run = ended_run(folder.run)
     policy = choose(run.manifest.profile.name, None).policy
-    if (forgotten := run.forgotten(run.outcome_file.name)) is not None:
-        raise InputError(Sentence("runs.forgotten", file=run.outcome_file.name, when=forgotten))
+    if (deleted := run.forgotten(run.outcome_file.name)) is not None:
+        raise InputError(Sentence("runs.forgotten", file=run.outcome_file.name, deleted=deleted))
     return _opened(folder, run.manifest.outcome_file.sha256, tuple(sorted(policy.items())))
 
 
@@ -287,37 +311,63 @@ def forget_all() -> None:
 
 
 @lru_cache(maxsize=3)
-def _opened(folder: FileFolder, _sha256: str, policy_items: tuple[tuple[str, Verdict], ...]) -> Review:
+def _opened(
+    folder: FileFolder, outcomes_sha256: str, policy_items: tuple[tuple[str, Verdict], ...]
+) -> Review:
     run, policy = ended_run(folder.run), dict(policy_items)
     summary, rows = run.summary(), run.rows()
     joined = rows.payments.hstack(rows.outcomes.drop("row").get_columns())
     warned = policy_of(summary, policy).warned
     listed = _with_verdicts(in_line(joined), rows.outcomes, warned, policy)
-    groups = pending(joined, rows_max=0, searched_max=0, places=summary.input.places)
     every = judged(rows.payments, rows.outcomes, warned, policy)
-    return Review(summary, rows, listed, groups, policy, every, folder.decisions, known_answers={})
+    return Review(
+        summary,
+        outcomes_sha256,
+        rows,
+        listed,
+        groups_of(listed.filter("is_to_look_at")),
+        policy,
+        every,
+        folder.decisions,
+        known_answers={},
+    )
+
+
+def _gravest(warned: Warned) -> pl.DataFrame:
+    """`row`, and the code of its gravest `warning` about the payee."""
+    gravity = pl.col("code").replace_strict(
+        {str(code): rank for rank, code in enumerate(ABOUT_THE_PAYEE)}, default=None, return_dtype=pl.UInt8
+    )
+    found = warned.with_columns(gravity=gravity).drop_nulls("gravity")
+    return found.group_by("row").agg(warning=pl.col("code").sort_by("gravity").first())
 
 
 def _with_verdicts(
     listed: pl.DataFrame, outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]
 ) -> pl.DataFrame:
+    """The rows in line with what the policy says; a match that needs a look has a group for why."""
     found = verdicts(outcomes, warned, policy).select(
         "row",
         "verdict",
         "decided_by",
         can_release=ANSWERED & (pl.col("verdict") != Verdict.HOLD),
-        can_fix=pl.col("check_action").is_in(CORRECTABLE)
-        & (pl.col("check_matched_name").is_not_null() | (pl.col("check_action") == Action.FIX_ACCOUNT_TYPE)),
+        can_fix=IS_CORRECTABLE,
     )
-    return listed.join(found, on="row", how="left", maintain_order="left")
+    for more in (found, _gravest(warned)):
+        listed = listed.join(more, on="row", how="left", maintain_order="left")
+    by_policy = pl.when(pl.col("verdict") != Verdict.RELEASE).then(pl.lit(BY_POLICY))
+    why = pl.coalesce("warning", by_policy)
+    is_match = pl.col("check_outcome") == Outcome.MATCH
+    return listed.with_columns(
+        group=pl.when(is_match & why.is_not_null())
+        .then(pl.concat_str("check_action", pl.lit("-"), why))
+        .otherwise("group"),
+        is_to_look_at=~is_match | why.is_not_null(),
+    )
 
 
 def last_words(review: Review) -> dict[int, LastWord]:
-    """Row -> the decision that counts: the last on the answer that the row has now, or carried over.
-
-    Raises:
-        InputError: the journal was changed.
-    """
+    """Row -> the decision that counts: the last on the answer that the row has now, or carried over."""
     entries = review.decisions.entries()
     last = review.summary.input.row_count
     for entry in entries:

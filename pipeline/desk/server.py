@@ -11,13 +11,13 @@ from aiohttp import web
 
 from pipeline.desk.context import CONTEXT, Context
 from pipeline.desk.guards import DOOR, guard
-from pipeline.desk.keeping import forget_old
-from pipeline.desk.languages import gettext
+from pipeline.desk.keeping import BY_ITSELF, forget_old
 from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, searching, watching
 from pipeline.desk.pages import files as file_pages
 from pipeline.desk.refusals import Missing
 from pipeline.errors import ConfigurationError, OutputError
 from pipeline.wording import Sentence
+from schemas.desk import Deed
 
 FORM_BYTES_MAX = 1024**2
 SHUTDOWN_MAX_S = 1.0
@@ -45,7 +45,7 @@ def application(context: Context) -> web.Application:
 async def _static(request: web.Request) -> web.Response:
     found = _STATIC.get(request.match_info["name"])
     if found is None:
-        raise Missing(gettext("There is no such file."))
+        raise Missing(Sentence("desk.no_such_file"))
     package, path, kind = found
     text = files(package).joinpath(*path.split("/")).read_text("utf-8")
     return web.Response(text=text, content_type=kind, charset="utf-8")
@@ -64,7 +64,7 @@ def loopback(port: int) -> socket.socket:
     except OSError as error:
         opened.close()
         raise OutputError(
-            Sentence("desk.port_cannot_listened", port=port, why=error.strerror),
+            Sentence("desk.port_cannot_listened", port=port, why=error),
             advice=Sentence("desk.end_desk_choose"),
         ) from error
     return opened
@@ -87,9 +87,7 @@ def unix_socket(path: Path) -> socket.socket:
             os.umask(before)
     except OSError as error:
         opened.close()
-        raise ConfigurationError(
-            Sentence("desk.cannot_listened_on", path=path, why=error.strerror)
-        ) from error
+        raise ConfigurationError(Sentence("desk.cannot_listened_on", path=path, why=error)) from error
     return opened
 
 
@@ -103,6 +101,8 @@ async def serve(
 
     Checks that run go on without the desk.
     """
+    if count := context.home.attend():
+        context.record_of(BY_ITSELF, Deed.PURGED, unfinished_upload_count=count)
     cleaning = asyncio.create_task(_keep_no_longer_than_told(context))
     runner = web.AppRunner(application(context), access_log=None, shutdown_timeout=SHUTDOWN_MAX_S)
     await runner.setup()

@@ -92,11 +92,7 @@ class Standing(NamedTuple):
 
 
 def standing(folder: FileFolder) -> Standing:
-    """How one file stands.
-
-    Raises:
-        InputError: what is known of it cannot be read.
-    """
+    """How one file stands; raises as `FileFolder.read`."""
     file, progress = folder.read(), progress_of(folder)
     summary, head = _summary_of(folder.run), folder.decisions.head
     return Standing(folder, file, _state(folder, file, progress, summary, head), progress, summary, head)

@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import unicodedata
+from collections.abc import Callable
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -12,10 +13,11 @@ from aiohttp import BodyPartReader, web
 
 from pipeline.desk.context import Context
 from pipeline.desk.folders import DeskHome, FileFolder
-from pipeline.desk.languages import gettext, number
+from pipeline.desk.people import folded
 from pipeline.desk.refusals import DeskRefusal, TooLarge
 from pipeline.errors import DiskError, InputError
 from pipeline.files.private import opened
+from pipeline.runs.manifest import identity_of
 from pipeline.wording import Sentence
 from schemas.desk import DeskFile
 from schemas.strict import timestamp
@@ -25,48 +27,56 @@ NAME_CHARS_MAX = 120
 _MIB = 1024**2
 
 
-async def take(context: Context, part: BodyPartReader, by: str) -> FileFolder:
-    """Write a file as it arrives from the person who uploads it.
+async def take(context: Context, request: web.Request, by: str) -> FileFolder:
+    """Write the file of an upload as it arrives from the person who uploads it.
 
     Raises:
         DeskRefusal: there is no file, it is empty or too large, or this person has too much at the desk.
         DiskError: it cannot be written. Nothing is left of it.
     """
+    part, request_bytes = await file_in(request), request.content_length
     name, now = safe_name(part.filename), timestamp(context.clock())
     file_bytes_max = context.told.upload_mib_max * _MIB
-    room = context.told.person_mib_max * _MIB - bytes_of(context.home, by)
+    owner, arriving = folded(by), context.home.arriving
+    room = context.told.person_mib_max * _MIB - bytes_of(context.home, by) - arriving[owner]
+    bytes_max = max(0, min(file_bytes_max, room, request_bytes or room))
     too_large = _too_large(file_bytes_max)
     if room < file_bytes_max:
-        too_large = TooLarge(
-            gettext(
-                "You have as many files here as one person may: %(size)s MB. Have old ones deleted first.",
-                size=number(context.told.person_mib_max),
-            )
-        )
+        too_large = TooLarge(Sentence("desk.room_used_up", size=context.told.person_mib_max))
     folder = context.home.new_folder(now, context.chance)
     is_whole = False
+    arriving[owner] += bytes_max
     try:
         path = folder.path / "input" / name
-        digest, byte_count = await _write(part, path, min(file_bytes_max, room), too_large)
+        digest, byte_count = await _write(part, path, bytes_max, too_large)
         if not byte_count:
-            raise DeskRefusal(gettext("%(file)s is empty. Export it again.", file=name))
+            raise DeskRefusal(Sentence("desk.upload_is_empty", file=name))
         uploaded = DeskFile(name=name, sha256=digest, byte_count=byte_count, uploaded_by=by, uploaded_at=now)
         await asyncio.to_thread(folder.write, uploaded)
         is_whole = True
     except OSError as error:
-        raise DiskError(Sentence("desk.cannot_kept_make", name=name, why=error.strerror)) from error
+        raise DiskError(Sentence("desk.cannot_kept_make", name=name, why=error)) from error
     finally:
+        arriving[owner] -= bytes_max
         if not is_whole:  # also where the browser has gone away
             shutil.rmtree(folder.path, ignore_errors=True)
     return folder
 
 
-async def uploaded_to(path: Path, request: web.Request, *, bytes_max: int) -> None:
-    """Write the one file of an upload.
+async def made_here(
+    context: Context, name: str, by: str, make: Callable[[Path], object]
+) -> tuple[FileFolder, DeskFile]:
+    """A new folder with a file that the desk makes for a person, and what is known of it, to be written."""
+    now = timestamp(context.clock())
+    folder = context.home.new_folder(now, context.chance)
+    path = folder.path / "input" / name
+    await asyncio.to_thread(make, path)
+    digest, byte_count = await asyncio.to_thread(identity_of, path)
+    return folder, DeskFile(name=name, sha256=digest, byte_count=byte_count, uploaded_by=by, uploaded_at=now)
 
-    Raises:
-        DeskRefusal: there is none, or it is larger than that.
-    """
+
+async def uploaded_to(path: Path, request: web.Request, *, bytes_max: int) -> None:
+    """Write the one file of an upload; a DeskRefusal where there is none, or it is larger than that."""
     await _write(await file_in(request), path, bytes_max, _too_large(bytes_max))
 
 
@@ -84,20 +94,16 @@ async def _write(part: BodyPartReader, path: Path, bytes_max: int, too_large: To
 
 
 def _too_large(bytes_max: int) -> TooLarge:
-    return TooLarge(gettext("The file is larger than %(size)s MB.", size=number(bytes_max // _MIB)))
+    return TooLarge(Sentence("desk.upload_too_large", size=bytes_max // _MIB))
 
 
 async def file_in(request: web.Request) -> BodyPartReader:
-    """The file in an upload.
-
-    Raises:
-        DeskRefusal: there is none.
-    """
+    """The file in an upload; a DeskRefusal where there is none."""
     if request.content_type == "multipart/form-data":
         part = await (await request.multipart()).next()
         if isinstance(part, BodyPartReader) and part.name == "file" and part.filename:
             return part
-    raise DeskRefusal(gettext("Choose a file first."))
+    raise DeskRefusal(Sentence("desk.choose_a_file"))
 
 
 def safe_name(said: str | None) -> str:
@@ -112,7 +118,7 @@ def safe_name(said: str | None) -> str:
         DeskRefusal: there is none.
     """
     if not said:
-        raise DeskRefusal(gettext("Choose a file first."))
+        raise DeskRefusal(Sentence("desk.choose_a_file"))
     last = said.replace("\\", "/").rpartition("/")[2]
     kept = "".join(one for one in unicodedata.normalize("NFC", last) if one.isprintable()).strip()
     stem, dot, suffix = kept.rpartition(".")
@@ -129,6 +135,6 @@ def bytes_of(home: DeskHome, by: str) -> int:
     for folder in home.folders():
         with suppress(InputError):
             file = folder.read()
-            if file.purged_at is None and file.uploaded_by.casefold() == by.casefold():
+            if file.purged_at is None and folded(file.uploaded_by) == folded(by):
                 count += file.byte_count
     return count

@@ -6,10 +6,9 @@ from traceback import clear_frames
 
 from markupsafe import Markup, escape
 
-from pipeline.desk.languages import language
 from pipeline.errors import PrecheckError
 from pipeline.reports.wording import visible
-from pipeline.wording import Sentence, SurfaceKind, words
+from pipeline.wording import Sentence, SurfaceKind, aloud, language, words
 
 _PHRASES = (
     (
@@ -45,6 +44,12 @@ def sentence_of(error: PrecheckError) -> Markup:
 def in_page_words(said: Iterable[Sentence]) -> Markup:
     """Sentences in the words and the language of a page, each with a capital letter and a full stop."""
     return escape(" ".join(_whole(visible(words(one, SurfaceKind.PAGE, language()))) for one in said))
+
+
+def said(sentences: Sentence | str | Iterable[Sentence | str]) -> Markup:
+    """One sentence or several, as they are, in the words and the language of a page; a text stays a text."""
+    several = [sentences] if isinstance(sentences, (Sentence, str)) else sentences
+    return escape(" ".join(visible(aloud(one, SurfaceKind.PAGE)) for one in several))
 
 
 def _whole(text: str) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.desk.languages import gettext
 from pipeline.desk.people import Person
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.releasing import Decided, decide
@@ -16,6 +15,7 @@ from pipeline.desk.review import LastWord, Review, frame_of
 from pipeline.desk.states import Standing
 from pipeline.formats.excel import decisions as workbook
 from pipeline.reports.workbook import Payments, write_workbook
+from pipeline.wording import Sentence
 from schemas.review import Decision
 
 NAME = "decisions.xlsx"
@@ -44,13 +44,10 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     person: Person,
     now: datetime,
 ) -> int:
-    """Put the decisions of a workbook on record, as those of who uploads it; names in it are kept as claims.
+    """Put the decisions of a workbook on record, as those of who uploads it: about how many rows.
 
-    What it says as it was decided already stays the decision of who made it. `said` has the decisions that
-    count, by row.
-
-    Returns:
-        How many rows it decides about.
+    Names in it are kept as claims. What it says as it was decided already stays the decision of who made it.
+    `said` has the decisions that count, by row.
 
     Raises:
         InputError: it cannot be read, is of another run, or says something that cannot be meant.
@@ -64,9 +61,7 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     is_new = [known.get(row) != (decision, reason) for row, decision, reason, _ in found.iter_rows()]
     new = found.filter(is_new)
     if new.is_empty():
-        raise Conflict(
-            gettext("No decision in this workbook is new: write them beside the rows, and save it.")
-        )
+        raise Conflict(Sentence("desk.no_new_decision"))
     by_reason = new.group_by("decision", "reason", "claimed_by", maintain_order=True).agg(pl.col("row"))
     for decision, reason, claimed_by, rows in by_reason.iter_rows():
         decide(at, review, Decided(rows, Decision(decision), reason or "", claimed_by), person, now)

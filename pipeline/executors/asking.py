@@ -1,196 +1,289 @@
-"""What all asking has in common: its plan and its result, its progress, and a way to stop it."""
+"""The asking of a run, from its first question to its last: of a file or a data set, alone or with others."""
 
-import asyncio
-import gc
-import random
-import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from importlib.util import find_spec
-from math import ceil
-from typing import Any, NamedTuple, TypeVar
-from uuid import uuid4
+from functools import partial
+from operator import itemgetter
+from typing import NamedTuple, Protocol
 
-import anyio
 import polars as pl
-import structlog
 
 from pipeline.config import Profile
-from pipeline.errors import DiskError, PrecheckError, StoppedError, first_of
-from pipeline.frames import Answers, AnswerState, Bases, Checks, OwnCode
-from pipeline.runs.request import RunObserver, RunProgress, StopSwitch, Surface
+from pipeline.connections import open_channels, shares_of_this_machine
+from pipeline.errors import IncompleteError, PrecheckError
+from pipeline.executors.event_loop import in_event_loop, new_context, or_stopped, watched
+from pipeline.executors.results import AskingResult, Caps
+from pipeline.frames import ANSWERS, Answer, Answers, Checks, slim
+from pipeline.runs.request import CheckJob, Phase, Surface
 from pipeline.sections.servers import Server
-from pipeline.stages.ask import DRAIN_MAX_S, RUNS_MAX, UNOBSERVED, ApiChannel, AskingContext, AskingTally
-from pipeline.wording import Sentence
-from schemas.outcomes import ApiName
-from schemas.summary import ApiCalls
+from pipeline.stages.ask import (
+    AnswerBuffer,
+    AnswerSink,
+    ApiChannel,
+    AskingContext,
+    RemainingQuestions,
+    answers_so_far,
+    ask,
+    count_given_up,
+    remaining_questions,
+    within_limit,
+)
+from pipeline.stores.leased_shares import LeaseTerms
+from pipeline.stores.local_source import LocalSource
+from pipeline.stores.protocols import Ledger
+from schemas.outcomes import ApiName, Environment
 
-PROGRESS_INTERVAL_S = 0.2
-STOP_INTERVAL_S = 0.05
-"""How often a request to stop is looked for."""
-Caps = dict[ApiName, tuple[int, datetime]]
-"""API -> its daily cap, and when it resets."""
-_HAS_UVLOOP = find_spec("uvloop") is not None
-_IS_UNDECIDED = pl.col("state").is_in([AnswerState.UNANSWERED, AnswerState.DEFERRED])
-log: structlog.stdlib.BoundLogger = structlog.get_logger()
-T = TypeVar("T")
-
-
-class AskingPlan(NamedTuple):
-    """What to ask, and of whom."""
-
-    checks: Checks
-    profile: Profile
-    is_ours: bool
-    """Whether the server is the embedded sandbox, which no other run asks."""
+Piece = Callable[[], Awaitable[pl.DataFrame]]
+"""Reads some questions that are left to ask: `Checks`, with `attempts` and `is_suspect`."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskingResult:
-    """The answers, and why others are missing."""
+class RunQuestions(AnswerSink, Protocol):
+    """The questions of a run, in parts; and their answers, which come in any order.
 
-    answers: Answers
-    caps: Caps
-    closed: Mapping[ApiName, str]
-    """API -> why nothing more was sent to its server, which turned everything away or wanted a long pause."""
-    tally: AskingTally
-    given_up_count: int
-    """Questions that no later run asks, unless the user requests it."""
-    ended_by: PrecheckError | None = None
-    """What ended the run before all was asked."""
+    Question number n is in part `(n - 1) % part_count`, at the place `(n - 1) // part_count` by number.
+    """
 
     @property
-    def undecided(self) -> pl.DataFrame:
-        """The answers of questions that a later run may ask."""
-        return self.answers.filter(_IS_UNDECIDED)
+    def counts(self) -> Counter[ApiName]:
+        """How many there are, by API."""
 
-    def calls(self, bases: Bases) -> list[ApiCalls]:
-        """How many questions each API had, and what became of them."""
-        counts = bases.group_by("api", maintain_order=True).len()
-        return calls_of({ApiName(api): count for api, count in counts.iter_rows()}, self.tally)
+    @property
+    def part_count(self) -> int:
+        """How many parts there are; they are numbered from 0."""
 
-    def next_step(self, bases: Bases) -> str:
-        """How to go on with the questions that are left, and when."""
-        undecided = self.undecided
-        counts = _capped_counts(undecided, bases) if self.caps else {}
-        left = QuestionsLeft(undecided.height, self.given_up_count, counts)
-        return next_step(left, self.caps, self.closed, self.ended_by)
+    def checks(self, part: int) -> Checks:
+        """Those of a part, in the order of asking."""
 
+    def unasked(self, part: int) -> Piece:
+        """Those of a part, of a run that has asked none."""
 
-def _capped_counts(undecided: pl.DataFrame, bases: Bases) -> dict[ApiName, int]:
-    """How many questions a daily cap left, by API."""
-    capped = undecided["check"].filter(undecided["code"] == OwnCode.DAILY_CAP)
-    apis = bases["api"].filter(bases["check"].is_in(capped.implode()))
-    return {ApiName(api): count for api, count in apis.value_counts().iter_rows()}
+    def put_aside(self, part: int, name: str, todo: pl.DataFrame) -> Piece:
+        """Keep some of those that are left to ask, under a name within their part."""
 
+    def keep(self, part: int, name: str, answers: pl.DataFrame) -> None:
+        """Keep `Answers` of a part, under a name within it."""
 
-class QuestionsLeft(NamedTuple):
-    """How many questions have no final answer."""
-
-    open_count: int
-    given_up_count: int
-    """Of these, those that no later run asks, unless the user requests it."""
-    capped: Mapping[ApiName, int]
-    """Of these, those that a daily cap left."""
+    def forget(self) -> None:
+        """Drop all answers: the ledger has those that count."""
 
 
-def calls_of(question_counts: Mapping[ApiName, int], tally: AskingTally) -> list[ApiCalls]:
-    """How many questions each API had, and what became of them."""
-    return [
-        ApiCalls(
-            api=api,
-            question_count=question_count,
-            answered_before_count=tally.answered_before[api],
-            reused_count=tally.reused[api],
-            elsewhere_count=tally.elsewhere[api],
-            request_count=tally.requests[api],
-            repeat_count=tally.repeats[api],
-            pause_count=tally.pauses[api],
-            in_flight_least=tally.slowest.get(api),
-        )
-        for api, question_count in question_counts.items()
-    ]
+class FileQuestions:
+    """The questions of a payment file, in memory, in one part; as `RunQuestions`."""
+
+    part_count = 1
+
+    def __init__(self, checks: Checks) -> None:
+        """Have no answer yet."""
+        counts = checks.group_by("api", maintain_order=True).len()
+        self.counts = Counter({ApiName(api): count for api, count in counts.iter_rows()})
+        self._checks = checks
+        self._kept: list[pl.DataFrame] = []
+        self._coming = AnswerBuffer()
+
+    def answers(self) -> Answers:
+        """All answers that are held, and here no longer."""
+        kept, self._kept = self._kept, []
+        return Answers(slim(*kept))
+
+    def checks(self, part: int) -> Checks:  # noqa: ARG002
+        """All of them."""
+        return self._checks
+
+    def unasked(self, part: int) -> Piece:
+        """All of them."""
+        return self.put_aside(part, "all", never_asked(self._checks))
+
+    def put_aside(self, part: int, name: str, todo: pl.DataFrame) -> Piece:  # noqa: ARG002
+        """Hold them."""
+
+        async def held() -> pl.DataFrame:
+            return todo
+
+        return held
+
+    def keep(self, part: int, name: str, answers: pl.DataFrame) -> None:  # noqa: ARG002
+        """Hold them."""
+        self._kept.append(answers)
+
+    def add(self, answer: Answer) -> None:
+        """Hold one more."""
+        self._coming.add(answer)
+
+    def frame(self) -> pl.DataFrame:
+        """Hold those that came as one frame; none is left."""
+        self._kept.append(self._coming.frame())
+        return pl.DataFrame(schema=ANSWERS)
+
+    def forget(self) -> None:
+        """Hold none any more."""
+        self._kept.clear()
 
 
-def next_step(
-    left: QuestionsLeft, caps: Caps, closed: Mapping[ApiName, str], ended_by: PrecheckError | None
-) -> str:
-    """How to go on with the questions that are left, and when."""
-    left_count = left.open_count - left.given_up_count
-    given_up = (
-        f"Questions given up after {RUNS_MAX} runs: {left.given_up_count:,}; ask the provider what is "
-        "wrong with them, then run the same command with --retry-unanswered."
-    )
-    if left_count == 0:
-        return given_up
-    said = f"Questions left: {left_count:,}{_why_left(left, caps, closed, ended_by)}"
-    return f"{said} {given_up}" if left.given_up_count else said
+class Asking(NamedTuple):
+    """What is asked, by which process."""
+
+    job: CheckJob
+    questions: RunQuestions
+    profile: Profile
+    world: AskingContext
+    surface: Surface
+
+    async def left(self, ledger: Ledger) -> AsyncIterator[tuple[int, RemainingQuestions]]:
+        """Each part by its number, with what is left to ask of it and the answers that there are."""
+        for part in range(self.questions.part_count):
+            checks, retry = self.questions.checks(part), self.job.retry_unanswered
+            left = await remaining_questions(checks, ledger, self.world.tally, retry_unanswered=retry)
+            yield part, left
 
 
-def _why_left(
-    left: QuestionsLeft, caps: Caps, closed: Mapping[ApiName, str], ended_by: PrecheckError | None
-) -> str:
-    if ended_by is not None:
-        return f", as the run ended early: {ended_by}"
-    if closed:
-        return f"; {'; '.join(closed.values())}. Then run the same command again."
-    if not left.capped:
-        return ". Run the same command again."
-    # Where two APIs have a cap, the one that needs more days decides.
-    days, cap, resets_at = max((ceil(count / caps[api][0]), *caps[api]) for api, count in left.capped.items())
-    return (
-        f"; the daily cap of {cap:,} is used up. Run the same command "
-        f"again after {resets_at:%Y-%m-%d %H:%M} UTC (days needed at this cap: {days:,})."
-    )
+class Way(Protocol):
+    """Who asks: this process alone, or together with others."""
+
+    def begin(self, asking: Asking) -> None:
+        """Get ready, before anything is asked.
+
+        Raises:
+            IncompleteError: nothing can be asked now.
+        """
+
+    async def ask(self, asking: Asking) -> None:
+        """Ask what is left to ask, until all is asked or a stop is requested.
+
+        Raises:
+            PrecheckError: as `stages.ask.ask`; the asking ends with it.
+        """
+
+    async def end(self, asking: Asking, ended_by: PrecheckError | None) -> AskingResult:
+        """Have the answers kept, one for each question, and count those given up."""
 
 
-def new_context(surface: Surface) -> AskingContext:
-    """Time, chance and new ids, for one asking; and who follows its questions."""
-    return AskingContext(
-        surface.clock,
-        time.monotonic,
-        random.random,
-        lambda: str(uuid4()),
-        anyio.Event(),
-        AskingTally(),
-        surface.observer or UNOBSERVED,
-    )
-
-
-def watched(
-    asking: Callable[[], Awaitable[T]], world: AskingContext, surface: Surface
-) -> tuple[T | None, PrecheckError | None]:
-    """Ask in an event loop of its own, report the progress, and heed a request to stop.
-
-    Args:
-        asking: what asks, until all is asked or `world.stop` is set.
-        world: what it asks with.
-        surface: what starts it, to report to.
+def ask_all(
+    job: CheckJob, questions: RunQuestions, profile: Profile, way: Way, surface: Surface
+) -> AskingResult:
+    """Ask what is left to ask, and report the progress, until all is asked or the run is stopped.
 
     Returns:
-        What it returned, None where it came to no end; and the error that ended it early, if one did.
+        What came of it, also if an error or a request to stop ended the asking; `questions` has the answers.
 
     Raises:
-        DiskError: the ledger cannot be written.
+        DiskError: the ledger or the work folder cannot be written.
+        IncompleteError: a shared ledger is away, and nothing else has what was answered.
+        StoppedError: the run is to stop at once; what was answered is in the ledger.
     """
-    with _nothing_walked_again(), surface.stop.watched():
-        return anyio.run(_watched, asking, world, surface, backend_options={"use_uvloop": _HAS_UVLOOP})
+    return in_event_loop(
+        partial(_ask_all, Asking(job, questions, profile, new_context(surface), surface), way)
+    )
 
 
-def or_stopped(ended_by: PrecheckError | None, name: str, stop: StopSwitch) -> PrecheckError | None:
-    """What ended the asking of a file early: a request to stop, or else an error.
+async def _ask_all(asking: Asking, way: Way) -> AskingResult:
+    ended_by: PrecheckError | None
+    watch, stop = asking.surface.watch, asking.surface.stop
 
-    Raises:
-        StoppedError: it is to stop at once; what was answered is in the ledger.
-    """
-    if (stopped := stop.first) is None:
-        return ended_by
-    error = StoppedError(Sentence("executors.stopped", name=name, why=stopped.sentence), stopped.exit_code)
-    if stop.is_urgent:
-        raise error
-    return error
+    async def asks() -> None:
+        watch.begin(simulated=asking.profile.environment is Environment.SANDBOX)
+        watch.enter(Phase.CONNECTING)
+        await way.ask(asking)
+
+    asking.questions.forget()
+    try:
+        way.begin(asking)
+        ended_by = await watched(asks, asking.world, asking.surface)
+    except IncompleteError as error:
+        ended_by = error
+    return await way.end(asking, or_stopped(ended_by, asking.job.file.name, stop))
+
+
+@dataclass(slots=True)
+class Alone:
+    """A process that has the questions to itself: its folder, which is locked, has their ledger."""
+
+    ledger: Ledger
+    is_ours: bool
+    """Whether the server is the embedded sandbox, which no other run asks."""
+    _caps: Caps | None = None
+    """Of the servers; None as long as the asking has not come to its end."""
+
+    def begin(self, asking: Asking) -> None:
+        """Nothing to get ready."""
+
+    async def ask(self, asking: Asking) -> None:
+        """Open the channels and ask."""
+        job, questions, profile, world, (watch, *_) = asking
+        terms = LeaseTerms(world.now, world.clock, watch.wait, job.wait_max_s)
+        shares = None if self.is_ours else shares_of_this_machine(terms)
+        async with open_channels(profile, questions.counts, now=world.now, shares=shares) as channels:
+            watch.enter(Phase.ASKING)
+            (first, *more), has_answered = await left_to_ask(asking, self.ledger)
+            source = LocalSource(await first(), self.ledger.question_key, more)
+            await ask(source, channels, self.ledger, world, has_answered=has_answered, answers=questions)
+            self._caps = await caps_of(profile.servers, channels)
+
+    async def end(self, asking: Asking, ended_by: PrecheckError | None) -> AskingResult:
+        """Take the answers of an asking that ended early from the ledger."""
+        questions = asking.questions
+        if self._caps is None or ended_by is not None:
+            questions.forget()
+            for part in range(questions.part_count):
+                questions.keep(part, "so_far", await answers_so_far(questions.checks(part), self.ledger))
+        given_up_count = await all_given_up(questions, self.ledger)
+        return AskingResult(self._caps or {}, asking.world.tally, given_up_count, ended_by)
+
+
+class LeftToAsk(NamedTuple):
+    """What is left to ask."""
+
+    pieces: Sequence[Piece]
+    """In the order of asking; at least one."""
+    has_answered: Collection[ApiName]
+    """APIs that answered a question of this run before."""
+
+
+async def left_to_ask(asking: Asking, ledger: Ledger) -> LeftToAsk:
+    """Put aside what is left to ask, and keep the answers there are; what was asked before comes last."""
+    questions, limit = asking.questions, asking.job.limit
+    if not any(ledger.counts) and limit is None:
+        asking.world.tally.check_count = questions.counts.total()
+        return LeftToAsk([*map(questions.unasked, range(questions.part_count))], frozenset())
+    has_answered, new, again = set[ApiName](), [], []
+    async for part, left in asking.left(ledger):
+        has_answered |= set(left.has_answered)
+        questions.keep(part, "before", left.answers)
+        asked = left.todo.filter(pl.col("attempts") > 0)
+        new.append((part, questions.put_aside(part, "open", left.todo.head(left.todo.height - asked.height))))
+        least = next(iter(asked["attempts"]), 0)
+        again.append((least, (part, questions.put_aside(part, "asked", asked))))
+    in_order = [*new, *(piece for _, piece in sorted(again, key=itemgetter(0)))]
+    if limit is not None:
+        in_order = [piece async for piece in _within_limit(limit, in_order, asking)]
+    return LeftToAsk([piece for _, piece in in_order], has_answered)
+
+
+def never_asked(checks: pl.DataFrame) -> pl.DataFrame:
+    """`Checks` that no run has asked, as they are left to ask."""
+    return checks.with_columns(attempts=pl.lit(0, pl.Int32), is_suspect=pl.lit(value=False))
+
+
+async def _within_limit(
+    limit: int, in_order: Iterable[tuple[int, Piece]], asking: Asking
+) -> AsyncIterator[tuple[int, Piece]]:
+    """The first questions, as many as the limit; the others are deferred to a later run."""
+    questions = asking.questions
+    for place, (part, piece) in enumerate(in_order):
+        todo, deferred = within_limit(await piece(), limit, asking.world.tally)
+        limit -= todo.height
+        if deferred.is_empty():
+            yield part, piece
+        else:
+            questions.keep(part, f"beyond-{place}", deferred)
+            yield part, questions.put_aside(part, f"within-{place}", todo)
+
+
+async def all_given_up(questions: RunQuestions, ledger: Ledger) -> int:
+    """How many questions no later run asks, unless the user requests it."""
+    if not await ledger.fruitless():
+        return 0
+    return sum([await count_given_up(questions.checks(part), ledger) for part in range(questions.part_count)])
 
 
 async def caps_of(servers: Iterable[Server], channels: Mapping[ApiName, ApiChannel]) -> Caps:
@@ -202,82 +295,3 @@ async def caps_of(servers: Iterable[Server], channels: Mapping[ApiName, ApiChann
         and channel.quota is not None
         and server.cap is not None
     }
-
-
-@contextmanager
-def _nothing_walked_again() -> Iterator[None]:
-    """Exclude the objects that exist already, and stay, from garbage collection (docs/adr/0012)."""
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
-async def _watched(
-    asking: Callable[[], Awaitable[T]], world: AskingContext, surface: Surface
-) -> tuple[T | None, PrecheckError | None]:
-    asyncio.get_running_loop().set_exception_handler(_note)
-    result: T | None = None
-    try:
-        async with anyio.create_task_group() as group:
-            group.start_soon(heed, surface.stop, world, surface.watch, group.cancel_scope)
-            group.start_soon(_show, world.tally, surface.watch)
-            result = await asking()
-            group.cancel_scope.cancel()
-    except BaseExceptionGroup as failures:
-        return result, _end(first_of(failures))
-    return result, None
-
-
-def _note(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Take what no task can be told of: a connection that broke while it was closed, or a mistake of ours."""
-    if "transport" in context:  # whoever used it has its own error, and its traceback is no user's business
-        log.debug("a connection broke", error=type(context.get("exception")).__name__)
-    else:
-        loop.default_exception_handler(context)
-
-
-def _end(failure: BaseException) -> PrecheckError:
-    """An error that ends the asking and still leaves an outcome file; any other is raised again."""
-    if not isinstance(failure, PrecheckError) or isinstance(failure, DiskError):
-        raise failure from None
-    return failure
-
-
-async def heed(stop: StopSwitch, world: AskingContext, watch: RunObserver, scope: anyio.CancelScope) -> None:
-    """Wait for requests to stop: the first sends no more and lets what is in flight land, the second ends it.
-
-    Args:
-        stop: where requests to stop arrive.
-        world: of the asking.
-        watch: is told how much is in flight as it stops.
-        scope: around the asking, to be cancelled; this function returns once it has cancelled it for good.
-    """
-    while not stop.is_urgent:
-        if stop.first is not None and not world.stop.is_set():
-            if not world.tally.is_asking:
-                scope.cancel()  # it may be waiting for other processes, or for a server
-            if world.tally.in_flight_count:
-                watch.stop(world.tally.in_flight_count, DRAIN_MAX_S)
-            world.stop.set()
-        await anyio.sleep(STOP_INTERVAL_S)
-    scope.cancel()
-
-
-async def _show(tally: AskingTally, watch: RunObserver) -> None:
-    """Show how far the asking is, now and then, and where it ended."""
-    try:
-        while True:
-            watch.update(_progress(tally))
-            await anyio.sleep(PROGRESS_INTERVAL_S)
-    finally:
-        watch.update(_progress(tally))
-
-
-def _progress(tally: AskingTally) -> RunProgress:
-    # Earlier answers, and questions beyond a limit, would distort the speed.
-    before_count = tally.settled_count
-    done_count, check_count = tally.done_count - before_count, tally.check_count - before_count
-    answered_before_count = tally.answered_before.total() + tally.reused.total()
-    return RunProgress(done_count, check_count, tally.outcomes, tally.slowed, answered_before_count)

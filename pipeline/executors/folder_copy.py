@@ -26,7 +26,7 @@ class FolderCopy:
 
     def __init__(self, ledger: SqliteLedger) -> None:
         """Copy nothing yet; the ledger of the folder knows questions by keys of its own."""
-        self._ledger = ledger
+        self.ledger = ledger
         self._waiting: list[tuple[Check, RecordedRequest]] = []
         self._is_writing = False
 
@@ -54,7 +54,7 @@ class FolderCopy:
         """
         waiting, self._waiting = self._waiting, []
         if waiting:
-            self._ledger.copy([self._own(check, request) for check, request in waiting])
+            self.ledger.copy([self._own(check, request) for check, request in waiting])
 
     def take_over(self, lines: Iterable[RecordedRequest], checks: pl.DataFrame, shared: SharedRun) -> None:
         """Copy every line of the shared run that is not here.
@@ -70,7 +70,7 @@ class FolderCopy:
         """
         self.flush()
         places = {shared.question_key(check): place for place, check in enumerate(_rows(checks))}
-        known = {answer.question for answer in self._ledger.answers() if answer.state is AnswerState.REUSED}
+        known = {answer.question for answer in self.ledger.answers() if answer.state is AnswerState.REUSED}
         for some in _batches(lines):
             requests, reused = [], []
             for line, check in zip(
@@ -81,12 +81,12 @@ class FolderCopy:
                     requests.append(own)
                 elif own.question not in known:
                     reused.append(own.reused)
-            self._ledger.copy(requests)
-            self._ledger.reuse(reused)
+            self.ledger.copy(requests)
+            self.ledger.reuse(reused)
 
     def _own(self, check: Check, request: RecordedRequest) -> RecordedRequest:
         """A request, as the ledger of the folder knows its question."""
-        question = self._ledger.question_key(check)
+        question = self.ledger.question_key(check)
         answer, reused = request.answer, request.reused
         return request._replace(
             question=question,

@@ -15,7 +15,7 @@ import structlog
 
 from pipeline.config import Profile
 from pipeline.errors import IncompleteError, PrecheckError, first_of
-from pipeline.executors.asking import new_context, watched
+from pipeline.executors.event_loop import in_event_loop, new_context, watched
 from pipeline.executors.joining import SharedAccess
 from pipeline.executors.shared import RoundAsker, SharedPart, pause
 from pipeline.runs.request import Notice, Surface
@@ -23,6 +23,7 @@ from pipeline.runs.work_folder import read_questions, remove_work, work_of, work
 from pipeline.stages.ask import AskingContext
 from pipeline.stores.shared import SharedRun, SharedStore
 from pipeline.stores.values import RoundState
+from pipeline.wording import Sentence
 from schemas.outcomes import Environment
 from schemas.shared import WorkRecord
 
@@ -69,8 +70,8 @@ def help_with_runs(store: SharedStore, wanted: HelpWanted, surface: Surface) -> 
     world = new_context(surface)
     helper = _Helper(SharedAccess(store, wanted.profile), wanted, world, surface)
     with helper.runs:
-        is_idle, ended_by = watched(helper.work, world, surface)
-    return HelpGiven(sum(world.tally.answered.values()), bool(is_idle), ended_by)
+        ended_by = in_event_loop(partial(watched, helper.work, world, surface))
+    return HelpGiven(sum(world.tally.answered.values()), helper.is_idle, ended_by)
 
 
 @dataclass(slots=True)
@@ -93,14 +94,16 @@ class _Helper:
     world: AskingContext
     surface: Surface
     runs: ExitStack = field(default_factory=ExitStack)
+    is_idle: bool = False
+    """Whether nothing was left to ask at the end."""
     _known: dict[UUID, SharedRun] = field(default_factory=dict)
     _resting: dict[UUID, float] = field(default_factory=dict)
     _seen_at: float = -inf
     _taken_up: set[tuple[UUID, int]] = field(default_factory=set)
     """Runs and their rounds that it has asked questions of."""
 
-    async def work(self) -> bool:
-        """Go from run to run; whether nothing was left to ask at the end."""
+    async def work(self) -> None:
+        """Go from run to run, until nothing is left to ask or a stop is requested."""
         while not self.world.stop.is_set():
             await self._be_seen()
             try:
@@ -113,10 +116,10 @@ class _Helper:
                 self._known.clear()
                 turn = _Turn()
             if self.wanted.until_idle and turn.workable_count == 0:
-                return turn.undone_count == 0
+                self.is_idle = turn.undone_count == 0
+                return
             if not turn.has_asked:
                 await pause(self.world)
-        return False
 
     async def _be_seen(self) -> None:
         if time.monotonic() - self._seen_at > SEEN_INTERVAL_S:
@@ -155,7 +158,7 @@ class _Helper:
         if (run, state.number) not in self._taken_up:
             self._taken_up.add((run, state.number))
             facts: dict[str, str | int] = {"run": str(run), "round": state.number, "chunks": state.free_count}
-            self.surface.notify(Notice("taking up questions of a run", facts))
+            self.surface.notify(Notice(Sentence("executors.notice_taking_up"), facts))
 
     async def _ask(self, shared: SharedRun, record: WorkRecord) -> bool:
         """Ask until there is nothing to claim; whether there was anything."""

@@ -98,15 +98,5 @@ def open_store(url: str, secret: SecretStr, clock: Clock) -> AbstractContextMana
 def join(
     store: SharedStore, identity: RunIdentity, questions: Iterable[pl.DataFrame], run_id: UUID | None
 ) -> StoredRun:
-    """Join the run of a file.
-
-    Args:
-        store: the ledger.
-        identity: of the run.
-        questions: `Checks` of each part, by their numbers.
-        run_id: of a folder that belongs to a run; None: the unfinished run of this identity, or a new one.
-
-    Raises:
-        UsageError, ConfigurationError, DiskError, IncompleteError: as `SharedStore.join`.
-    """
+    """Join the run of a file, as `SharedStore.join`; the questions are `Checks` of each part by number."""
     return store.join(identity, store.plan_of(questions), new_id=uuid4(), run_id=run_id)

@@ -50,27 +50,28 @@ class LiveMetrics(Collector):
     """The metrics of this process; an `AskingObserver`."""
 
     def __init__(self, labels: Mapping[str, str], *, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin to count.
-
-        Args:
-            labels: those that everything here has, such as `host` and `profile`.
-            clock: Seconds that never go back.
-        """
+        """Begin to count; everything here has these labels, such as `host` and `profile`."""
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self.clock = clock
         self._labels = dict(labels)
         self._now: list[RunInProgress] = []
         self._pauses: Counts[ApiName] = Counts()  # of the runs before
-        self._requests = self._counter("requests", "Requests that left and came to an end, repeats included.")
-        self._repeats = self._counter("repeats", "Requests that asked a question again.")
-        self._answers = self._counter("answers", "Questions that came to an end, by outcome.", "outcome")
+        self._requests = self._counter("requests", "Completed requests, retries included.")
+        self._repeats = self._counter("repeats", "Retries among them.")
+        self._answers = self._counter("answers", "Completed questions, by outcome.", "outcome")
         self._in_flight = Gauge(
             *self._named("in_flight", "Requests in flight."), ["api", *self._labels], registry=self.registry
         )
-        self._slots = self._histogram("slot_wait", "Waits of a question until it may leave.", SLOT_BUCKETS_S)
-        self._replies = self._histogram("reply", "Waits for a reply, by its kind.", REPLY_BUCKETS_S, "reply")
-        self._commits = self._histogram("ledger", "Waits for a durable write.", LEDGER_BUCKETS_S, "write")
+        self._slots = self._histogram(
+            "slot_wait", "Waits of a question until its request may leave.", SLOT_BUCKETS_S
+        )
+        self._replies = self._histogram(
+            "reply", "Waits for a reply, by HTTP status or kind of failure.", REPLY_BUCKETS_S, "reply"
+        )
+        self._commits = self._histogram(
+            "ledger", "Waits for a durable write of an intent or a reply.", LEDGER_BUCKETS_S, "write"
+        )
         self._of_api = cache(self._bound)
         info = Gauge(
             *self._named("info", "Version of the tool."), ["version", *self._labels], registry=self.registry
@@ -127,14 +128,14 @@ class LiveMetrics(Collector):
                 places[api] += channel.places.window
                 closed[api] += api in run.tally.closures
         names = ["api", *self._labels]
-        total = CounterMetricFamily(*self._named("pauses", "Pauses that a server asked for."), labels=names)
+        total = CounterMetricFamily(*self._named("pauses", "Pauses that the server asked for."), labels=names)
         for api, count in pauses.items():
             total.add_metric([api.value, *self._labels.values()], count)
         yield total
         for name, meaning, numbers in (
-            ("rate_per_second", "The rate that this process may keep now.", rates),
+            ("rate_per_second", "The rate that this process may use now.", rates),
             ("places", "Requests that this process may have in flight now.", places),
-            ("closed", "1 where no more is sent in this run.", closed),
+            ("closed", "1 if this run sends nothing more to the API.", closed),
         ):
             gauge = GaugeMetricFamily(*self._named(name, meaning), labels=names)
             for api, number in numbers.items():

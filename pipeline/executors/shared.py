@@ -12,10 +12,12 @@ from math import inf
 import anyio
 import polars as pl
 
-from pipeline.executors.asking import Caps, caps_of
+from pipeline.executors.asking import caps_of
 from pipeline.executors.joining import SharedAccess
+from pipeline.executors.results import Caps
+from pipeline.frames import ANSWERS, Answer
 from pipeline.runs.request import Phase, RunObserver
-from pipeline.stages.ask import LOOK_INTERVAL_S, AnswerSink, AskingContext, ask
+from pipeline.stages.ask import LOOK_INTERVAL_S, AskingContext, ask
 from pipeline.stores.shared import SharedRun
 from pipeline.stores.values import ChunkLease, PlannedChunk, QuestionChunk, RoundState
 from schemas.outcomes import ApiName
@@ -88,8 +90,6 @@ class RoundAsker:
     """How long to wait for a share of a server."""
     has_answered: Collection[ApiName] = ()
     """APIs that answered a question of this run before."""
-    answers: AnswerSink | None = None
-    """Where answers go; None: they are in the ledger, and here only while questions are asked."""
     caps: Caps = field(default_factory=dict)
     """Of the servers that were asked."""
     round_number: int | None = None
@@ -131,7 +131,7 @@ class RoundAsker:
                     self.run,
                     self.world,
                     has_answered=self.has_answered,
-                    answers=self.answers,
+                    answers=NoAnswers(),
                 )
                 self.caps |= await caps_of(self.access.profile.servers, channels)
         finally:
@@ -163,10 +163,12 @@ async def round_to_ask(run: SharedRun, chunks: Sequence[PlannedChunk]) -> int | 
             return state.number + 1
 
 
-def planned_chunks(todo: pl.DataFrame) -> list[PlannedChunk]:
-    """The chunks of a round: the questions of each API among these `Checks` of part 0, in their order."""
-    return [
-        PlannedChunk(str(api), 0, (some["check"] - 1).to_list())
-        for (api,), mine in todo.group_by("api", maintain_order=True)
-        for some in mine.iter_slices(CHUNK_SIZE)
-    ]
+class NoAnswers:
+    """Answers that are in the shared ledger, and are kept nowhere else."""
+
+    def add(self, answer: Answer) -> None:
+        """Nothing to keep."""
+
+    def frame(self) -> pl.DataFrame:
+        """There are none here."""
+        return pl.DataFrame(schema=ANSWERS)

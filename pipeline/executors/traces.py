@@ -148,10 +148,7 @@ def _name_reply(request: Span, reply: str) -> None:
 def traces(*, profile: str, host: str, failed: Callable[[str], None]) -> Iterator[Traces]:
     """Send traces to the collector that the environment names, until the block ends.
 
-    Args:
-        profile: whose servers are asked.
-        host: this machine.
-        failed: called with the reason, at the first span that is lost; maybe by another thread.
+    At the first span that is lost `failed` is called with the reason, maybe by another thread.
 
     Raises:
         ConfigurationError: the environment asks for what this program does not have.

@@ -15,14 +15,11 @@ _PART = ".part"
 
 @contextmanager
 def write_atomically(path: Path, *, readable_by_all: bool = False) -> Iterator[io.BufferedRandom]:
-    """Write a file under another name, and rename it once all of it is on the disk.
+    """Write a file under another name, and rename it once all of it is on the disk. Its folder must exist.
 
-    The file is open for writing and reading, so that what was written can be checked before it is
-    seen. When the block raises, nothing is left, and an earlier file of this name is unchanged.
-
-    Args:
-        path: The final name; its folder must exist.
-        readable_by_all: For a file without payment data, which other programs are to read.
+    The file is open for writing and reading, so that what was written can be checked before it is seen. When
+    the block raises, nothing is left, and an earlier file of this name is unchanged. Only a file without
+    payment data is readable by all.
 
     Raises:
         OutputError: the file cannot be created here, or a symbolic link or folder has its name.

@@ -72,17 +72,11 @@ def unpacked(
     where: str,
     unpacked_bytes_max: int = UNPACKED_BYTES_MAX,
 ) -> UnpackedFile:
-    """Unpack a file under limits.
-
-    Args:
-        data: The compressed file.
-        compression: As `sniff` recognised it.
-        where: The file, for messages.
-        unpacked_bytes_max: How much may come out of it.
+    """Unpack a file under limits, compressed as `sniff` recognised it.
 
     Raises:
-        InputError: it is damaged, has a password, holds several files or a compressed one, or unpacks to
-            more than a payment file does.
+        InputError: it is damaged, has a password, holds several files or a compressed one, or unpacks to more
+            than a payment file does.
     """
     limit = max(_SMALL_BYTES, min(unpacked_bytes_max, RATIO_MAX * len(data)))
     meter = _Meter(where, len(data), limit)
@@ -186,13 +180,9 @@ def _unzipped(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Iterator[byt
 
 
 def pack(data: bytes, compression: Compression, file: IO[bytes], *, member: str) -> None:
-    """Compress a file, and read it back; the same bytes each time, with no time and no machine in them.
+    """Compress into an empty file, and read it back; the same bytes each time, without time or machine.
 
-    Args:
-        data: What goes in.
-        compression: How.
-        file: Open for writing and reading, and empty.
-        member: The name that it has in a ZIP; gzip gives it none.
+    The member is the name that the content has in a ZIP; gzip gives it none.
 
     Raises:
         OSError: the file cannot take it.

@@ -82,16 +82,11 @@ def parse_confined(
     what: Sentence,
     options: Mapping[str, str | int | None] = NO_OPTIONS,
 ) -> pl.DataFrame:
-    """Parse a file in a child process.
+    """Parse a file in a child process; an open one only the child holds in memory.
 
-    Args:
-        module: The full name of a module with `parse(data: bytes, **options) -> Iterator[pl.DataFrame]`: one
-            part or more, of the same columns. Its InputError is passed on, with `where` before the reason,
-            and with its advice as far as that is text; whatever else it raises is damage.
-        data: The bytes of the file; or the file itself, open, which then only the child holds in memory.
-        where: The file, for messages.
-        what: What the file should be, for messages.
-        options: Keyword arguments of `parse`.
+    The module has a `parse(data: bytes, **options) -> Iterator[pl.DataFrame]`, which gives one part or more,
+    of the same columns. Its InputError is passed on, with `where` before the reason, and with its advice as
+    far as that is text; whatever else it raises is damage, of `what` the file should be.
 
     Raises:
         InputError: it cannot be parsed, or not within the limits.

@@ -64,11 +64,7 @@ def not_writable(
 
 
 def refuse_non_file(path: Path) -> None:
-    """Refuse to write where a link, a folder or a device has the name.
-
-    Raises:
-        OutputError: one of these has the name; or no file can be here.
-    """
+    """Refuse to write where a link, a folder or a device has the name, or no file can be (OutputError)."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -94,6 +90,5 @@ def kind_of_non_file(found: os.stat_result) -> Sentence | None:
     return Sentence("files.file_another_name") if found.st_nlink > 1 else None
 
 
-def _reason(error: OSError | sqlite3.Error) -> str:
-    # Not str(OSError), which names the path again.
-    return (error.strerror if isinstance(error, OSError) else str(error)) or type(error).__name__
+def _reason(error: OSError | sqlite3.Error) -> OSError | str:
+    return error if isinstance(error, OSError) else str(error) or type(error).__name__

@@ -12,7 +12,7 @@ from pipeline.errors import InputError, LockedError, OutputError, UsageError
 from pipeline.files.disk_errors import not_writable, refuse_non_file
 from pipeline.wording import Sentence
 
-_LOCK = ".lock"
+LOCK = ".lock"
 _CONTENT_BYTES_MAX = 4096
 
 
@@ -23,18 +23,13 @@ def locked(folder: Path, now: str, *, otherwise: Sequence[Sentence] = ()) -> Ite
     The lock ends with the process, however that ends. Its file stays: unlinking it would let two processes
     each lock a file of their own.
 
-    Args:
-        folder: of a run.
-        now: UTC, ISO 8601 with Z.
-        otherwise: alternatives to waiting where another process works in the folder.
-
     Raises:
-        LockedError: another process works in the folder.
+        LockedError: another process works in the folder; `otherwise` are alternatives to waiting.
         OutputError: the lock's name is taken by a file of another program.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     require_ours(folder)
-    lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     try:
         _take(lock, fcntl.LOCK_EX, folder, otherwise)
         this_process = {"pid": os.getpid(), "host": os.uname().nodename, "started_at": now}
@@ -48,13 +43,9 @@ def locked(folder: Path, now: str, *, otherwise: Sequence[Sentence] = ()) -> Ite
 
 @contextmanager
 def shared(folder: Path) -> Iterator[None]:
-    """Lock out runs from a folder, but not readers. A copy without the lock's file needs no lock.
-
-    Raises:
-        LockedError: a run, or another writer, works in the folder.
-    """
+    """Lock out runs, but not readers, or a LockedError. A copy without the lock's file needs no lock."""
     try:
-        lock = os.open(folder / _LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        lock = os.open(folder / LOCK, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         yield
         return
@@ -71,7 +62,7 @@ def require_ours(folder: Path) -> None:
     Raises:
         OutputError: it is not a plain file, or its content is not of this tool.
     """
-    path = folder / _LOCK
+    path = folder / LOCK
     refuse_non_file(path)
     try:
         with path.open("rb") as file:
@@ -88,18 +79,13 @@ def require_ours(folder: Path) -> None:
 
 
 def require_folder(folder: Path) -> None:
-    """Refuse a path that is no folder.
-
-    Raises:
-        UsageError: there is no such folder, or it is a file.
-        InputError: it cannot be read.
-    """
+    """Refuse a path that is no folder (UsageError), or that cannot be read (InputError)."""
     try:
         mode = folder.stat().st_mode
     except FileNotFoundError:
         raise UsageError(Sentence("files.no_such_folder", folder=folder)) from None
     except OSError as error:
-        raise InputError(Sentence("files.cannot_read_check", folder=folder, why=error.strerror)) from error
+        raise InputError(Sentence("files.cannot_read_check", folder=folder, why=error)) from error
     if not S_ISDIR(mode):
         raise UsageError(Sentence("files.file_not_folder", folder=folder))
 

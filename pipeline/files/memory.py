@@ -35,11 +35,7 @@ def memory_max_bytes() -> int:
 
 
 def refuse_too_large(byte_count: int, *, per_byte: int, where: str) -> None:
-    """Refuse a file that this machine cannot hold, at so much memory for each of its bytes.
-
-    Raises:
-        InputError: it needs more memory than there is.
-    """
+    """Refuse a file that this machine cannot hold, at so much memory for each of its bytes (InputError)."""
     needed, there = byte_count * per_byte, memory_max_bytes()
     if needed > there:
         raise InputError(

@@ -20,17 +20,12 @@ _ROWS_COUNTED_AT_ONCE = 1024
 
 
 def parse(data: bytes, *, bytes_max: int, columns_max: int) -> Iterator[pl.DataFrame]:
-    """Parse a Parquet file, in the child: two libraries must agree on how many rows its row groups have.
+    """Parse a Parquet file, in the child, one row group after the other.
 
-    A file names its columns twice, once for all and again in every row group: no checksum is on either.
-
-    Args:
-        data: The bytes of the file.
-        bytes_max: How many bytes its cells may take; see `unfolding.table_bytes_max`.
-        columns_max: Of more columns the headers are left as they are, for the caller to refuse.
-
-    Returns:
-        The row groups, one after the other.
+    A file names its columns twice, once for all and again in every row group, and no checksum is on either:
+    two libraries must agree on how many rows its row groups have. The cells may take `bytes_max`, as
+    `unfolding.table_bytes_max` gives it. Of more columns than `columns_max` the headers are left as they are,
+    for the caller to refuse.
 
     Raises:
         InputError: a sentence for the user, without the name of the file; before anything is returned.
@@ -55,11 +50,7 @@ def parse(data: bytes, *, bytes_max: int, columns_max: int) -> Iterator[pl.DataF
 
 
 def _headers(names: Sequence[str]) -> list[str]:
-    """The names of the columns; a blank one is named by its position, as in CSV.
-
-    Raises:
-        InputError: one stands twice.
-    """
+    """The names of the columns, each once, or an InputError; a blank one is named by its place, as in CSV."""
     headers = [name if name.strip() else f"column_{position}" for position, name in enumerate(names, start=1)]
     for position, header in enumerate(headers, start=1):
         if (first := headers.index(header) + 1) < position:

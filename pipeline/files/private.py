@@ -23,9 +23,7 @@ def make_folder(folder: Path) -> None:
 def opened(path: Path, flags: int) -> BinaryIO:
     """Open a file to write to it; a new one has mode 0600, and a link is not followed.
 
-    Args:
-        path: the file.
-        flags: beside O_WRONLY and O_CREAT, such as O_APPEND, O_EXCL or O_TRUNC.
+    The flags are those beside O_WRONLY and O_CREAT, such as O_APPEND, O_EXCL or O_TRUNC.
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
     return os.fdopen(descriptor, "ab" if flags & os.O_APPEND else "wb")

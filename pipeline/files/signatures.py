@@ -70,7 +70,7 @@ class PublicKey:
             return False
         except OSError as error:
             raise DiskError(
-                Sentence("files.cannot_read_bring", filename=error.filename, why=error.strerror)
+                Sentence("files.cannot_read_bring", filename=error.filename, why=error)
             ) from error
         return True
 
@@ -129,11 +129,7 @@ class Signer:
         return is_signed(folder) and self.public_key.verifies(folder)
 
     def require_own(self, folder: Path) -> None:
-        """Refuse to replace a signature that is not of this key.
-
-        Raises:
-            InputError: the manifest was changed since it was signed, or another key signed it.
-        """
+        """Refuse to replace a signature that is not this key's, or a changed manifest's (InputError)."""
         if is_signed(folder) and not self.public_key.verifies(folder):
             raise InputError(
                 Sentence(
@@ -141,9 +137,16 @@ class Signer:
                     folder=folder / SIGNATURE,
                     manifest=MANIFEST,
                     path=self.path,
-                    signature=SIGNATURE,
                 )
             )
+
+    def sealing_key(self, run_key: bytes) -> bytes:
+        """The key that the lines of one ledger are sealed with: HKDF (RFC 5869), 32 bytes."""
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+        derivation = HKDF(SHA256(), length=32, salt=run_key, info=b"payee-precheck: seals of a ledger")
+        return derivation.derive(self._key.private_bytes_raw())
 
     def signature(self, content: bytes) -> bytes:
         """64 bytes."""
@@ -186,5 +189,5 @@ def _bytes(path: Path, what: str) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ConfigurationError(
-            Sentence("files.cannot_read_check_path", path=path, what=what, why=error.strerror)
+            Sentence("files.cannot_read_check_path", path=path, what=what, why=error)
         ) from None

@@ -42,22 +42,14 @@ class Unfolded:
         self._bytes = 0
 
     def add(self, *, text_bytes: int, cell_count: int) -> None:
-        """Count some cells.
-
-        Raises:
-            InputError: they are more than a file of this size may expand to.
-        """
+        """Count some cells; an InputError where they are more than a file of this size may expand to."""
         self._bytes += text_bytes + CELL_BYTES * cell_count
         if self._bytes > self._bytes_max:
             raise InputError(Sentence("files.cells_expand_more", bytes_max=self._bytes_max / _MIB))
 
 
 def refuse_long_row(byte_count: int, where: str) -> None:
-    """Refuse a row whose cells are too long for a payment.
-
-    Raises:
-        InputError: it is longer than `RECORD_BYTES_MAX`, in one cell or in all.
-    """
+    """Refuse a row that is longer than `RECORD_BYTES_MAX`, in one cell or in all (InputError)."""
     if byte_count > RECORD_BYTES_MAX:
         raise InputError(Sentence("files.longer_than_bytes", where=where, record_bytes_max=RECORD_BYTES_MAX))
 

@@ -92,11 +92,7 @@ def format_as_read(file: InputFile) -> FormatChoice:
 
 
 def layout_before(file: InputFile) -> BankLayout | None:
-    """The user's own layout by which a file was read; None where it has a format that is built in.
-
-    Raises:
-        InputError: it cannot be read as one.
-    """
+    """The user's own layout by which a file was read, or an InputError; None where its format is built in."""
     try:
         return None if file.layout is None else BankLayout.model_validate(file.layout)
     except ValidationError:
@@ -113,12 +109,8 @@ def entry_of(
 ) -> Entry:
     """The format of a file: the chosen one, or else what it starts as, or else the suffix of its name.
 
-    Args:
-        name: Of the file; of one that is compressed, of what is in it.
-        head: Reads its first `HEAD_BYTES`.
-        choice: The format that was chosen for it, if any.
-        is_table: It is known to have columns, so that it has no layout that it could be mistaken for.
-        where: The file, for messages, if it is not of that name.
+    Of a compressed file the name is that of what is in it; `where` is what messages call it. `head` reads its
+    first `HEAD_BYTES`. A table has columns, and so no layout that it could be mistaken for.
 
     Raises:
         UsageError: no format has the name that was chosen.
@@ -230,10 +222,7 @@ _FOREIGN = tuple((re.compile(rb"\s*(?:" + start + rb")", re.IGNORECASE), kind) f
 
 
 def what_else_it_is(head: bytes) -> Sentence | None:
-    """What a file is, as a sentence about it; None where it could be a payment file.
-
-    Args:
-        head: Its first bytes.
+    """What a file is by its first bytes, as a sentence about it; None where it could be a payment file.
 
     >>> what_else_it_is(b"%PDF-1.7"), what_else_it_is(b"name,iban")
     (Sentence('formats.is_pdf'), None)

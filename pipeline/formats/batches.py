@@ -6,11 +6,10 @@ import polars as pl
 
 from pipeline.formats.message import Message
 from pipeline.rules.totals import plain
-from schemas.outcomes import Outcome
+from schemas.outcomes import UNDECIDED, Outcome
 from schemas.summary import BatchTotal, Money
 
 BATCHES_MAX = 1_000
-_UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
 _UK_ACCOUNT = r"(^| )([0-9]{6})[- ]?[0-9]{4}([0-9]{4})($| )"
 _IBAN = r"(^| )([A-Z]{2})[0-9]{2}[A-Z0-9]{7,26}([A-Z0-9]{4})($| )"
 
@@ -25,12 +24,10 @@ class Batches(NamedTuple):
 
 
 def batch_totals(message: Message | None, rows: pl.DataFrame, *, listed_max: int = BATCHES_MAX) -> Batches:
-    """What the payments of each batch come to.
+    """What the payments of each batch come to; nothing where they are of a table, which has no batches.
 
-    Args:
-        message: the file, read; None of a table, which has no batches.
-        rows: of its payments, in order: `check_outcome`, and `amount` and `currency` as `totals.money_of`.
-        listed_max: how many batches are listed.
+    The rows are those of its payments, in order: `check_outcome`, and `amount` and `currency` as
+    `totals.money_of`.
     """
     if message is None or (message.levels.is_empty() and not message.places["batch"].count()):
         return Batches([], 0)
@@ -41,7 +38,7 @@ def batch_totals(message: Message | None, rows: pl.DataFrame, *, listed_max: int
     listed = firsts.head(listed_max)
     names = masked_batches(listed["batch"], are_ids=is_pain001)
     booked = booked.filter(pl.col("key").is_in(listed[by].implode(), nulls_equal=True))
-    is_open = ~pl.col("check_outcome").is_in([Outcome.MATCH, *_UNDECIDED])
+    is_open = ~pl.col("check_outcome").is_in([Outcome.MATCH, *UNDECIDED])
     counts = booked.group_by("key", maintain_order=True).agg(pl.len(), is_open.sum())
     money = _money(booked)
     found = [
@@ -77,9 +74,7 @@ def _money(booked: pl.DataFrame) -> dict[Any, list[Money]]:
 def masked_batches(batches: pl.Series, *, are_ids: bool) -> pl.Series:
     """The names of batches for people: of an account only its end is shown.
 
-    Args:
-        batches: as the file has them.
-        are_ids: the payer gave them, such as the PmtInfId of a pain.001; others are made of an account.
+    Ids are those that the payer gave, such as the PmtInfId of a pain.001; other names are made of an account.
 
     >>> masked_batches(pl.Series(["2026-11-26 400001 12345678"]), are_ids=False).item()
     '2026-11-26 400001 **5678'

@@ -10,7 +10,10 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from pipeline.frames import WARNINGS, Schema
+from pipeline.rules.account_country import AccountSigns
+from pipeline.rules.findings import said
 from pipeline.rules.unasked import CODE_UNKNOWN
+from pipeline.wording import Sentence
 from schemas.outcomes import WarningCode
 from schemas.payments import FIELDS
 from schemas.summary import ROWS_NAMED_MAX, SetAside, StatedControl
@@ -105,7 +108,11 @@ class Message(NamedTuple):
     levels: pl.DataFrame = pl.DataFrame()
     """Of a pain.001, the message, in the first row, and its batches: what they say of themselves, and where.
     """
+    notes: tuple[str, ...] = ()
+    """What a person may want to know of how the file was read, as sentences without an end."""
 
+    signs: AccountSigns | None = None
+    """What shows the country of each account that is no IBAN; None where the format is one of UK accounts."""
     identity: FileIdentity | None = None
     """Of the bytes that were parsed; None where who gave them knows it."""
 
@@ -132,10 +139,6 @@ def split_obstacle(message: Message) -> str | None:
 
 def truncated_names(names: pl.Series, *, length_max: int) -> pl.DataFrame:
     """A warning of each name, in order, that fills its field of so many characters."""
-    sentence = (
-        f"the name fills the {length_max} characters that the file has for it, and its end may be missing: "
-        "a close match may mean no more than that"
-    )
     rows = pl.DataFrame({"name": names}).with_row_index("row", offset=1)
     return (
         rows.filter(pl.col("name").str.len_chars() >= length_max)
@@ -143,7 +146,7 @@ def truncated_names(names: pl.Series, *, length_max: int) -> pl.DataFrame:
             pl.col("row").cast(pl.UInt32),
             field=pl.lit("name"),
             code=pl.lit(WarningCode.NAME_TRUNCATED.value),
-            message=pl.lit(sentence),
+            **said(Sentence("rule.name_truncated", length_max=length_max)),
         )
         .match_to_schema(WARNINGS)
     )

@@ -117,22 +117,15 @@ class MessageFormat(Format, Protocol):
         """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
 
     def renamed(self, data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
-        """The edits that give payees new names.
+        """The edits that give payees new names, by row; neither the message nor a name has an obstacle.
 
-        Args:
-            data: The bytes of the file.
-            message: What was read from them, without an obstacle.
-            names: Row -> name, without an obstacle. A name that stands there already is no edit.
+        A name that stands there already is no edit.
         """
 
     def kept(self, data: bytes, message: Message, keep: pl.Series, role: Role) -> list[Edit]:
-        """The edits that leave some of the payments, with counts and sums for just these.
+        """The edits that leave some of the payments, one at least, with counts and sums for just these.
 
-        Args:
-            data: The bytes of the file.
-            message: What was read from them, without an obstacle to a change or to a split.
-            keep: Of each payment, in order, whether it stays; one at least does.
-            role: What the file that is made is for.
+        The message has no obstacle to a change or to a split; the role is what the file that is made is for.
 
         Raises OutputError where a cell has no room for its new sum.
         """

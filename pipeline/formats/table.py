@@ -1,7 +1,8 @@
 """What the tabular formats share: what they are asked with, and what they read a file into."""
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import IO, NamedTuple
 
 import polars as pl
 
@@ -19,6 +20,11 @@ class ReadingOptions(NamedTuple):
     """Of text; None means UTF-8, with or without a byte order mark."""
     sheet: str | None = None
     """Of a workbook, by name; None means the only visible one that has data."""
+
+
+def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - of `Format.load`
+    """The bytes of a file, which is as long as it is."""
+    return file.read()
 
 
 class Dialect(NamedTuple):
@@ -51,6 +57,8 @@ class Table(NamedTuple):
     """Where the rows stand in the file; None where the format knows no lines."""
     repeated_headers: tuple[int, ...] = ()
     """The places of lines below the header line that were headers again, and are not in the cells."""
+    decimals: Mapping[str, Sequence[int]] = MappingProxyType({})
+    """Column -> the rows, from 0, with a number whose text could be taken for thousands."""
 
 
 class Obstacle(NamedTuple):

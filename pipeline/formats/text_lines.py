@@ -37,16 +37,10 @@ def start_of(head: bytes) -> str:
 def text_lines(
     text: str, *, start: int = 0, one_byte_each: bool = False, block_length: int = _BLOCK_LENGTH
 ) -> pl.DataFrame:
-    """The lines of a text that ends them with LF or CR LF.
+    """The lines of a text that ends them with LF or CR LF, and that starts at a byte of its file.
 
-    Args:
-        text: Of the whole file.
-        start: The byte at which it starts.
-        one_byte_each: Of the encoding: a byte for every character; UTF-8 otherwise.
-        block_length: How many characters are cut into lines at once, about.
-
-    Returns:
-        `line` (from 1), `start` and `end` (bytes of the file, the line end included) and `text` (without it).
+    `line` (from 1), `start` and `end` (bytes of the file, the line end included) and `text` (without it). An
+    encoding has one byte for each character, or is UTF-8. About `block_length` characters are cut at once.
     """
     pieces = [_cut(block) for block in _blocks(text, block_length)]
     texts = pl.concat(pieces) if pieces else pl.Series("text", [], dtype=pl.String)
@@ -92,8 +86,7 @@ _BLANKS = re.compile(r" +")
 def in_bacs_characters(name: str) -> str | None:
     """A name in capitals, without accents, other marks as blanks.
 
-    Returns:
-        None where a letter or digit of it has no place in Bacs: the name would be another one.
+    None where a letter or digit of it has no place in Bacs: the name would be another one.
 
     >>> in_bacs_characters("Zoë O'Brien & Søn (Leeds) Ltd."), in_bacs_characters("Λ & Σ")
     ('ZOE O BRIEN & SON LEEDS LTD.', None)

@@ -10,7 +10,7 @@ import polars as pl
 
 IBAN = r"^(?i:IBAN:?)?[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{10,30}$"
 """The look of an IBAN, without blanks and punctuation."""
-PUNCTUATION = r"[\s\-./:]"
+PUNCTUATION = r"[\s\p{Pd}\x{2212}./:]"
 _IBAN_LENGTH_MIN = 15
 _COMBINED_DIGITS = 14
 
@@ -61,7 +61,8 @@ def _with_digits_in_place(payments: pl.DataFrame) -> pl.DataFrame:
     digits = _compact("iban")
     is_account = pl.col("account_number").is_null() & (
         (digits.str.contains(r"^[0-9]{8}$") & pl.col("sort_code").is_not_null())
-        | digits.str.contains(rf"^[0-9]{{{_COMBINED_DIGITS}}}$")
+        | digits.str.contains(_DOMESTIC)
+        | pl.col("iban").str.contains(_BEFORE_BANK)
     )
     return payments.with_columns(
         account_number=pl.when(is_account).then("iban").otherwise("account_number"),
@@ -71,14 +72,25 @@ def _with_digits_in_place(payments: pl.DataFrame) -> pl.DataFrame:
 
 _DIGIT_FIRST = r"^[^A-Za-z]*[0-9]"
 """Of a cell; no IBAN starts so."""
-_SORT_CODE_AND_ACCOUNT = r"^([0-9]{2})[- ]?([0-9]{2})[- ]?([0-9]{2})[- ]?([0-9]{8})$"
+_DOMESTIC = r"^[0-9]{14}$|^[0-9]{24}$|^[0-9]{26}$"
+"""Digits that are no IBAN, and the account of a country as its banks write it."""
+_BEFORE_BANK = r"^[0-9-]{2,17}/[0-9]{4}$"
+"""A Czech or Slovak account before the code of its bank."""
+_SORT_CODE_AND_ACCOUNT = r"^([0-9]{2})\p{Pd}?\s?([0-9]{2})\p{Pd}?\s?([0-9]{2})\p{Pd}?\s?([0-9]{8})$"
 
 
 def _with_combined_accounts_split(payments: pl.DataFrame) -> pl.DataFrame:
-    """Sort code and account number apart, in rows that have both in account_number and no sort code."""
+    """Sort code and account number apart, where one cell has both beside an IBAN that is made of them.
+
+    Without such an IBAN, fourteen digits may be the account of any country (`rules/account_country`).
+    """
     if _longest(payments["account_number"]) < _COMBINED_DIGITS:
         return payments
-    combined = pl.col("sort_code").is_null() & pl.col("account_number").str.contains(_SORT_CODE_AND_ACCOUNT)
+    combined = (
+        pl.col("sort_code").is_null()
+        & _compact("iban").str.contains("^(?:IBAN)?(?:GB|IE)")
+        & pl.col("account_number").str.contains(_SORT_CODE_AND_ACCOUNT)
+    ).fill_null(value=False)
     account = pl.col("account_number")
     sort_code = pl.concat_str(account.str.extract(_SORT_CODE_AND_ACCOUNT, group) for group in (1, 2, 3))
     return payments.with_columns(

@@ -18,7 +18,7 @@ from pipeline.headers.spelling import (
     words_of,
     words_outside_brackets,
 )
-from pipeline.headers.words import Cue
+from pipeline.headers.words import PRODUCTS, Cue, listed
 from schemas.payments import FIELDS
 
 
@@ -95,40 +95,16 @@ CANONICAL = "the field's name"
 UNKNOWN = HeaderMeaning(None, "unknown")
 
 _ALIASES: Mapping[str, HeaderMeaning] = {
-    "koinh": HeaderMeaning("name", "a known header", rank=Rank.HOLDER, says_name=True),
-    "bankn": HeaderMeaning("account_number", "a known header"),
-    "nm": HeaderMeaning("name", "a known header", rank=Rank.PLAIN),
-    "agname1": HeaderMeaning("name", "a known header", rank=Rank.PAYEE),
-    "kndname": HeaderMeaning("name", "a known header", rank=Rank.PAYEE),
-    "requestname": HeaderMeaning("name", "a known header", rank=Rank.PAYEE),
-    "requestiban": HeaderMeaning("iban", "a known header"),
-    "empfangerabsendername": HeaderMeaning("name", "a known header", rank=Rank.PAYEE),
-    "empfangerabsenderkontonummer": HeaderMeaning("account_number", "a known header", Side.PAYEE),
-    "agkto": HeaderMeaning("account_number", "a known header", Side.PAYEE),
-    "kndkontonr": HeaderMeaning("account_number", "a known header", Side.PAYEE),
-    "ktonummer": HeaderMeaning("account_number", "a known header"),
-    "ktonr": HeaderMeaning("account_number", "a known header"),
-    "tegenrekening": HeaderMeaning("account_number", "a known header", Side.PAYEE),
-    "beguenstigterzahlungspflichtiger": HeaderMeaning(
-        "name", "a known header", rank=Rank.PAYEE, says_name=True
-    ),
-    "begunstigterzahlungspflichtiger": HeaderMeaning(
-        "name", "a known header", rank=Rank.PAYEE, says_name=True
-    ),
-    "anybic": HeaderMeaning("organisation_bic", "a known header"),
-    "bicorbei": HeaderMeaning("organisation_bic", "a known header"),
-    "beneficiaryorgid": HeaderMeaning("organisation_id", "a known header"),
-    "customid": HeaderMeaning("payment_id", "a known header"),
-    "payrollno": HeaderMeaning("payment_id", "a known header", explicit=0),
-    "payrollnumber": HeaderMeaning("payment_id", "a known header", explicit=0),
-    "btgwaehr": HeaderMeaning("currency", "a known header"),
-    "vkwahrung": HeaderMeaning("currency", "a known header"),
-    "zweck1": HeaderMeaning("reference", "a known header"),
-    "sendvalue": HeaderMeaning("amount", "a known header"),
-    **dict.fromkeys(
-        ("rent", "rents", "refund", "refunds"),
-        HeaderMeaning("amount", "what is paid, as amounts", explicit=0),
-    ),
+    fold(header): HeaderMeaning(
+        known["what"],
+        known.get("rule", "a known header"),
+        Side.PAYEE if known.get("of_payee") else Side.UNSAID,
+        Rank[known["rank"].upper()] if "rank" in known else None,
+        explicit=known.get("explicit", 1),
+        says_name=known.get("says_name", False),
+    )
+    for known in PRODUCTS
+    for header in listed(known["headers"])
 }
 """Headers of single products whose words have no meaning elsewhere, folded."""
 
@@ -185,6 +161,16 @@ def is_code_of_bank(header: str) -> bool:
     return Cue.BANK_CODE in words.cues or (Cue.BANK in words.cues and Cue.CODE in words.cues)
 
 
+def is_column_of(cue: Cue, header: str) -> bool:
+    """Whether a header has a word with this cue, and is no column of our side.
+
+    >>> is_column_of(Cue.SORT_CODE, "Payee's sort code"), is_column_of(Cue.SORT_CODE, "Branch code")
+    (True, False)
+    """
+    words = words_of(header) or words_in_one_piece(fold(header))
+    return words is not None and cue in words.cues and Cue.OURS not in words.cues
+
+
 # The grammar: the first line that fits the cues of a header says what it means.
 
 _FIRMS = frozenset({Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY})
@@ -218,13 +204,25 @@ class _GrammarLine(NamedTuple):
         return words.cues <= allowed and all(words.cues & need for need in self.needs) and self.when(words)
 
 
-def _one(*cues: Cue) -> frozenset[Cue]:
-    return frozenset(cues)
+def _cues(names: str) -> frozenset[Cue]:
+    """The cues of these names, with blanks between; `*` stands for all of them."""
+    return frozenset(Cue) if names == "*" else frozenset(Cue[name] for name in names.split())
 
 
-def _anything(what: str | None, rule: str, *cues: Cue) -> _GrammarLine:
-    """A line that fits whatever stands beside its cue."""
-    return _GrammarLine(what, rule, (frozenset(cues),), beside=frozenset(Cue))
+def _line(  # noqa: PLR0913 (a column of the table each)
+    what: str | None,
+    rule: str,
+    *needs: str,
+    beside: str = "",
+    qualifiers: frozenset[Cue] = _QUALIFIERS,
+    rank: Rank | None = None,
+    explicit: int = 1,
+    when: Callable[[Words], bool] = lambda _words: True,
+    plain: Callable[[Words], bool] = lambda _words: False,
+) -> _GrammarLine:
+    """A line of the grammar, its cues by their names."""
+    cues = tuple(map(_cues, needs))
+    return _GrammarLine(what, rule, cues, _cues(beside), qualifiers, rank, explicit, when, plain)
 
 
 def _holds_both(words: Words) -> bool:
@@ -247,254 +245,124 @@ def _is_a_subjects(words: Words) -> bool:
     return bool(words.cues & _SUBJECTS) and Cue.BANK not in words.cues
 
 
-_ORGANISATION = (_one(Cue.ORGANISATION), _one(Cue.ID))
-_NAME_ONLY = _one(Cue.NAME, Cue.FULL, Cue.FILLER)
+def _is_free(words: Words) -> bool:
+    """Whether an account name may be one in the books: neither the payee's nor a bank's."""
+    return _side(words.cues) is not Side.PAYEE and not words.cues & {Cue.BANK, *_SUBJECTS}
+
+
+_ACCOUNTS = "ACCOUNT BARE_ACCOUNT"
+_NAME = "NAME FULL FILLER"
+_NUMBERED = "ACCOUNT NUMBER PAYMENT"
+_CODED = "PAYMENT NUMBER CODE"
+_FIRM = "COMPANY ORGANISATION"
+_NONE: frozenset[Cue] = frozenset()
 _GRAMMAR = (
-    _GrammarLine(None, "unknown", (), qualifiers=_NOTHING),
+    _line(None, "unknown", qualifiers=_NOTHING),
     # What a header says about the whole file, or about who is not asked about.
-    _GrammarLine(
-        BALANCE, "a balance", (_one(Cue.BALANCE),), _ANY_ACCOUNT | {Cue.AMOUNT, Cue.CURRENCY, Cue.BOOKED}
-    ),
-    _anything(BOOKED, "a booking date", Cue.BOOKED),
-    _anything(DIRECTION, "whether money came in or went out", Cue.DIRECTION),
-    _anything(CREDITOR_ID, "a creditor identifier", Cue.CREDITOR_ID),
-    _anything(MANDATE, "a mandate", Cue.MANDATE),
-    _anything(COLLECTION, "a collection date", Cue.COLLECTION),
-    _anything(SEQUENCE, "a sequence type", Cue.SEQUENCE),
-    _anything(CHOICE, "a choice between two currencies", Cue.CHOICE),
-    _anything(NEVER, "a person or bank who is not paid", Cue.OTHER_PERSON),
-    _anything(None, "unknown", Cue.DATE, Cue.LEDGER, Cue.INTERMEDIARY),
+    _line(BALANCE, "a balance", "BALANCE", beside=f"{_ACCOUNTS} AMOUNT CURRENCY BOOKED"),
+    _line(BOOKED, "a booking date", "BOOKED", beside="*"),
+    _line(DIRECTION, "whether money came in or went out", "DIRECTION", beside="*"),
+    _line(CREDITOR_ID, "a creditor identifier", "CREDITOR_ID", beside="*"),
+    _line(MANDATE, "a mandate", "MANDATE", beside="*"),
+    _line(COLLECTION, "a collection date", "COLLECTION", beside="*"),
+    _line(SEQUENCE, "a sequence type", "SEQUENCE", beside="*"),
+    _line(CHOICE, "a choice between two currencies", "CHOICE", beside="*"),
+    _line(NEVER, "a person or bank who is not paid", "OTHER_PERSON", beside="*"),
+    _line(None, "unknown", "DATE LEDGER INTERMEDIARY", beside="*"),
     # Accounts, banks and identifications.
-    _GrammarLine(
-        "iban",
-        "the header says IBAN",
-        (_one(Cue.IBAN),),
-        _ANY_ACCOUNT | {Cue.NUMBER, Cue.CODE, Cue.ID, Cue.PAYMENT, Cue.HOLDER},
+    _line(
+        "iban", "the header says IBAN", "IBAN", beside=f"{_ACCOUNTS} NUMBER CODE ID PAYMENT HOLDER",
         when=_is_a_holders,
     ),
-    _GrammarLine(
-        "organisation_bic", "the header says organisation BIC", (_one(Cue.BIC), _one(Cue.ORGANISATION))
-    ),
-    _GrammarLine(
-        "bic",
-        "the header says BIC",
-        (_one(Cue.BIC),),
-        _one(Cue.CODE, Cue.NUMBER, Cue.ACCOUNT, Cue.ID, Cue.PAYMENT),
-    ),
-    _GrammarLine(
-        "account_number",
-        "sort code and account number in one cell",
-        (_one(Cue.SORT_CODE),),
-        _one(Cue.ACCOUNT, Cue.NUMBER, Cue.PAYMENT),
+    _line("organisation_bic", "the header says organisation BIC", "BIC", "ORGANISATION"),
+    _line("bic", "the header says BIC", "BIC", beside="CODE NUMBER ACCOUNT ID PAYMENT"),
+    _line(
+        "account_number", "sort code and account number in one cell", "SORT_CODE", beside=_NUMBERED,
         when=_holds_both,
     ),
-    _GrammarLine(
-        "sort_code",
-        "the header says sort code",
-        (_one(Cue.SORT_CODE),),
-        _one(Cue.ACCOUNT, Cue.NUMBER, Cue.PAYMENT),
-    ),
-    _GrammarLine(
-        "secondary_reference", "the header says secondary reference", (_one(Cue.SECONDARY),), _one(Cue.NUMBER)
-    ),
-    _GrammarLine("lei", "the header says LEI", (_one(Cue.LEI),), _one(Cue.CODE, Cue.NUMBER)),
-    _GrammarLine(
-        "organisation_id_scheme", "the header says organisation id", (*_ORGANISATION, _one(Cue.SCHEME))
-    ),
-    _GrammarLine(
-        "organisation_id_issuer", "the header says organisation id", (*_ORGANISATION, _one(Cue.ISSUER))
-    ),
-    _GrammarLine("organisation_id", "the header says organisation id", _ORGANISATION),
-    _GrammarLine(
-        "account_number",
-        BARE_ACCOUNT,
-        (_one(Cue.BARE_ACCOUNT),),
+    _line("sort_code", "the header says sort code", "SORT_CODE", beside=_NUMBERED),
+    _line("secondary_reference", "the header says secondary reference", "SECONDARY", beside="NUMBER"),
+    _line("lei", "the header says LEI", "LEI", beside="CODE NUMBER"),
+    _line("organisation_id_scheme", "the header says organisation id", "ORGANISATION", "ID", "SCHEME"),
+    _line("organisation_id_issuer", "the header says organisation id", "ORGANISATION", "ID", "ISSUER"),
+    _line("organisation_id", "the header says organisation id", "ORGANISATION", "ID"),
+    _line(
+        "account_number", BARE_ACCOUNT, "BARE_ACCOUNT",
         plain=lambda words: _side(words.cues) is Side.UNSAID,
     ),
-    _GrammarLine(
-        "account_number",
-        "the header says account",
-        (_ANY_ACCOUNT,),
-        _one(Cue.NUMBER, Cue.PAYMENT, Cue.HOLDER),
-        when=_is_a_holders,
-        plain=_is_a_subjects,
+    _line(
+        "account_number", "the header says account", _ACCOUNTS, beside="NUMBER PAYMENT HOLDER",
+        when=_is_a_holders, plain=_is_a_subjects,
     ),
     # Names.
-    _GrammarLine(
-        SECOND,
-        "a second line of a name",
-        (_one(Cue.NAME, Cue.THEIRS, Cue.HOLDER, Cue.COMPANY, Cue.FAMILY),),
-        frozenset(Cue),
+    _line(
+        SECOND, "a second line of a name", "NAME THEIRS HOLDER COMPANY FAMILY", beside="*",
         when=lambda words: words.number > 1,
     ),
-    _GrammarLine(
-        PARENT,
-        "a parent, who may own the account",
-        (_one(Cue.PARENT),),
-        _one(Cue.NAME, Cue.GIVEN, Cue.FAMILY),
+    _line(PARENT, "a parent, who may own the account", "PARENT", beside="NAME GIVEN FAMILY"),
+    _line(
+        "name", "who owns the account", "HOLDER", beside=f"{_ACCOUNTS} NAME IBAN PAYMENT", rank=Rank.HOLDER
     ),
-    _GrammarLine(
-        "name",
-        "who owns the account",
-        (_one(Cue.HOLDER),),
-        _ANY_ACCOUNT | {Cue.NAME, Cue.IBAN, Cue.PAYMENT},
-        rank=Rank.HOLDER,
+    _line(
+        "name", "who owns something, perhaps the account", "OWNER", beside=f"{_ACCOUNTS} NAME IBAN",
+        rank=Rank.HOLDER, plain=lambda words: not words.cues & {*_ANY_ACCOUNT, Cue.IBAN, Cue.BANK},
     ),
-    _GrammarLine(
-        "name",
-        "who owns something, perhaps the account",
-        (_one(Cue.OWNER),),
-        _ANY_ACCOUNT | {Cue.NAME, Cue.IBAN},
-        rank=Rank.HOLDER,
-        plain=lambda words: not words.cues & {*_ANY_ACCOUNT, Cue.IBAN, Cue.BANK},
-    ),
-    _GrammarLine(
-        "name",
-        "a full name",
-        (_one(Cue.GIVEN), _one(Cue.FAMILY, Cue.NAME)),
-        _one(Cue.NAME),
-        rank=Rank.SUBJECT,
-    ),
-    _GrammarLine(GIVEN, "a part of a name", (_one(Cue.GIVEN),), _one(Cue.HOLDER), rank=Rank.PART),
-    _GrammarLine(INITIALS, "a part of a name", (_one(Cue.INITIALS),), _one(Cue.HOLDER), rank=Rank.PART),
-    _GrammarLine(MIDDLE, "a part of a name", (_one(Cue.MIDDLE),), _one(Cue.NAME, Cue.HOLDER), rank=Rank.PART),
-    _GrammarLine(FAMILY, "a part of a name", (_one(Cue.FAMILY),), _one(Cue.NAME, Cue.HOLDER), rank=Rank.PART),
-    _GrammarLine(
-        SECOND_FAMILY, "a part of a name", (_one(Cue.SECOND_FAMILY),), _one(Cue.HOLDER), rank=Rank.PART
-    ),
+    _line("name", "a full name", "GIVEN", "FAMILY NAME", beside="NAME", rank=Rank.SUBJECT),
+    _line(GIVEN, "a part of a name", "GIVEN", beside="HOLDER", rank=Rank.PART),
+    _line(INITIALS, "a part of a name", "INITIALS", beside="HOLDER", rank=Rank.PART),
+    _line(MIDDLE, "a part of a name", "MIDDLE", beside="NAME HOLDER", rank=Rank.PART),
+    _line(FAMILY, "a part of a name", "FAMILY", beside="NAME HOLDER", rank=Rank.PART),
+    _line(SECOND_FAMILY, "a part of a name", "SECOND_FAMILY", beside="HOLDER", rank=Rank.PART),
     # A payee's company name is the payee; a supplier's is the supplier.
-    _GrammarLine(
-        "name",
-        "the payee's role",
-        (_one(Cue.COMPANY, Cue.ORGANISATION), _one(Cue.THEIRS)),
-        _one(Cue.NAME),
-        rank=Rank.PAYEE,
-    ),
-    _GrammarLine(
-        "name",
-        "whom the list is about",
-        (_one(Cue.COMPANY, Cue.ORGANISATION), _FIRMS | {Cue.OURS}),
-        _one(Cue.NAME),
+    _line("name", "the payee's role", _FIRM, "THEIRS", beside="NAME", rank=Rank.PAYEE),
+    _line(
+        "name", "whom the list is about", _FIRM, "SUPPLIER CUSTOMER PARTY OURS", beside="NAME",
         rank=Rank.SUBJECT,
     ),
-    _GrammarLine(
-        COMPANY,
-        "a company",
-        (_one(Cue.COMPANY, Cue.ORGANISATION),),
-        _one(Cue.NAME, Cue.HOLDER),
-        rank=Rank.COMPANY,
+    _line(COMPANY, "a company", _FIRM, beside="NAME HOLDER", rank=Rank.COMPANY),
+    _line(
+        "name", "the name of the account", "NAME", _ACCOUNTS, beside="PAYMENT", rank=Rank.HOLDER,
+        plain=_is_free,
     ),
-    _GrammarLine(
-        "name",
-        "the name of the account",
-        (_one(Cue.NAME), _ANY_ACCOUNT),
-        _one(Cue.PAYMENT),
-        rank=Rank.HOLDER,
-        plain=lambda words: _side(words.cues) is not Side.PAYEE and not words.cues & {Cue.BANK, *_SUBJECTS},
+    _line(NEVER, "a person or bank who is not paid", "NAME", "BANK", beside="*"),
+    _line(
+        "name", "the payee's role", "THEIRS", beside=f"{_NAME} PERSON SUPPLIER CUSTOMER PARTY MARK",
+        qualifiers=_NONE, rank=Rank.PAYEE,
     ),
-    _anything(NEVER, "a person or bank who is not paid", Cue.BANK)._replace(
-        needs=(_one(Cue.NAME), _one(Cue.BANK))
+    _line("name", "a name of our side", "OURS", beside=_NAME, qualifiers=_NONE, rank=Rank.PLAIN),
+    _line("name", "the payee's role", "MARK", "NAME", beside=_NAME, qualifiers=_NONE, rank=Rank.PAYEE),
+    _line(
+        "name", "whom the list is about", "PERSON SUPPLIER CUSTOMER PARTY", beside=_NAME, qualifiers=_NONE,
+        rank=Rank.SUBJECT, when=lambda words: Cue.PERSON not in words.cues or not words.cues & _FIRMS,
     ),
-    _GrammarLine(
-        "name",
-        "the payee's role",
-        (_one(Cue.THEIRS),),
-        _NAME_ONLY | _SUBJECTS | {Cue.MARK},
-        qualifiers=frozenset(),
-        rank=Rank.PAYEE,
-    ),
-    _GrammarLine(
-        "name", "a name of our side", (_one(Cue.OURS),), _NAME_ONLY, qualifiers=frozenset(), rank=Rank.PLAIN
-    ),
-    _GrammarLine(
-        "name",
-        "the payee's role",
-        (_one(Cue.MARK), _one(Cue.NAME)),
-        _NAME_ONLY,
-        qualifiers=frozenset(),
-        rank=Rank.PAYEE,
-    ),
-    _GrammarLine(
-        "name",
-        "whom the list is about",
-        (_SUBJECTS,),
-        _NAME_ONLY,
-        qualifiers=frozenset(),
-        rank=Rank.SUBJECT,
-        when=lambda words: Cue.PERSON not in words.cues or not words.cues & _FIRMS,
-    ),
-    _GrammarLine(
-        "name",
-        "a full name",
-        (_one(Cue.NAME), _one(Cue.FULL)),
-        qualifiers=_NOTHING,
-        rank=Rank.SUBJECT,
-    ),
-    _GrammarLine("name", "a name", (_one(Cue.NAME),), qualifiers=_NOTHING, rank=Rank.PLAIN),
+    _line("name", "a full name", "NAME", "FULL", qualifiers=_NOTHING, rank=Rank.SUBJECT),
+    _line("name", "a name", "NAME", qualifiers=_NOTHING, rank=Rank.PLAIN),
     # Fields that are no part of the question, or only name the kind of payee.
-    _GrammarLine(
-        "account_type",
-        "the header says account type",
-        (_one(Cue.PERSON_OR_BUSINESS, Cue.TYPE),),
-        _ANY_ACCOUNT | {Cue.TYPE},
+    _line(
+        "account_type", "the header says account type", "PERSON_OR_BUSINESS TYPE",
+        beside=f"{_ACCOUNTS} TYPE",
     ),
-    _GrammarLine(
-        "currency",
-        "the header says currency",
-        (_one(Cue.CURRENCY), _one(Cue.PAYMENT)),
-        _one(Cue.CODE),
+    _line("currency", "the header says currency", "CURRENCY", "PAYMENT", beside="CODE", explicit=0),
+    _line("currency", "the header says currency", "CURRENCY", beside="CODE AMOUNT"),
+    _line("amount", "the header says amount", "AMOUNT", "PAYMENT", beside="NET", explicit=2),
+    _line("amount", "the header says amount", "AMOUNT", beside="NET"),
+    _line("amount", "the header says amount", "NET", beside="PAYMENT", qualifiers=_NOTHING, explicit=0),
+    _line("payment_id", "the header says payment id", "END_TO_END", beside="*"),
+    _line("payment_id", "the header says payment id", "PAYMENT", "ID NUMBER", explicit=2),
+    _line(
+        "payment_id", "the header says employee number", "PERSON", "NUMBER ID", qualifiers=_NOTHING,
         explicit=0,
     ),
-    _GrammarLine("currency", "the header says currency", (_one(Cue.CURRENCY),), _one(Cue.CODE, Cue.AMOUNT)),
-    _GrammarLine(
-        "amount", "the header says amount", (_one(Cue.AMOUNT), _one(Cue.PAYMENT)), _one(Cue.NET), explicit=2
-    ),
-    _GrammarLine("amount", "the header says amount", (_one(Cue.AMOUNT),), _one(Cue.NET)),
-    _GrammarLine(
-        "amount",
-        "the header says amount",
-        (_one(Cue.NET),),
-        _one(Cue.PAYMENT),
-        qualifiers=_NOTHING,
-        explicit=0,
-    ),
-    _GrammarLine("payment_id", "the header says payment id", (_one(Cue.END_TO_END),), frozenset(Cue)),
-    _GrammarLine(
-        "payment_id",
-        "the header says payment id",
-        (_one(Cue.PAYMENT), _one(Cue.ID, Cue.NUMBER)),
-        explicit=2,
-    ),
-    _GrammarLine(
-        "payment_id",
-        "the header says employee number",
-        (_one(Cue.PERSON), _one(Cue.NUMBER, Cue.ID)),
-        qualifiers=_NOTHING,
-        explicit=0,
-    ),
-    _GrammarLine(
-        "reference",
-        "the header says reference",
-        (_one(Cue.REFERENCE, Cue.MESSAGE),),
-        _one(Cue.PAYMENT, Cue.NUMBER, Cue.CODE),
-        explicit=0,
+    _line(
+        "reference", "the header says reference", "REFERENCE MESSAGE", beside=_CODED, explicit=0,
         when=lambda words: _side(words.cues) is Side.OURS or words.number > 1,
     ),
-    _GrammarLine(
-        "reference",
-        "the header says reference",
-        (_one(Cue.REFERENCE, Cue.MESSAGE),),
-        _one(Cue.PAYMENT, Cue.NUMBER, Cue.CODE),
-        explicit=2,
+    _line(
+        "reference", "the header says reference", "REFERENCE MESSAGE", beside=_CODED, explicit=2,
         when=lambda words: bool(words.cues & (_PAYEE | {Cue.MESSAGE})),
     ),
-    _GrammarLine(
-        "reference",
-        "the header says reference",
-        (_one(Cue.REFERENCE),),
-        _one(Cue.PAYMENT, Cue.NUMBER, Cue.CODE),
-    ),
-)
+    _line("reference", "the header says reference", "REFERENCE", beside=_CODED),
+)  # fmt: skip
 
 
 def _meaning(words: Words) -> HeaderMeaning:

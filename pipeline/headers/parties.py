@@ -75,7 +75,7 @@ def _is_thing(word: str) -> bool:
 
 @cache
 def _things() -> frozenset[str]:
-    return frozenset(filter(None, map(fold, THINGS.replace("\n", ",").split(","))))
+    return frozenset(map(fold, THINGS))
 
 
 _WHO = (

@@ -11,6 +11,7 @@ from pipeline.headers.choice import ColumnChoice, either, quoted
 from pipeline.headers.guesses import are_amounts
 from pipeline.headers.meaning import CHOICE, Side, meaning
 from pipeline.headers.spelling import fold
+from pipeline.rules.account_types import account_type_in, tells_no_holder
 from pipeline.wording import Sentence
 from schemas.payments import FIELDS
 
@@ -23,21 +24,6 @@ _PARTS_OF_QUESTIONS = (
     "organisation_id_scheme",
     "organisation_id_issuer",
 )
-_ACCOUNT_TYPES = frozenset(
-    {
-        "personal",
-        "business",
-        "individual",
-        "person",
-        "private",
-        "company",
-        "corporate",
-        "institution",
-        "organisation",
-        "organization",
-    }
-)
-"""Words of cells that make a column one of account types, whatever else its header could mean."""
 _CURRENCY = r"^(?:[A-Za-z]{3}|[£€$])$"
 
 
@@ -76,15 +62,22 @@ def _candidates(field: str, cells: ColumnCells) -> list[str]:
 def _fits(field: str, header: str, cells: ColumnCells) -> bool:
     """Whether the cells of a column can be what its header could mean."""
     sample = cells.sample(header)
-    if meaning(header).explicit == 3 or not len(sample):  # its own name
+    if not len(sample):
+        return True
+    if field == "account_type" and header != field:  # others call things of the books so
+        return "=" in header or any(_is_account_type(word) for word in sample)
+    if meaning(header).explicit == 3:  # its own name
         return True
     if field == "currency":
         return bool(sample.str.contains(_CURRENCY).any())
-    if field == "account_type":
-        return fold(header) == "accounttype" or any(fold(word) in _ACCOUNT_TYPES for word in sample)
     if field == "amount" and meaning(header).explicit == 0:
         return are_amounts(sample.to_list())
     return True
+
+
+def _is_account_type(word: str) -> bool:
+    """Whether a cell says who holds an account, or what kind of account it is."""
+    return account_type_in(word) is not None or tells_no_holder(word)
 
 
 def _chosen_currency(cells: ColumnCells) -> list[str]:

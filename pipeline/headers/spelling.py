@@ -47,7 +47,6 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": 
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[£€]")
 _GENDERS = re.compile(r"(?<=\w)[*:](?:innen|in|r)\b")
 _BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]?")
-_LINE_GOES_ON = "\n" + 12 * " "
 _PHRASE_WORDS_MAX = 5
 _PIECE_LENGTH_MIN = 3
 _COMPOUND_LENGTH_MAX = 100
@@ -92,9 +91,9 @@ def _humps_apart(token: str) -> Sequence[str]:
 def _lexicon() -> dict[tuple[str, ...], Cue]:
     """Words and phrases, as their tokens -> their cue; the first cue of a word counts."""
     lexicon: dict[tuple[str, ...], Cue] = {}
-    for cue, text in WORDS.items():
-        for word in text.replace(_LINE_GOES_ON, " ").replace("\n", ",").split(","):
-            for tokens in _spelled(word.strip()):
+    for cue, words in WORDS.items():
+        for word in words:
+            for tokens in _spelled(word):
                 if tokens:
                     lexicon.setdefault(tokens, cue)
     return lexicon

@@ -15,17 +15,18 @@ import polars as pl
 
 from pipeline.apis.registry import about_uk_accounts
 from pipeline.config import ConfigurationFile
-from pipeline.config.profiles import Chosen, choose, ledger_key, modulus_of, opened, signed_with
+from pipeline.config.profiles import Chosen, choose, modulus_of, opened, signed_with
 from pipeline.connections import api_of
 from pipeline.errors import InputError, PrecheckError, status_of_summary
 from pipeline.frames import Questions
-from pipeline.jobs.bank_report import require_pain001
 from pipeline.jobs.prepare import PreparedFile, RunTime, identity_of, prepare, read_file, wanted
 from pipeline.jobs.reuse import refuse_own_folder, reuse_answers
 from pipeline.reports.changes import changes_of
 from pipeline.rules.enumeration import unknown_in_sequence
 from pipeline.runs.ended import changes_in
-from pipeline.runs.folder import has_begun, ledger_of
+from pipeline.runs.folder import has_begun
+from pipeline.runs.input_file import require_pain001
+from pipeline.runs.proof import is_past_signing, open_ledger
 from pipeline.runs.request import CheckJob, Notice, Phase, Surface
 from pipeline.runs.shared_folder import settled
 from pipeline.runs.starting import LocalReferences, finished_before, refuse_foreign_files, remove_outdated
@@ -33,7 +34,6 @@ from pipeline.stages.plan import bases
 from pipeline.stages.read import PaymentSource
 from pipeline.stages.resolve import resolve
 from pipeline.stages.write import write
-from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence
 from schemas.changes import Change
 from schemas.outcomes import WarningCode
@@ -50,6 +50,8 @@ class RunResult(NamedTuple):
     """True where an earlier run had finished the job, and nothing was left to do."""
     changes: Sequence[Change] = ()
     """What changed since earlier runs, as far as a person looks at it."""
+    next_step: Sentence | None = None
+    """How to go on, where rows are left; the summary has it in English."""
     ended_by: PrecheckError | None = None
     """What ended the run early; its results are of that moment."""
 
@@ -59,10 +61,7 @@ class RunResult(NamedTuple):
 
 
 def check(job: CheckJob, surface: Surface) -> RunResult:
-    """Check one payment file.
-
-    Returns:
-        What it leaves behind; also where an error ended the asking, which is part of it.
+    """Check one payment file, and say what it leaves behind; also where an error ended the asking.
 
     Raises:
         PrecheckError: the run ended before anything was asked, or its outcome file cannot be written; the
@@ -77,16 +76,14 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
         require_pain001(source.format, name=job.file.name)
     chosen = signed_with(choose(job.profile, file), job.sign_with)
     refuse_own_folder(job.reusable.folders, job.out)
-    refuse_foreign_files(job.out, fresh=job.fresh)
-    path, identity = ledger_of(job.out), identity_of(source, chosen)
+    refuse_foreign_files(job.out, chosen.environment, now=now, fresh=job.fresh)
+    identity = identity_of(source, chosen)
     with ExitStack() as opens:
         ledger = None
         if has_begun(job.out) and not job.fresh:
-            ledger = opens.enter_context(
-                SqliteLedger.open(path, identity, now=now, secret=ledger_key(chosen))
-            )
+            ledger = opens.enter_context(open_ledger(job.out, identity, chosen, now=now))
             judged = LocalReferences(wanted(job, chosen).in_words, modulus_of(chosen, today=started.date()))
-            is_settled = settled(job.out, ledger, chosen)
+            is_settled = settled(job.out, ledger, chosen) and is_past_signing(job.out, ledger, chosen)
             if is_settled and (finished := finished_before(job, source, ledger, judged)) is not None:
                 return _finished(finished, job, source, chosen, surface)
         profile = opens.enter_context(opened(chosen))
@@ -97,9 +94,8 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
                 prepared.refusal, advice=(Sentence("jobs.correct_rows"), Sentence("advice.allow_many_names"))
             )
         if ledger is None:  # a refused file must leave no folder behind, and delete no answers
-            ledger = opens.enter_context(
-                SqliteLedger.open(path, identity, now=now, fresh=job.fresh, secret=ledger_key(chosen))
-            )
+            over = surface.notify if job.fresh else None
+            ledger = opens.enter_context(open_ledger(job.out, identity, chosen, now=now, over=over))
         if job.many_names_reason is not None:
             ledger.allow(job.many_names_reason, time=timestamp(clock()))
         if ledger.last_finish is None:
@@ -107,22 +103,21 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
         _warn_before_asking(prepared, source, surface)
 
         # The HTTP libraries come with them, and a run that is refused needs none.
-        from pipeline.executors.asking import AskingPlan
-        from pipeline.jobs.sharing import ask_all, joined_run
+        from pipeline.jobs.sharing import ask_file, joined_run, plan_of_file
         from pipeline.jobs.writing import DecidedRun, OpenRun, leave
 
         apis = {server.name: api_of(server) for server in profile.servers}
-        plan = AskingPlan(checks, profile, is_ours=chosen.config is None)
-        shared = opens.enter_context(joined_run(job, chosen, identity, plan, surface))
+        plan = plan_of_file(job, checks, chosen, profile)
+        shared = opens.enter_context(joined_run(job, plan, identity, surface))
         own = ledger if shared is None else shared.shared
-        reuse_answers(job.reusable, checks, (own, identity), apis, now=clock())
-        asked = ask_all(job, plan, ledger, shared, surface)
+        reuse_answers(job.reusable._replace(signer=chosen.signer), checks, (own, identity), apis, now=clock())
+        asked = ask_file(job, plan, ledger, shared, surface)
         surface.watch.enter(Phase.WRITING)
         in_sequence = unknown_in_sequence(about_uk_accounts(checks), prepared.assignments, asked.answers)
         findings = prepared.findings.and_warnings(in_sequence)
         questions = Questions(bases(checks), prepared.assignments)
         del checks, plan  # the largest frame, and no longer needed
-        outcomes = resolve(findings, questions, asked.answers, apis.values(), profile.environment)
+        outcomes, reasons = resolve(findings, questions, asked.answers, apis.values(), profile.environment)
         written = write(
             source.original,
             outcomes,
@@ -131,9 +126,15 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
             dialect=source.dialect,
         )
         run = OpenRun(job, source, chosen, prepared, profile, ledger, started)
-        decided = DecidedRun(outcomes, findings.warnings, questions.bases, asked)
+        decided = DecidedRun(outcomes, reasons, findings.warnings, questions.bases, asked)
         summary, changes = leave(run, decided, written, surface)
-        return RunResult(summary, already_finished=False, changes=changes, ended_by=asked.ended_by)
+        return RunResult(
+            summary,
+            already_finished=False,
+            changes=changes,
+            next_step=asked.next_step(questions.bases) if summary.next_step else None,
+            ended_by=asked.ended_by,
+        )
 
 
 def _finished(
@@ -141,10 +142,7 @@ def _finished(
 ) -> RunResult:
     """The result of a run that had nothing left to do; notify where its manifest lacks the signature."""
     if chosen.signer is not None and not chosen.signer.has_signed(job.out):
-        missing = (
-            "the manifest of this finished run has no signature of the key; "
-            "precheck report DIR --sign-with KEY signs it"
-        )
+        missing = Sentence("jobs.notice_not_signed")
         surface.notify(Notice(missing, {"folder": str(job.out)}))
     changes = changes_of(summary, source.payments, changes_in(job.out))
     return RunResult(summary, already_finished=True, changes=changes)
@@ -155,9 +153,6 @@ def _warn_before_asking(prepared: PreparedFile, source: PaymentSource, surface: 
     foreign = prepared.findings.warnings.filter(pl.col("code") == WarningCode.NAME_NOT_LATIN)["row"]
     if foreign.len():
         first = foreign.head(ROWS_NAMED_MAX).to_list()
-        wasted = (
-            "names with letters that VoP need not carry between banks are asked about all the same; "
-            "vop_names = 'latin' in the profile spares their calls"
-        )
+        wasted = Sentence("jobs.notice_names_not_latin")
         rows = ", ".join(map(str, first)) + in_brackets(first, source.places)
         surface.notify(Notice(wasted, {"row_count": foreign.len(), "rows": rows}))

@@ -27,10 +27,7 @@ def check_files(
 ) -> Iterator[FileResult]:
     """Check payment files in order, and yield the result of each as soon as it has ended.
 
-    Args:
-        jobs: a file each.
-        surfaces: for each job its surface, for as long as it takes. Stopping one job ends them all.
-        how: checks one.
+    Each job has its surface for as long as it takes. Stopping one job ends them all.
 
     Raises:
         BaseException: an end that concerns the files that follow too, as soon as what is there of its own

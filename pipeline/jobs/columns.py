@@ -15,24 +15,29 @@ from pipeline.wording import PLACE
 from schemas.columns import Column, ColumnsRead, NameInParts
 
 
-def columns_of(
+def columns_of(  # noqa: PLR0913 (what the command line says of a file)
     file: Path,
     *,
     mapping: Mapping[str, str],
     encoding: str | None = None,
     sheet: str | None = None,
     format_choice: FormatChoice = ANY_FORMAT,
+    country: str | None = None,
 ) -> tuple[ColumnsRead, InputError | None]:
-    """Read a file, and say how; also where it cannot be read as payments.
-
-    Returns:
-        What is known of its columns, and why it cannot be read like this.
+    """Read a file, and say what is known of its columns, and why it cannot be read as payments, if it cannot.
 
     Raises:
         UsageError: an option does not fit the format of the file.
     """
     try:
-        source = read(file, mapping=mapping, encoding=encoding, sheet=sheet, format_choice=format_choice)
+        source = read(
+            file,
+            mapping=mapping,
+            encoding=encoding,
+            sheet=sheet,
+            format_choice=format_choice,
+            country=country,
+        )
     except InputError as error:
         readings = error.readings if isinstance(error, ColumnsError) else ()
         return ColumnsRead(file=file.name, columns=_table(readings, None), refusal=str(error)), error

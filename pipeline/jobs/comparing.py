@@ -20,8 +20,9 @@ from pipeline.jobs.kept_payees import keep as keep_payees
 from pipeline.rules.known_payees import payee_statuses
 from pipeline.rules.payees import payees_of
 from pipeline.runs.ended import EndedRun
-from pipeline.runs.folder import matching_folders, opened_to_read
+from pipeline.runs.folder import matching_folders
 from pipeline.runs.manifest import read_manifest
+from pipeline.runs.proof import opened_to_read
 from pipeline.stages.compare import compare
 from pipeline.wording import Sentence
 from schemas.changes import Comparison, EarlierRun
@@ -77,17 +78,9 @@ def compare_with_earlier(
     *,
     now: datetime,
 ) -> ComparedRun | None:
-    """Compare the payments that can be asked about with earlier runs.
+    """Compare the payments that can be asked about with earlier runs; None where nothing is to be compared.
 
-    Args:
-        wanted: which runs.
-        subject: the run itself.
-        accepted: `Accepted`.
-        rows: `Payments`, and the columns of the file as they are.
-        now: the time.
-
-    Returns:
-        None where nothing is to be compared.
+    The rows are `Payments`, and the columns of the file as they are.
 
     Raises:
         UsageError: a folder holds no run that has ended, or is that of this very run.

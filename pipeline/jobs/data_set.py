@@ -11,13 +11,15 @@ four functions; each leaves its result in the work folder, whole, and is not cal
 So a run that was killed goes on.
 """
 
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING
 
 from pipeline.config.profiles import (
     Chosen,
     choose,
     is_signed_by_profile,
-    ledger_key,
     ledger_url,
     modulus_of,
     opened,
@@ -25,31 +27,44 @@ from pipeline.config.profiles import (
 from pipeline.connections import routes
 from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.executors.datasets.engines import engine
+from pipeline.executors.results import AskingResult
 from pipeline.jobs.check import RunResult
-from pipeline.jobs.data_set_outcomes import CheckedSet, decide_parts, finished_before, leave
+from pipeline.jobs.data_set_outcomes import (
+    Answered,
+    CheckedSet,
+    decide_parts,
+    finished_before,
+    leave,
+    look_at_answers,
+    next_step_of,
+)
 from pipeline.jobs.data_set_plan import plan_parts, refuse_many_names, task_of
 from pipeline.jobs.prepare import VERSION
 from pipeline.runs.data_set import DataSet, identity_in, open_data_set, write_record
-from pipeline.runs.folder import has_begun, ledger_of
+from pipeline.runs.folder import has_begun
+from pipeline.runs.proof import open_ledger
 from pipeline.runs.request import CheckJob, DataSetJob, Notice, Phase, Surface
 from pipeline.runs.shared_folder import settled
 from pipeline.runs.starting import refuse_foreign_files, remove_outdated
-from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.values import RunIdentity
 from pipeline.wording import Sentence
 from schemas.strict import timestamp
+
+if TYPE_CHECKING:
+    from pipeline.executors.datasets.questions import SetQuestions
+    from pipeline.jobs.sharing import AskingPlan
 
 PROBLEMS_NAMED_MAX = 5
 
 
 def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
-    """Check every part of a data set.
+    """Check every part of a data set, and say what it leaves behind.
 
-    Returns:
-        What it leaves behind; also where an error ended the asking, or a part cannot be used.
+    That is said also where an error ended the asking, or a part cannot be used.
 
     Raises:
-        PrecheckError: the run ended before anything was asked, or its outcome files cannot be written; the
-            exit code says why. Answers that came before are kept, and are not asked for again.
+        PrecheckError: as `check`.
     """
     check, started = job.check, surface.clock()
     refuse_what_is_for_files(check)
@@ -64,14 +79,13 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
             Sentence("jobs.leaves_asking_workers"),
             advice=Sentence("jobs.name_one_profile"),
         )
-    refuse_foreign_files(check.out, fresh=check.fresh)
+    refuse_foreign_files(check.out, chosen.environment, now=now, fresh=check.fresh)
     input_sha256 = identity_in(data, check.out)
     identity = RunIdentity(input_sha256, chosen.fingerprint, chosen.environment.value, VERSION)
-    path, key = ledger_of(check.out), ledger_key(chosen)
     with ExitStack() as opens:
         ledger = None
         if has_begun(check.out) and not check.fresh:
-            ledger = opens.enter_context(SqliteLedger.open(path, identity, now=now, secret=key))
+            ledger = opens.enter_context(open_ledger(check.out, identity, chosen, now=now))
             own = None if is_shared else ledger
             if settled(check.out, ledger, chosen) and (before := finished_before(job, data, own)) is not None:
                 return RunResult(before, already_finished=True)
@@ -85,9 +99,8 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
             planned = plan_parts(data, shared, at_work, surface.watch.count)
         refuse_many_names(check, planned)
         if ledger is None:  # a refused data set must leave no folder behind, and delete no answers
-            ledger = opens.enter_context(
-                SqliteLedger.open(path, identity, now=now, fresh=check.fresh, secret=key)
-            )
+            over = surface.notify if check.fresh else None
+            ledger = opens.enter_context(open_ledger(check.out, identity, chosen, now=now, over=over))
         if check.many_names_reason is not None:
             ledger.allow(check.many_names_reason, time=timestamp(surface.clock()))
         if ledger.last_finish is None:
@@ -95,25 +108,49 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
         write_record(check.out, data, input_sha256, planned.unusable, shared.files)
 
         # The HTTP libraries come with it, and a run that is refused needs none.
-        from pipeline.jobs.data_set_asking import AskingOfSet, ask_data_set
+        from pipeline.executors.datasets.questions import SetQuestions
+        from pipeline.jobs.sharing import AskingPlan
 
-        asking = AskingOfSet(chosen, profile, planned, shared)
-        asked, answered = ask_data_set(job, asking, ledger, surface)
+        questions = SetQuestions(shared.files, [bucket.question_counts for bucket in planned.buckets])
+        plan, look = AskingPlan(questions, chosen, profile), partial(look_at_answers, shared, planned)
+        asked, answered = _ask(job, plan, ledger, look, surface)
         surface.watch.enter(Phase.WRITING)
         run = CheckedSet(job, data, chosen, planned, asked, answered, now)
         with engine(job.engine, job.scheduler) as at_work:
             decided = decide_parts(run, shared, at_work, surface.watch.count)
         summary = leave(run, decided, shared.files, None if is_shared else ledger, surface)
         ended_by = asked.ended_by or _unusable(data, [part.problem for part in summary.parts if part.problem])
-        return RunResult(summary, already_finished=False, ended_by=ended_by)
+        step = None if summary.next_step is None else next_step_of(asked, answered.left)
+        return RunResult(summary, already_finished=False, next_step=step, ended_by=ended_by)
+
+
+def _ask(
+    job: DataSetJob,
+    plan: "AskingPlan[SetQuestions]",
+    ledger: SqliteLedger,
+    look: Callable[[AskingResult], Answered],
+    surface: Surface,
+) -> tuple[AskingResult, Answered]:
+    """Ask what is left to ask; what came of it, and what is known of its answers as a whole.
+
+    Raises:
+        PrecheckError: as `joined_run` and `ask_all`.
+    """
+    from pipeline.executors.asking import ask_all
+    from pipeline.jobs.sharing import finish_shared, joined_run
+
+    check, identity = job.check, ledger.run._replace(tool_version=VERSION)
+    with joined_run(check, plan, identity, surface) as joined:
+        way = plan.way(ledger, joined, asks=job.asks)
+        asked = ask_all(check, plan.questions, plan.profile, way, surface)
+        answered = look(asked)
+        if joined is not None and answered.left.open_count == 0:
+            finish_shared(check, joined)
+    return asked, answered
 
 
 def refuse_what_is_for_files(check: CheckJob) -> None:
-    """Refuse what is said of a job and means nothing for a data set.
-
-    Raises:
-        UsageError: something is.
-    """
+    """Refuse what is said of a job and means nothing for a data set (UsageError)."""
     said = {
         "--pain002": check.pain002,
         "--sheet": check.sheet is not None,
@@ -131,11 +168,7 @@ def refuse_what_is_for_files(check: CheckJob) -> None:
 
 
 def refuse_signature(chosen: Chosen) -> None:
-    """Refuse a profile whose runs are to be signed: of a data set there is no manifest to sign.
-
-    Raises:
-        ConfigurationError: it is one.
-    """
+    """Refuse to sign: of a data set there is no manifest (ConfigurationError, where the profile wants it)."""
     if is_signed_by_profile(chosen):
         raise ConfigurationError(
             Sentence("jobs.profile_sign_with_runs", chosen=chosen.name),
@@ -145,7 +178,7 @@ def refuse_signature(chosen: Chosen) -> None:
 
 def _notify_what_is_left_out(chosen: Chosen, surface: Surface) -> None:
     if chosen.newest_of is not None:
-        surface.notify(Notice("a data set is not compared with earlier runs, as compare_with would have it"))
+        surface.notify(Notice(Sentence("jobs.notice_not_compared")))
 
 
 def _unusable(data: DataSet, problems: list[str]) -> InputError | None:

@@ -13,17 +13,16 @@ import polars as pl
 from pipeline.apis.registry import about_uk_accounts
 from pipeline.config.profiles import Chosen
 from pipeline.errors import InputError
-from pipeline.executors.asking import QuestionsLeft, calls_of, next_step
-from pipeline.executors.datasets.asking import SetAsked
 from pipeline.executors.datasets.buckets import divide_answers
 from pipeline.executors.datasets.engines import Count, Engine, count_nothing, counted
 from pipeline.executors.datasets.parts import decide_part
 from pipeline.executors.datasets.tasks import BucketTask, DecideTask, SetTask
+from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of, next_step
 from pipeline.formats import format_named
 from pipeline.frames import ANSWERS, CHECKS, AnswerState, OwnCode
 from pipeline.jobs.data_set_plan import PlannedSet
 from pipeline.jobs.data_set_summary import CheckedPart, add_up, input_of, modulus_of, routes_of
-from pipeline.jobs.prepare import VERSION
+from pipeline.jobs.prepare import VERSION, country_of
 from pipeline.reports.data_sets import data_set_reports
 from pipeline.rules.enumeration import in_sequence, unknown_accounts
 from pipeline.runs.data_set import DataSet
@@ -33,6 +32,7 @@ from pipeline.runs.part_files import PartFiles, read_as_written, read_document, 
 from pipeline.runs.request import DataSetJob, SetStep, Surface
 from pipeline.stages.summarise import SummaryHeader
 from pipeline.stores.protocols import RunLedger
+from pipeline.wording import Sentence
 from schemas.data_set import PartDecided
 from schemas.folder import ATTENTION, OUTCOMES, REPORT_HTML
 from schemas.outcomes import ApiName
@@ -60,7 +60,7 @@ class CheckedSet(NamedTuple):
     data: DataSet
     chosen: Chosen
     planned: PlannedSet
-    asked: SetAsked
+    asked: AskingResult
     answered: Answered
     started: str
 
@@ -70,7 +70,7 @@ class CheckedSet(NamedTuple):
         return self.job.check.format or self.data.format
 
 
-def look_at_answers(shared: SetTask, planned: PlannedSet, asked: SetAsked) -> Answered:
+def look_at_answers(shared: SetTask, planned: PlannedSet, asked: AskingResult) -> Answered:
     """Look at all answers, bucket by bucket, for what no bucket knows alone."""
     counts, unknown, digest = Counter[tuple[str, str, str]](), [], hashlib.sha256()
     for bucket in range(shared.bucket_count):
@@ -187,9 +187,7 @@ def leave(
         finished=timestamp(surface.clock()),
         input=_input(run),
         routes=routes_of(read for _, read in run.planned.usable),
-        next_step=next_step(left, asked.caps, asked.tally.closed, asked.ended_by)
-        if left.open_count
-        else CORRECT,
+        next_step=str(next_step_of(asked, left)),
         given_up=0 < left.open_count == left.given_up_count,
         many_names_reason=run.job.check.many_names_reason,
         modulus=modulus_of(bucket.modulus for bucket in run.planned.buckets),
@@ -218,7 +216,11 @@ def leave(
     return summary
 
 
-CORRECT = "Correct the parts that cannot be used, then run the same command again."
+def next_step_of(asked: AskingResult, left: QuestionsLeft) -> Sentence:
+    """How to go on with what is left of a data set."""
+    if not left.open_count:
+        return Sentence("jobs.correct_the_parts")
+    return next_step(left, asked)
 
 
 def _input(run: CheckedSet) -> InputFile:
@@ -231,6 +233,7 @@ def _input(run: CheckedSet) -> InputFile:
         byte_count=run.data.byte_count,
         row_count=0,
         format=run.data.format,
+        country=country_of(check, run.chosen),
         columns={header: field for read in reads[::-1] for header, field in read.columns.items()},
         mapping=dict(check.mapping),
         decision={field: columns for read in reads[::-1] for field, columns in read.decision.items()},

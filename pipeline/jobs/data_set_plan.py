@@ -13,7 +13,7 @@ from pipeline.executors.datasets.engines import Count, Engine, count_nothing, co
 from pipeline.executors.datasets.parts import read_part
 from pipeline.executors.datasets.tasks import POLARS, BucketTask, PartTask, SetTask, UsableRows
 from pipeline.formats import format_named
-from pipeline.jobs.prepare import VERSION
+from pipeline.jobs.prepare import VERSION, country_of
 from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames, why_refused
 from pipeline.runs.data_set import DataPart, DataSet, places_in
 from pipeline.runs.part_files import PartFiles
@@ -69,6 +69,7 @@ def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> Se
         "profile": chosen.fingerprint,
         "mapping": dict(check.mapping),
         "encoding": check.encoding,
+        "country": country_of(check, chosen),
         "modulus": None
         if modulus is None
         else [modulus.tables.weights_sha256, modulus.tables.substitutions_sha256, modulus.is_old],
@@ -76,15 +77,11 @@ def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> Se
     }
     name = uuid5(_FOLDERS, json.dumps(settings, sort_keys=True))
     files = PartFiles(job.work.resolve() / str(name))
-    return SetTask(files, there, dict(check.mapping), check.encoding, bucket_count)
+    return SetTask(files, there, dict(check.mapping), check.encoding, bucket_count, country_of(check, chosen))
 
 
 def plan_parts(data: DataSet, shared: SetTask, at_work: Engine, count: Count = count_nothing) -> PlannedSet:
-    """Read every part, and plan every bucket; `count` those that are done.
-
-    Raises:
-        InputError: no part can be used.
-    """
+    """Read every part, one usable at least or it is an InputError, and plan every bucket; `count` them."""
     tasks = [PartTask(shared, part) for part in data.parts]
     reads = counted(at_work.each(read_part, tasks), count, SetStep.READ, len(tasks))
     found = {task.part.number: read for task, read in reads}
@@ -98,22 +95,14 @@ def plan_parts(data: DataSet, shared: SetTask, at_work: Engine, count: Count = c
 
 
 def refuse_many_names(check: CheckJob, planned: PlannedSet) -> None:
-    """Refuse a data set that tries names on accounts, unless the user allows it.
-
-    Raises:
-        InputError: it is refused.
-    """
+    """Refuse a data set that tries names on accounts, unless the user allows it (InputError)."""
     refusal = why_refused(planned.many_names, where=check.file.name, places=planned.rows.places)
     if refusal is not None and check.many_names_reason is None:
         raise InputError(refusal, advice=(Sentence("jobs.correct_rows"), Sentence("advice.allow_many_names")))
 
 
 def _compared(parts: Sequence[tuple[DataPart, PartRead]]) -> list[tuple[DataPart, PartRead]]:
-    """The parts, with a problem where one has other columns than the first that can be used.
-
-    Raises:
-        InputError: no part can be used.
-    """
+    """The parts, with a problem where one has other columns than the first that can be used."""
     first = next(((part, read) for part, read in parts if read.problem is None), None)
     if first is None:
         raise InputError(Sentence("jobs.part_unusable", problem=parts[0][1].problem))

@@ -38,26 +38,19 @@ class CheckedPart(NamedTuple):
 def add_up(header: SummaryHeader, parts: Sequence[CheckedPart], calls: Sequence[ApiCalls]) -> Summary:
     """The summary of a data set, from all of its parts in order."""
     said = [part.decided.summary for part in parts if part.decided is not None]
-    unusable_count = sum(part.read.problem is not None for part in parts)
-    undecided_count = sum(summary.undecided_count for summary in said)
+    is_complete = not any(part.read.problem is not None for part in parts) and not any(
+        summary.undecided_count for summary in said
+    )
     attention = sorted(
         (row for summary in said for row in summary.attention),
         key=lambda row: (row.amount is None, -(row.amount or 0), row.row),
     )
     warnings = [warning for summary in said for warning in summary.warnings]
     return Summary(
-        tool_version=header.tool_version,
-        profile=header.profile,
-        environment=header.environment,
-        simulated=said[0].simulated,
-        many_names_reason=header.many_names_reason,
-        started=header.started,
-        finished=header.finished,
-        input=header.input,
+        **header.said(is_left=not is_complete),
         outcomes=[_outcome(outcome, said) for outcome in Outcome],
         codes=_codes(said),
         parts=list(_part_totals(parts)),
-        routes=header.routes,
         calls=list(calls),
         # Of a part, what each of its questions would save if it asked nothing.
         saved_call_count=sum(summary.saved_call_count for summary in said)
@@ -67,10 +60,7 @@ def add_up(header: SummaryHeader, parts: Sequence[CheckedPart], calls: Sequence[
         warnings=warnings[:ROWS_LISTED_MAX],
         warning_count=sum(summary.warning_count for summary in said),
         warning_codes=_warning_codes(said),
-        modulus=header.modulus,
-        complete=undecided_count == 0 and unusable_count == 0,
-        next_step=header.next_step if undecided_count or unusable_count else None,
-        given_up=header.given_up,
+        complete=is_complete,
     )
 
 

@@ -16,53 +16,43 @@ from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days, read_substit
 from pipeline.runs.evidence import Finding
 from pipeline.sections.servers import MutualTls, Oauth, Server
 from pipeline.transport.tls import inspect_certificate
-from pipeline.wording import Sentence, SurfaceKind
-
-Trial = Callable[[str, Callable[[], str]], Finding]
-"""Tries something by its name; what it finds is the text that comes back, or why none does."""
-
-_PARTICIPANT = "not tried: whether the scheme lists us shows in the first answer of a run, which asks alone"
+from pipeline.wording import Sentence
 
 
-def diagnose(
-    profile_name: str | None, config: Path | None, *, now: datetime, kind: SurfaceKind = SurfaceKind.ANY
-) -> list[Finding]:
-    """Try a profile: the configuration, the secrets, the certificates, TLS and the token.
+def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) -> list[Finding]:
+    """Try a profile, or the embedded sandbox: its configuration, secrets, certificates, TLS and token.
 
-    Args:
-        profile_name: None: the embedded sandbox.
-        config: the configuration file; None: the usual one.
-        now: the time.
-        kind: of the surface, for what to do about a configuration that cannot be used.
-
-    Returns:
-        One finding per thing tried, in order. A mistake in one server does not hide another.
+    One finding per thing tried, in order. A mistake in one server does not hide another.
     """
     findings = []
-    tried = partial(_try, kind)
     try:
         file = ConfigurationFile(config)
         chosen = choose(profile_name, file)
-        where = "the embedded sandbox" if chosen.config is None else str(chosen.config)
+        where = (
+            Sentence("doctor.sandbox", profile=chosen.name)
+            if chosen.config is None
+            else Sentence("doctor.profile", path=chosen.config, profile=chosen.name)
+        )
         with opened(chosen) as profile:
-            findings.append(Finding("configuration", f"{where}, profile {chosen.name}"))
+            findings.append(Finding(Sentence("doctor.configuration"), where))
             if profile_name is None and (untried := usual()) is not None:
-                said = f"{untried} is there and was not tried; name one of its profiles with --profile"
-                findings.append(Finding("not tried", said))
+                said = Sentence("doctor.usual_not_tried", path=untried)
+                findings.append(Finding(Sentence("doctor.not_tried"), said))
             if profile.ledger_key_env or profile.ledger_key_file:
-                findings.append(tried("ledger key", partial(_ledger_key, profile)))
+                findings.append(_try(Sentence("doctor.ledger_key"), partial(_ledger_key, profile)))
             if profile.ledger is not None:
                 job = LedgerJob(chosen.name, file, lambda: now, lambda: 0.0)
-                findings.append(tried("shared ledger", partial(_shared_ledger, job)))
-            findings.extend(_try_modulus_tables(profile, now.date(), tried))
+                findings.append(_try(Sentence("doctor.shared_ledger"), partial(_shared_ledger, job)))
+            findings.extend(_try_modulus_tables(profile, now.date()))
             for server in profile.servers:
-                findings.extend(_try_server(server, now, tried))
+                findings.extend(_try_server(server, now))
     except PrecheckError as error:
-        findings += [Finding("configuration", said, error.exit_code) for said in error.sentences(kind)]
+        what = Sentence("doctor.configuration")
+        findings += [Finding(what, said, error.exit_code) for said in error.said]
     return findings
 
 
-def _try_modulus_tables(profile: Profile, today: date, tried: Trial) -> list[Finding]:
+def _try_modulus_tables(profile: Profile, today: date) -> list[Finding]:
     weights, substitutions, day = (
         profile.modulus_weights,
         profile.modulus_substitutions,
@@ -71,72 +61,84 @@ def _try_modulus_tables(profile: Profile, today: date, tried: Trial) -> list[Fin
     if weights is None or substitutions is None or day is None:
         return []
 
-    def weights_read() -> str:
+    def weights_read() -> Sentence:
         ranges, _ = read_weights(weights)
-        return f"{sum(len(found.checks) for found in ranges):,} rows, {_age(day, today)}"
+        return _table(sum(len(found.checks) for found in ranges), day, today)
 
-    def substitutions_read() -> str:
+    def substitutions_read() -> Sentence:
         pairs, _ = read_substitutions(substitutions)
-        return f"{len(pairs):,} rows, {_age(day, today)}"
+        return _table(len(pairs), day, today)
 
-    return [tried("modulus weights", weights_read), tried("modulus substitutions", substitutions_read)]
+    return [
+        _try(Sentence("doctor.modulus_weights"), weights_read),
+        _try(Sentence("doctor.modulus_substitutions"), substitutions_read),
+    ]
 
 
-def _age(day: date, today: date) -> str:
+def _table(row_count: int, day: date, today: date) -> Sentence:
     days = age_days(day, today)
-    said = f"of {day}, {days:,} days old"
-    if days > VALID_MAX_DAYS:
-        said += "; older than a year, so failures only warn and nothing is rejected: get the latest tables"
-    return said
+    key = "doctor.old_tables" if days > VALID_MAX_DAYS else "doctor.tables"
+    return Sentence(key, row_count=row_count, day=day, age_days=days)
 
 
-def _try_server(server: Server, now: datetime, tried: Trial) -> list[Finding]:
+def _try_server(server: Server, now: datetime) -> list[Finding]:
     name, findings = server.name.value, []
     if isinstance(server, MutualTls):
-        findings.append(tried(f"{name} certificate", partial(_certificate, server, now)))
+        findings.append(_try(Sentence("doctor.certificate", server=name), partial(_certificate, server, now)))
     if isinstance(server, Oauth):
-        findings.append(tried(f"{name} secret", partial(_secret, server)))
-    findings.append(tried(f"{name} TLS", partial(anyio.run, try_connection, server, now)))
+        findings.append(_try(Sentence("doctor.secret", server=name), partial(_secret, server)))
+    findings.append(_try(Sentence("doctor.tls", server=name), partial(_tls, server, now)))
     if isinstance(server, MutualTls):
-        findings.append(Finding(f"{name} participant", _PARTICIPANT))
+        what = Sentence("doctor.participant", server=name)
+        findings.append(Finding(what, Sentence("doctor.listing_not_tried")))
     if isinstance(server, Oauth) and not any(finding.exit_code for finding in findings):
-        findings.append(tried(f"{name} token", partial(_token, server)))
+        findings.append(_try(Sentence("doctor.token", server=name), partial(_token, server)))
     return findings
 
 
-def _try(kind: SurfaceKind, what: str, trial: Callable[[], str]) -> Finding:
+def _try(what: Sentence, trial: Callable[[], Sentence]) -> Finding:
+    """What a trial finds, or why nothing comes back."""
     try:
         return Finding(what, trial())
     except PrecheckError as error:
-        return Finding(what, error.sentence(kind), error.exit_code)
+        return Finding(what, error.said[0], error.exit_code)
 
 
-def _secret(server: Oauth) -> str:
+def _secret(server: Oauth) -> Sentence:
     server.client_secret()
-    return f"read from {server.client_secret_env or server.client_secret_file}"
+    return Sentence("doctor.read_from", source=server.client_secret_env or server.client_secret_file)
 
 
-def _ledger_key(profile: Profile) -> str:
+def _tls(server: Server, now: datetime) -> Sentence:
+    return Sentence("doctor.tls_in_use", version=anyio.run(try_connection, server, now))
+
+
+def _ledger_key(profile: Profile) -> Sentence:
     profile.ledger_key()
-    return f"read from {profile.ledger_key_env or profile.ledger_key_file}"
+    return Sentence("doctor.read_from", source=profile.ledger_key_env or profile.ledger_key_file)
 
 
-def _shared_ledger(job: LedgerJob) -> str:
+def _shared_ledger(job: LedgerJob) -> Sentence:
     """Where it is; ConfigurationError where `precheck ledger check` finds that it could lose an answer."""
     found = inspect_ledger(job, is_restored=False)
-    if wrong := [f"{each.what}: {each.said}" for each in found if each.exit_code]:
+    wrong = [Sentence("jobs.finding", what=each.what, said=each.said) for each in found if each.exit_code]
+    if wrong:
         raise ConfigurationError(Sentence("jobs.ledger_unfit", problems=wrong))
     return found[0].said
 
 
-def _token(server: Oauth) -> str:
+def _token(server: Oauth) -> Sentence:
     anyio.run(tokens_of(server).current)
-    return f"granted to client {server.client_id}"
+    return Sentence("doctor.token_granted", client=server.client_id)
 
 
-def _certificate(server: MutualTls, now: datetime) -> str:
+def _certificate(server: MutualTls, now: datetime) -> Sentence:
     facts = inspect_certificate(server.client_certificate, now=now)
     if facts.problems:
         raise TlsError(Sentence("transport.certificate_problems", problems=facts.problems))
-    valid = f"{facts.organisation_identifier}, valid until {facts.not_after.date().isoformat()}"
-    return "; ".join((valid, *facts.notices))
+    return Sentence(
+        "doctor.expires_soon" if facts.expires_soon else "doctor.valid_until",
+        number=facts.organisation_identifier,
+        day=facts.not_after.date(),
+        path=server.client_certificate,
+    )

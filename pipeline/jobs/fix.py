@@ -11,8 +11,6 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.config import BUILT_IN
-from pipeline.config.profiles import signer_again
-from pipeline.files.signatures import sign
 from pipeline.frames import DECISIONS, Corrections
 from pipeline.review.corrections import accepted_corrections, correctable, fix, unknown_corrections
 from pipeline.review.decisions import (
@@ -35,6 +33,8 @@ from pipeline.review.payment_files import (
 from pipeline.rules.places import place_texts
 from pipeline.runs.approvals import record_approval
 from pipeline.runs.finished import FinishedRun, finished_run
+from pipeline.runs.proof import signer_again
+from pipeline.runs.signing import sign
 from schemas.folder import CORRECTED, CORRECTIONS, REPORT_XLSX
 from schemas.review import Acceptance, Decision, Fix, PaymentFile
 from schemas.strict import timestamp
@@ -63,7 +63,9 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
         corrections = writer.fitted(fix(run.source.payments, run.outcomes, run.headers))
         possible = correctable(corrections)
         approver = None if not job.accept and job.decisions is None else job.approver(time)
-        wanted = _no_decisions() if approver is None else _wanted(job, run, corrections, approver)
+        wanted = (
+            pl.DataFrame(schema=DECISIONS) if approver is None else _wanted(job, run, corrections, approver)
+        )
         if not wanted.is_empty():
             writer.refuse_obstacle()
         chosen = Corrections(possible.join(wanted, on="row", how="semi", maintain_order="left"))
@@ -83,7 +85,8 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
         listed = pl.concat([corrections, unknown_corrections(run.outcomes, undue)])
         _write_corrections(run, listed.sort("row", maintain_order=True), rows, files)
         files.close()  # each file gets its name
-        take_into_evidence(job.folder, CORRECTIONS, f"{CORRECTED}.*", now=now)
+        written = [CORRECTIONS, *([] if corrected is None else [Path(corrected.path).name])]
+        take_into_evidence(job.folder, f"{CORRECTED}.*", now=now, written=written)
         sign(job.folder, signer)
     return Fix(
         simulated=run.summary.simulated,
@@ -97,10 +100,6 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
         before_next=_before_next(job, run, corrected),
         next_step=_next_step(job, run, corrected),
     )
-
-
-def _no_decisions() -> pl.DataFrame:
-    return pl.DataFrame(schema=DECISIONS)
 
 
 def _wanted(job: FixJob, run: FinishedRun, corrections: Corrections, approver: Approver) -> pl.DataFrame:

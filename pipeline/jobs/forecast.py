@@ -22,10 +22,7 @@ from schemas.strict import timestamp
 def forecast_file(job: CheckJob, clock: Clock, kind: SurfaceKind = SurfaceKind.ANY) -> Forecast:
     """Read, validate and plan one payment file, and say what checking it would take; send nothing.
 
-    Args:
-        job: which file, and how.
-        clock: the time.
-        kind: of the surface, for what to do about a folder that cannot be read.
+    What to do about a folder that cannot be read is said as this kind of surface says it.
 
     Raises:
         PrecheckError: the file or the configuration cannot be used; the exit code says why.
@@ -44,7 +41,7 @@ def forecast_file(job: CheckJob, clock: Clock, kind: SurfaceKind = SurfaceKind.A
     update: dict[str, object] = {
         "refusal": None if prepared.refusal is None else str(prepared.refusal),
         "not_payments": source.not_payments,
-        "notes": [*source.notes],
+        "notes": [*source.notes, *prepared.notes],
         "shared_ledger": ledger_url(chosen),
         "currency_sources": currency_sources(source.payments),
     }

@@ -18,16 +18,17 @@ from pipeline.formats.csv.writing import write_lines
 from pipeline.formats.table import Dialect
 from pipeline.frames import KEPT_PAYEES, Accepted
 from pipeline.headers.parties import payee_id_header
-from pipeline.jobs.verify import VerifyJob, verify
+from pipeline.jobs.verify import VerifyJob, require_verified
 from pipeline.rules.known_payees import CARRIED, DecidedRows, kept_once, keys_once, knowledge, payee_statuses
 from pipeline.rules.payees import KEYED, keyed, payees_of
 from pipeline.runs.ended import EndedRun
 from pipeline.runs.profile_used import routes_of
+from pipeline.runs.remedies import made_anew
 from pipeline.stages.compare import ContradictedKeys, EarlierPayees
 from pipeline.stages.validate import validate
 from pipeline.stores.keyed_hash import payee_hashes
 from pipeline.wording import Sentence
-from schemas.folder import PAYEES, made_anew
+from schemas.folder import PAYEES
 from schemas.manifest import Manifest
 from schemas.review import Approval, Decision
 
@@ -70,11 +71,7 @@ def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownR
         InputError: something in the folder was changed since the run, or nothing is left to compare with.
     """
     folder, manifest = run.folder, run.manifest
-    for finding in verify(VerifyJob(folder, asks_again=False), now=now):
-        if finding.exit_code:
-            raise InputError(
-                Sentence("jobs.not_run_left", folder=folder, what=finding.what, said=finding.said),
-            )
+    require_verified(VerifyJob(folder, asks_again=False), "jobs.not_run_left", now=now)
     is_purged = run.forgotten(run.outcome_file.name) is not None
     keeps_keys = PAYEES in {file.name for file in manifest.files} and run.forgotten(PAYEES) is None
     if is_purged and not keeps_keys:
@@ -97,13 +94,9 @@ def runs_of(
     decided: DecidedRows,
     names: Callable[[], pl.Series | None] = lambda: None,
 ) -> list[KnownRun]:
-    """A run, and those of which it carries on keys.
+    """A run, and those of which it carries on keys, by its `KeptPayees` and what was decided about payments.
 
-    Args:
-        origin: the run.
-        kept: its `KeptPayees`.
-        decided: what was decided about its payments.
-        names: of every payment in its file, as `EarlierPayees` has it.
+    The names are those of every payment in its file, as `EarlierPayees` has them.
     """
     found = knowledge(kept, decided)
     hashed = payee_hashes(origin.payee_key, KEYED)
@@ -117,7 +110,7 @@ def _read(path: Path) -> pl.DataFrame:
     try:
         return pl.read_csv(path, schema=KEPT_PAYEES)
     except (OSError, pl.exceptions.PolarsError):
-        raise InputError(Sentence("jobs.cannot_read", path=path, made_anew=made_anew(path))) from None
+        raise InputError(Sentence("jobs.cannot_read", path=path, remedy=made_anew(path))) from None
 
 
 def _of_outcomes(run: EndedRun, payee_key: bytes) -> pl.DataFrame:

@@ -37,15 +37,10 @@ class NamedLedger(NamedTuple):
     key: SecretStr
 
 
-def create_ledger(job: LedgerJob, *, grant_to: str | None) -> str:
+def create_ledger(job: LedgerJob, *, grant_to: str | None) -> Sentence:
     """Create the tables of a ledger, or find them there, and let the role of the runs use them.
 
-    Args:
-        job: which ledger, as its owner.
-        grant_to: the role of the runs; None: that of the profile, where it is not the owner.
-
-    Returns:
-        What was done, as a sentence.
+    Without a role it is that of the profile, where it is not the owner.
 
     Raises:
         ConfigurationError: the profile names no ledger, or the server refuses, or has another one there.
@@ -53,21 +48,16 @@ def create_ledger(job: LedgerJob, *, grant_to: str | None) -> str:
     """
     with connected_ledger(job) as (named, care):
         role = grant_to or (care.user if job.role is not None else None)
-        done = "created" if care.create(named.key, grant_to=role) else "it was there already"
-        granted = "" if role is None else f"; {role} may use it"
-        return f"{care.place}: ledger in {care.database}: {done}{granted}"
+        is_new = care.create(named.key, grant_to=role)
+        where = {"place": care.place, "database": care.database}
+        if role is None:
+            return Sentence("jobs.ledger_created" if is_new else "jobs.ledger_was_there", **where)
+        key = "jobs.ledger_created_for" if is_new else "jobs.ledger_was_there_for"
+        return Sentence(key, **where, role=role)
 
 
-def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None) -> str:
-    """Put a ledger under another key.
-
-    Args:
-        job: which ledger, as its owner.
-        variable: the environment variable with the new key; or else
-        path: the file with it.
-
-    Returns:
-        What was done and what is left to do, as a sentence.
+def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None) -> Sentence:
+    """Put a ledger under another key, in an environment variable or a file; say what is left to do.
 
     Raises:
         ConfigurationError: as `create_ledger`; or one of the keys cannot be read, or is not that of the
@@ -77,14 +67,11 @@ def change_ledger_key(job: LedgerJob, *, variable: str | None, path: Path | None
     new_key = secret(variable, path)
     with connected_ledger(job) as (named, care):
         care.rekey(named.key, new_key)
-        return f"{care.place}: the ledger has its new key; name it in the profile on every host"
+        return Sentence("jobs.ledger_rekeyed", place=care.place)
 
 
-def close_ledger_run(job: LedgerJob, run_id: UUID) -> str:
+def close_ledger_run(job: LedgerJob, run_id: UUID) -> Sentence:
     """Close a run, by its id in `precheck status`, that will not be resumed; what it was answered stays.
-
-    Returns:
-        What was done, as a sentence.
 
     Raises:
         UsageError: the ledger has no such run.
@@ -94,22 +81,17 @@ def close_ledger_run(job: LedgerJob, run_id: UUID) -> str:
     with connected_ledger(job) as (_, care):
         closed = care.close_run(run_id)
     if closed.was_closed:
-        return f"run {run_id}: it had finished, or was closed, before"
-    return (
-        f"run {run_id} is closed; {closed.answer_count:,} of its {closed.question_count:,} questions were "
-        "answered, and that stays on record; the same file begins a new run"
+        return Sentence("jobs.run_was_closed", run_id=str(run_id))
+    return Sentence(
+        "jobs.run_closed",
+        run_id=str(run_id),
+        answer_count=closed.answer_count,
+        question_count=closed.question_count,
     )
 
 
 def inspect_ledger(job: LedgerJob, *, is_restored: bool) -> list[Finding]:
-    """Look at a ledger and its server, and at what a backup that was restored leaves in doubt.
-
-    Returns:
-        One finding per thing looked at.
-
-    Raises:
-        ConfigurationError, IncompleteError: as `create_ledger`.
-    """
+    """Look at a ledger, its server, and what a restored backup leaves in doubt; raises as `create_ledger`."""
     with connected_ledger(job) as (named, care):
         found = care.findings(named.key, is_restored=is_restored)
     wrong = ConfigurationError.exit_code
@@ -118,11 +100,7 @@ def inspect_ledger(job: LedgerJob, *, is_restored: bool) -> list[Finding]:
 
 @contextmanager
 def connected_ledger(job: LedgerJob) -> Iterator[tuple[NamedLedger, StoreCare]]:
-    """The ledger of a profile in the hands of its owner, until the block ends.
-
-    Raises:
-        ConfigurationError: the profile names none, or its driver is not installed.
-    """
+    """The ledger of a profile, which names one or it is a ConfigurationError, in the hands of its owner."""
     named = _named(job)
     clocks = StoreClocks(job.now, job.monotonic, wait_max_s=0.0)  # a person who looks wants to know now
     with cared_for(named.url, clocks, role=job.role) as care:

@@ -1,5 +1,6 @@
 """The part of the road before anything is sent: read, validate, compare, plan."""
 
+from contextlib import suppress
 from datetime import datetime
 from importlib.metadata import version
 from typing import NamedTuple
@@ -7,9 +8,9 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.config import ConfigurationFile, Profile
-from pipeline.config.profiles import Chosen, format_choice_of, modulus_of
+from pipeline.config.profiles import Chosen, choose, format_choice_of, modulus_of
 from pipeline.connections import routes
-from pipeline.errors import InputError, UsageError
+from pipeline.errors import InputError, PrecheckError, UsageError
 from pipeline.formats import FormatChoice
 from pipeline.frames import Assignments, Checks, Findings, Warnings
 from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, compare_with_earlier
@@ -22,8 +23,9 @@ from pipeline.stages.plan import plan
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.summarise import route_counts
 from pipeline.stages.validate import validate
-from pipeline.stores.sqlite.ledger import RunIdentity
+from pipeline.stores.values import RunIdentity
 from pipeline.wording import Sentence
+from schemas.cop import AccountType
 from schemas.summary import ModulusUsed, RouteCount
 
 VERSION = version("payee-precheck")
@@ -49,14 +51,29 @@ class PreparedFile(NamedTuple):
     """With earlier runs; None where that was not requested."""
     modulus: ModulusUsed | None
     """The tables that UK accounts were checked by."""
+    notes: tuple[str, ...] = ()
+    """What was assumed about the payments, as sentences without an end."""
+
+
+def _assumed(count: int, default: AccountType) -> tuple[str, ...]:
+    """A note on payments whose account type the profile says, if there are any."""
+    if not count:
+        return ()
+    rows = "1 payment to a UK account has" if count == 1 else f"{count:,} payments to UK accounts have"
+    return (f"{rows} no account type and count as {default}, the default_account_type of the profile",)
 
 
 def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
-    """The payments of a job, as its options say that they are written."""
+    """The payments of a job, as its options and its profile say that they are written."""
     format_choice = format_choice_of(job.input_format, file)
     try:
         return read(
-            job.file, mapping=job.mapping, encoding=job.encoding, sheet=job.sheet, format_choice=format_choice
+            job.file,
+            mapping=job.mapping,
+            encoding=job.encoding,
+            sheet=job.sheet,
+            format_choice=format_choice,
+            country=job.country or _default_country(job, file),
         )
     except InputError as error:
         if (lost := _lost_layout(job, format_choice)) is None:
@@ -65,6 +82,18 @@ def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
             Sentence("jobs.run_read_layouts", reason=error.reason, out=job.out, lost=lost),
             advice=(Sentence("jobs.put_back"), Sentence("advice.name_layouts")),
         ) from error
+
+
+def country_of(job: CheckJob, chosen: Chosen) -> str | None:
+    """The country of accounts that are no IBAN, by the job, or else by its profile."""
+    return job.country or chosen.default_country
+
+
+def _default_country(job: CheckJob, file: ConfigurationFile) -> str | None:
+    """The same of the profile; a profile that cannot be used is reported once the file is read."""
+    with suppress(PrecheckError):
+        return choose(job.profile, file).default_country
+    return None
 
 
 def _lost_layout(job: CheckJob, format_choice: FormatChoice) -> str | None:
@@ -110,5 +139,6 @@ def prepare(
         why_refused(many_names(valid.accepted, warnings), where=job.file.name, places=source.places),
         found,
         None if modulus is None else used(modulus, valid.accepted),
+        _assumed(valid.assumed_type_count, profile.default_account_type),
     )
     return prepared, questions.checks

@@ -7,16 +7,18 @@ from pathlib import Path
 from typing import NamedTuple
 from uuid import UUID
 
-from pipeline.config.profiles import signer_again
 from pipeline.errors import IncompleteError, InputError, UsageError
 from pipeline.files.atomic import partial_name
 from pipeline.files.disk_errors import not_writable
-from pipeline.files.signatures import Signer, sign
+from pipeline.files.signatures import Signer, is_signed
 from pipeline.runs.approvals import decider
 from pipeline.runs.data_set import read_record
-from pipeline.runs.folder import files_with_names, ledger_of, matching_folders, opened_to_read
+from pipeline.runs.earlier import moved_from
+from pipeline.runs.folder import files_with_names, ledger_of, matching_folders
 from pipeline.runs.manifest import read_manifest, record_purge, unrecorded
+from pipeline.runs.proof import opened_to_read, proof_of_purge, signer_again
 from pipeline.runs.shared_folder import read_store_record
+from pipeline.runs.signing import sign
 from pipeline.runs.work_folder import remove_work, work_of
 from pipeline.stores.kinds import cared_for
 from pipeline.stores.shared import StoreClocks
@@ -72,11 +74,7 @@ class PurgeForecast(NamedTuple):
 
 
 def folders_named(words: Sequence[Path]) -> dict[Path, bool]:
-    """The folders to purge, in order, and whether each was named; otherwise it only matches a pattern.
-
-    Raises:
-        UsageError: no folder matches a pattern.
-    """
+    """The folders to purge, in order, and whether each was named; a UsageError where none fits a pattern."""
     folders: dict[Path, bool] = {}
     for word in words:
         if word.exists() or not _PATTERN.intersection(str(word)):
@@ -85,7 +83,8 @@ def folders_named(words: Sequence[Path]) -> dict[Path, bool]:
         found = [path for path in matching_folders(str(word)) if path.is_dir()]
         if not found:
             raise UsageError(Sentence("jobs.no_folder_fits", word=word))
-        folders |= {path: folders.get(path, False) for path in found}
+        moved = [aside for path in found for aside in moved_from(path)]
+        folders |= {path: folders.get(path, False) for path in (*found, *moved)}
     return folders
 
 
@@ -121,23 +120,25 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
         said = Purge(time=time, answers_before=answers_before, files=deleted, by=by, reason=job.reason)
         if record_purge(folder, said):
             sign(folder, signer)
-        _delete([*files, *map(partial_name, files)])
+        _delete([*files, *map(partial_name, {*files, *_holding_names(folder)})])  # half a file serves nobody
         for work in works:
             remove_work(work.parent, UUID(work.name))
 
     _purge_shared(folder, answers_before, now)
-    name_count = purge_ledger(ledger_of(folder), answers_before=answers_before, now=time, first=delete_files)
+    name_count = purge_ledger(
+        ledger_of(folder),
+        answers_before=answers_before,
+        now=time,
+        first=delete_files,
+        proof=proof_of_purge(signer),
+    )
     left = [*_there(_holding_names(folder)), *_not_ours(folder)]
     return PurgeResult(name_count, look.detail_count, [*deleted, *map(str, works)], left)
 
 
 def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> PurgeForecast:
-    """Look up what is old enough, in a folder whose run has finished or whose names are deleted anyway.
-
-    Raises:
-        IncompleteError: something is, and the run has not finished.
-    """
-    with opened_to_read(folder, now=now) as record:
+    """Look up what is old enough; an IncompleteError where anything is of a run that has not finished."""
+    with opened_to_read(folder, now=now, proves=False) as record:
         finish = record.last_finish
         has_finished = finish is not None and finish.unanswered_count == 0
         if job.older_than and not has_finished and record.created_at < answers_before:
@@ -152,12 +153,7 @@ def _look(folder: Path, job: PurgeJob, answers_before: str, now: str) -> PurgeFo
 
 
 def _purge_shared(folder: Path, answers_before: str, now: datetime) -> None:
-    """Erase the same in the ledger that the run shared, if it did; before all else, as it may be away.
-
-    Raises:
-        IncompleteError: it does not answer; nothing was deleted.
-        ConfigurationError: it does not let us in, or a package for it is missing.
-    """
+    """Erase the same in the ledger that the run shared, if it did; before all else, as it may be away."""
     if (record := read_store_record(folder)) is None:
         return
     at_once = StoreClocks(lambda: now, lambda: 0.0, wait_max_s=0.0)
@@ -198,11 +194,12 @@ def _is_id(name: str) -> bool:
 
 
 def _signer(folder: Path, job: PurgeJob) -> Signer | None:
+    """Who signs again; None where the manifest is not signed, or cannot be read."""
     try:
         profile = read_manifest(folder).profile.name
     except (UsageError, InputError):
         return None
-    return signer_again(folder, job.sign_with, profile)
+    return signer_again(folder, job.sign_with, profile) if is_signed(folder) else None
 
 
 def _there(files: Iterable[Path]) -> list[str]:

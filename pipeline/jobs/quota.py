@@ -9,6 +9,7 @@ from pipeline.connections import quota_path, scope_for
 from pipeline.errors import ConfigurationError
 from pipeline.runs.profile_used import masked_client
 from pipeline.stores.sqlite.quota import QuotaUse, usage
+from pipeline.wording import Sentence
 
 
 class CapUse(NamedTuple):
@@ -21,15 +22,8 @@ class CapUse(NamedTuple):
     resets_at: datetime
 
 
-def cap_uses(now: datetime) -> tuple[list[CapUse], list[str]]:
-    """How much of each daily cap of this user is used, and where the caps are counted that others share.
-
-    Returns:
-        The caps of this user alone; and a sentence for each profile whose caps hosts share.
-
-    Raises:
-        OutputError, DiskError, IncompleteError: as `quota.usage`.
-    """
+def cap_uses(now: datetime) -> tuple[list[CapUse], list[Sentence]]:
+    """How much of each cap of this user alone is used; a sentence for each profile whose caps are shared."""
     profiles = _profiles()
     clients = dict(_clients(profiles))
     own = [
@@ -37,7 +31,7 @@ def cap_uses(now: datetime) -> tuple[list[CapUse], list[str]]:
         for use in quota_usage(now)
     ]
     return own, [
-        f"{name}: counted for all hosts in {profile.ledger}; `precheck status --profile {name}` shows it"
+        Sentence("jobs.cap_is_shared", profile=name, ledger=profile.ledger)
         for name, profile in profiles.items()
         if profile.ledger is not None and any(server.cap is not None for server in profile.servers)
     ]

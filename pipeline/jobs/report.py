@@ -8,14 +8,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.config.profiles import choose, signer_again
-from pipeline.errors import ConfigurationError
-from pipeline.files.signatures import sign
-from pipeline.jobs.bank_report import pain001_of
+from pipeline.config.profiles import choose
+from pipeline.errors import ConfigurationError, UsageError
+from pipeline.files.signatures import Signer
+from pipeline.jobs.verify import VerifyJob, require_verified
 from pipeline.reports.documents import bank_report, reports
 from pipeline.runs.ended import ended_run
-from pipeline.runs.folder import opened_to_read
+from pipeline.runs.input_file import pain001_of
 from pipeline.runs.manifest import keep_changed_workbook, refresh_manifest
+from pipeline.runs.proof import named_signer, opened_to_read, signer_again
+from pipeline.runs.signing import sign
+from pipeline.wording import Sentence
+from schemas.manifest import Adoption
 from schemas.review import Verdict
 from schemas.strict import timestamp
 from schemas.summary import Summary
@@ -29,31 +33,36 @@ class BankReport(NamedTuple):
 
 
 def report(
-    folder: Path, sign_with: Path | None = None, *, for_bank: BankReport | None = None, now: datetime
+    folder: Path,
+    sign_with: Path | None = None,
+    *,
+    adopt: str | None = None,
+    for_bank: BankReport | None = None,
+    now: datetime,
 ) -> tuple[Summary, str | None]:
     """Write the reports of a run again, from the files in its folder.
 
-    Args:
-        folder: of a run that has ended.
-        sign_with: the private key that signs its manifest; None: that of the profile, if any.
-        for_bank: write the pain.002, too; None leaves one that is there as it is.
-        now: the time.
-
-    Returns:
-        The summary, and the new name of a workbook that had been changed.
+    The summary, and the new name of a workbook that had been changed. A pain.002 that is there is left as it
+    is unless one is wanted. With a reason to adopt it, a folder that is not signed is signed as it is.
 
     Raises:
         UsageError: it is not the folder of a run that has ended; or the payment file is no pain.001, or not
-            found.
-        InputError: a file that the reports are made of is not as the run left it.
+            found; or there is no key to adopt it with.
+        InputError: a file that the reports are made of is not as the run left it; or the folder is to be
+            signed, and is not signed yet, or does not hold what `verify` checks.
         ConfigurationError: the private key cannot be read.
         LockedError: a run works in the folder.
         OutputError, DiskError: a report cannot be written, or a file cannot be read.
     """
     run = ended_run(folder)
+    if adopt is not None:
+        require_verified(VerifyJob(folder), "jobs.not_adopted", now=now)
     with opened_to_read(folder, now=timestamp(now), alone=True):
         summary = run.summary()
-        signer = signer_again(folder, sign_with, summary.profile)
+        if adopt is None:
+            signer = signer_again(folder, sign_with, summary.profile)
+        else:
+            signer = _adopting_signer(sign_with, summary.profile)
         rows = run.rows()
         message = None if for_bank is None else pain001_of(folder, summary, for_bank.input_file)
         kept = keep_changed_workbook(folder)
@@ -61,9 +70,18 @@ def report(
         written = reports(folder, summary, rows, outcome_name=run.outcome_file.name, policy=policy)
         if message is not None:
             written.append(bank_report(folder, summary, message, rows.outcomes, now=now))
-        refresh_manifest(folder, now=now, written=[path.name for path in written])
+        adoption = None if adopt is None else Adoption(time=timestamp(now), reason=adopt)
+        names = [path.name for path in written]
+        refresh_manifest(folder, now=now, written=names, made=adoption)
         sign(folder, signer)
     return summary, kept
+
+
+def _adopting_signer(key: Path | None, profile: str) -> Signer:
+    signer = named_signer(key, profile)
+    if signer is None:
+        raise UsageError(Sentence("jobs.adopt_without_key"), advice=Sentence("advice.name_signing_key"))
+    return signer
 
 
 def _policy_today(profile: str) -> Mapping[str, Verdict] | None:

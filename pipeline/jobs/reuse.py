@@ -9,16 +9,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import polars as pl
 
 from pipeline.apis import Api, basis_of
-from pipeline.errors import DiskError, LockedError, OutputError, UsageError
+from pipeline.errors import DiskError, InputError, LockedError, OutputError, UsageError
 from pipeline.frames import CHECKS, AnswerState, Check
-from pipeline.runs.folder import ledger_of, opened_to_read
+from pipeline.runs.folder import ledger_of
+from pipeline.runs.proof import opened_to_read
 from pipeline.runs.request import ReusePermission
 from pipeline.stages.forecast import SparedChecks
+from pipeline.stores.shared import SharedRun
+from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.stores.values import FinalAnswer, ReusedAnswer, RunIdentity
 from pipeline.wording import Sentence, SurfaceKind
@@ -26,38 +29,13 @@ from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.strict import timestamp
 
 
-class EarlierRecord(Protocol):
-    """The ledger of an earlier run; `reader.LedgerReader` is one."""
-
-    def question_key(self, check: Check) -> bytes:
-        """The key of a question in this ledger."""
-
-    def answers(self) -> Iterable[FinalAnswer]:
-        """Its final answers."""
-
-
-class ReusingLedger(EarlierRecord, Protocol):
-    """The ledger of a run that need not ask everything."""
-
-    def earlier_answers(
-        self, questions: Sequence[bytes], not_before: str
-    ) -> Mapping[str, Sequence[FinalAnswer]]:
-        """The latest answers of its other runs to these questions, by the SHA-256 of their input."""
-
-    def reuse(self, answers: Collection[ReusedAnswer]) -> None:
-        """Record that these questions are not asked, as an earlier run had their answers: all or none."""
-
-
-class LedgerRecord(NamedTuple):
-    """What another run of the same ledger was answered."""
+class EarlierAnswers(NamedTuple):
+    """What another run was answered, by its own folder or by the ledger that it shares."""
 
     question_key: Callable[[Check], bytes]
+    """Gives the key of a question there."""
     input_sha256: str
-    said: Sequence[FinalAnswer]
-
-    def answers(self) -> Iterable[FinalAnswer]:
-        """Its final answers."""
-        return self.said
+    final: Iterable[FinalAnswer]
 
 
 class KnownAnswer(NamedTuple):
@@ -73,19 +51,14 @@ class KnownAnswer(NamedTuple):
 def reuse_answers(
     permitted: ReusePermission,
     checks: pl.DataFrame,
-    own: tuple[ReusingLedger, RunIdentity],
+    own: tuple[SqliteLedger | SharedRun, RunIdentity],
     apis: Mapping[ApiName, Api],
     *,
     now: datetime,
 ) -> None:
     """Record in the ledger which questions need not be asked, because an earlier run had a match.
 
-    Args:
-        permitted: which earlier runs, and how old an answer may be.
-        checks: `Checks`; those that the ledger has a final answer for are left as they are.
-        own: the ledger of this run, and its identity.
-        apis: those that the profile has.
-        now: the time.
+    Checks that the ledger has a final answer for are left as they are.
 
     Raises:
         UsageError: a folder is no run, or its run asked another kind of server or another provider.
@@ -97,9 +70,8 @@ def reuse_answers(
     ledger, identity = own
     left = _unanswered(checks, ledger)
     with _records(permitted, identity, now) as folders:
-        others = _others(permitted, left, ledger, now)
-        known = _known(permitted, left, [*folders, *others], apis, now)
-        sources = [*(record.run.input_sha256 for record in folders), *(one.input_sha256 for one in others)]
+        earlier = [*folders, *_others(permitted, left, ledger, now)]
+        known = _known(permitted, left, earlier, apis, now)
         ledger.reuse(
             [
                 ReusedAnswer(
@@ -107,7 +79,7 @@ def reuse_answers(
                     one.answer.code,
                     one.answer.request_id or "",
                     one.answer.time or "",
-                    sources[one.source],
+                    earlier[one.source].input_sha256,
                     timestamp(now),
                 )
                 for one in known
@@ -132,18 +104,7 @@ def reusable_checks(
     *,
     now: datetime,
 ) -> SparedChecks:
-    """Find which questions a run would not ask, without recording anything.
-
-    Args:
-        permitted: which earlier runs, and how old an answer may be.
-        checks: `Checks`.
-        own: the folder of the run.
-        apis: those that the profile has.
-        now: the time.
-
-    Raises:
-        UsageError, LockedError, DiskError: as `reuse_answers`, about the folders of `permitted`.
-    """
+    """Find which questions a run would not ask, recording nothing; raises as `reuse_answers`."""
     refuse_own_folder(permitted.folders, own.folder)
     left, why_uncounted = _left(checks, own, now)
     with _records(permitted, own.identity, now) as records:
@@ -163,7 +124,7 @@ def _left(checks: pl.DataFrame, own: OwnFolder, now: datetime) -> tuple[pl.DataF
                 return _unanswered(checks, record), None
             if not any(record.answers()):
                 return checks, None  # it may be used by any other run
-    except (LockedError, OutputError, DiskError) as error:
+    except (InputError, LockedError, OutputError, DiskError) as error:
         return checks, error.sentence(own.kind)
     return checks, f"{folder}: this folder holds the run of another file, profile or environment"
 
@@ -171,32 +132,33 @@ def _left(checks: pl.DataFrame, own: OwnFolder, now: datetime) -> tuple[pl.DataF
 @contextmanager
 def _records(
     permitted: ReusePermission, identity: RunIdentity, now: datetime
-) -> Iterator[list[LedgerReader]]:
+) -> Iterator[list[EarlierAnswers]]:
     """The records of the earlier runs, all of the same provider, open until the block ends."""
     with ExitStack() as stack:
         records = [
-            stack.enter_context(opened_to_read(folder, now=timestamp(now))) for folder in permitted.folders
+            stack.enter_context(opened_to_read(folder, now=timestamp(now), signer=permitted.signer))
+            for folder in permitted.folders
         ]
         for record in records:
             _require_same_provider(record, identity)
-        yield records
+        yield [EarlierAnswers(one.question_key, one.run.input_sha256, one.answers()) for one in records]
 
 
 def _others(
-    permitted: ReusePermission, checks: pl.DataFrame, ledger: ReusingLedger, now: datetime
-) -> list[LedgerRecord]:
+    permitted: ReusePermission, checks: pl.DataFrame, ledger: SqliteLedger | SharedRun, now: datetime
+) -> list[EarlierAnswers]:
     """What other runs of the ledger were answered, where that may be used."""
     if not permitted.in_ledger:
         return []
     keys = [ledger.question_key(Check(row[0], ApiName(row[1]), *row[2:])) for row in checks.iter_rows()]
     found = ledger.earlier_answers(keys, timestamp(now - permitted.age_max))
-    return [LedgerRecord(ledger.question_key, source, answers) for source, answers in found.items()]
+    return [EarlierAnswers(ledger.question_key, source, answers) for source, answers in found.items()]
 
 
 def _known(
     permitted: ReusePermission,
     checks: pl.DataFrame,
-    records: Sequence[EarlierRecord],
+    records: Sequence[EarlierAnswers],
     apis: Mapping[ApiName, Api],
     now: datetime,
 ) -> list[KnownAnswer]:
@@ -204,11 +166,7 @@ def _known(
 
 
 def refuse_own_folder(folders: Collection[Path], own: Path) -> None:
-    """Refuse the run's own folder as one of an earlier run: starting over would delete it.
-
-    Raises:
-        UsageError: the run's own folder is among them.
-    """
+    """Refuse the run's own folder as one of an earlier run: starting over would delete it (UsageError)."""
     if own.resolve() in {folder.resolve() for folder in folders}:
         raise UsageError(
             Sentence("jobs.folder_this_very_run", own=own),
@@ -219,9 +177,7 @@ def refuse_own_folder(folders: Collection[Path], own: Path) -> None:
 def _require_same_provider(record: LedgerReader, identity: RunIdentity) -> None:
     where, theirs, ours = record.path.parent, record.run.environment, identity.environment
     if theirs != ours and Environment.SANDBOX in (theirs, ours):
-        raise UsageError(
-            Sentence("jobs.answers_came_from", where=where, theirs=theirs, ours=ours),
-        )
+        raise UsageError(Sentence("jobs.answers_came_from", where=where, theirs=theirs, ours=ours))
     if theirs != ours or record.run.profile_sha256 != identity.profile_sha256:
         raise UsageError(
             Sentence("jobs.run_asked_other", where=where),
@@ -229,7 +185,7 @@ def _require_same_provider(record: LedgerReader, identity: RunIdentity) -> None:
         )
 
 
-def _unanswered(checks: pl.DataFrame, record: EarlierRecord) -> pl.DataFrame:
+def _unanswered(checks: pl.DataFrame, record: LedgerReader | SqliteLedger | SharedRun) -> pl.DataFrame:
     """The checks that a record has no final answer for."""
     answered = {final.question for final in record.answers()}
     if not answered:
@@ -243,29 +199,20 @@ def _unanswered(checks: pl.DataFrame, record: EarlierRecord) -> pl.DataFrame:
 
 def reuse(
     checks: pl.DataFrame,
-    earlier: Sequence[EarlierRecord],
+    earlier: Sequence[EarlierAnswers],
     apis: Mapping[ApiName, Api],
     *,
     not_before: str,
     now: str,
 ) -> list[KnownAnswer]:
-    """Find the questions for which earlier runs got a match.
+    """The questions without an answer in this run for which earlier runs got a match, in their order.
 
-    Where several runs asked the same question the latest answer counts: an older match is worth nothing
-    once a newer answer was another one.
-
-    Args:
-        checks: `Checks`, those that have no answer in this run.
-        earlier: the records of earlier runs, of the same environment and provider.
-        apis: their tables say which code is a match.
-        not_before: UTC, ISO 8601 with Z; an older answer is not used.
-        now: as `not_before`; an answer of the future, by a clock that was wrong, is not used either.
-
-    Returns:
-        The matches, in the order of the checks.
+    Where several runs, of the same environment and provider, asked the same question the latest answer
+    counts: an older match is worth nothing once a newer answer was another one. Times are UTC, ISO 8601 with
+    Z; an answer of the future, by a clock that was wrong, is not used either.
     """
     assert checks.schema == CHECKS
-    answers = [{answer.question: answer for answer in record.answers()} for record in earlier]
+    answers = [{answer.question: answer for answer in record.final} for record in earlier]
     found = []
     for row in checks.iter_rows():
         check = Check(row[0], ApiName(row[1]), *row[2:])

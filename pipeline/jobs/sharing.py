@@ -1,13 +1,14 @@
-"""The run of a file in a ledger that processes share: begun or joined, noted in the folder, finished.
+"""The run in a ledger that processes share: begun or joined, noted in the folder, asked, finished.
 
 Without a shared ledger in the profile all this is nothing: the folder's own ledger is the whole record.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 import polars as pl
@@ -15,130 +16,142 @@ import polars as pl
 from pipeline.config import Profile
 from pipeline.config.profiles import Chosen, ledger_key, ledger_url
 from pipeline.errors import IncompleteError, UsageError
-from pipeline.executors.asking import AskingPlan, AskingResult
+from pipeline.executors.asking import Alone, FileQuestions, RunQuestions, Way, ask_all
+from pipeline.executors.results import AskedFile
+from pipeline.frames import Checks
+from pipeline.runs.earlier import moved_from
 from pipeline.runs.request import CheckJob, Surface
 from pipeline.runs.shared_folder import forget_store_record, read_store_record, write_store_record
 from pipeline.runs.work_folder import remove_work, require_private, write_work
+from pipeline.stores.shared import SharedStore
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import RunIdentity
 from pipeline.wording import Sentence
-from schemas.outcomes import ApiName, Environment
+from schemas.outcomes import Environment
 from schemas.shared import SharedRunRecord, WorkRecord
 
 if TYPE_CHECKING:
-    from pipeline.executors.shared_file import JoinedRun
+    from pipeline.executors.with_others import JoinedRun
+
+
+_Questions = TypeVar("_Questions", bound=RunQuestions)
+
+
+class AskingPlan(NamedTuple, Generic[_Questions]):
+    """What to ask, and of whom."""
+
+    questions: _Questions
+    chosen: Chosen
+    profile: Profile
+    """The chosen one, with its servers running."""
+
+    def way(
+        self, ledger: SqliteLedger, joined: "JoinedRun | None", *, copies: bool = False, asks: bool = True
+    ) -> Way:
+        """Who asks: this process alone, or together with the processes that share the run.
+
+        Args:
+            ledger: of the folder.
+            joined: the shared run, if it is one.
+            copies: whether the ledger of the folder gets a copy of a shared run.
+            asks: whether this process asks in a shared run; otherwise workers do.
+        """
+        if joined is None:
+            return Alone(ledger, is_ours=self.chosen.config is None)
+        from pipeline.executors.folder_copy import FolderCopy
+        from pipeline.executors.with_others import WithOthers
+
+        return WithOthers(joined, FolderCopy(ledger) if copies else None, asks)
 
 
 @contextmanager
 def joined_run(
-    job: CheckJob, chosen: Chosen, identity: RunIdentity, plan: AskingPlan, surface: Surface
+    job: CheckJob, plan: AskingPlan[_Questions], identity: RunIdentity, surface: Surface
 ) -> Iterator["JoinedRun | None"]:
-    """The shared run of a file, joined or begun; None where the profile has no shared ledger.
+    """The shared run of these questions, joined or begun; None where the profile has no shared ledger.
 
     Its folder, which is locked, is noted to belong to it; its questions lie where workers find them, if the
     job says so.
 
     Raises:
-        UsageError: workers are to help, and the profile has no ledger that they could share.
         ConfigurationError: the ledger cannot be used as the profile says, a process at work goes by other
             limits, or another version of this program planned the run otherwise. No run was begun.
         IncompleteError: the database has been away for as long as is waited; nothing was asked.
     """
-    if ledger_url(chosen) is None:
-        if job.work is not None:
-            raise UsageError(Sentence("jobs.workers_help_runs"), advice=Sentence("advice.name_ledger"))
+    url = ledger_url(plan.chosen)
+    if url is None:
         if job.fresh:
             forget_store_record(job.out)
         del plan  # the largest frame, which is not to be held here
         yield None
         return
-    checks = plan.checks if job.order == "file" else plan.checks.sort("check")
-    parts = SharedParts(
-        lambda _part: checks, 1, [ApiName(api) for api in checks["api"].unique(maintain_order=True)]
-    )
-    with joined_parts(job, chosen, identity, plan.profile, parts, surface) as joined:
-        yield joined
-
-
-class SharedParts(NamedTuple):
-    """The questions of a run, in parts."""
-
-    part: Callable[[int], pl.DataFrame]
-    """`Checks` of a part, by their numbers."""
-    part_count: int
-    apis: list[ApiName]
-
-    def each(self) -> Iterator[pl.DataFrame]:
-        """One after the other."""
-        return map(self.part, range(self.part_count))
-
-
-@contextmanager
-def joined_parts(  # noqa: PLR0913, PLR0917 (what a run is known by)
-    job: CheckJob,
-    chosen: Chosen,
-    identity: RunIdentity,
-    profile: Profile,
-    parts: SharedParts,
-    surface: Surface,
-) -> Iterator["JoinedRun"]:
-    """The shared run of questions, joined or begun, under a profile with a shared ledger; as `joined_run`."""
-    url = ledger_url(chosen)
-    assert url is not None
     from pipeline.executors.joining import SharedAccess, join, open_store
-    from pipeline.executors.shared_file import JoinedRun
+    from pipeline.executors.with_others import JoinedRun
 
-    secret = ledger_key(chosen)
+    secret, questions = ledger_key(plan.chosen), plan.questions
     assert secret is not None, "a profile with a shared ledger has a key"
     if job.work is not None:
         require_private(job.work)
+    by_number = partial(_by_number, questions)
     with open_store(url, secret, surface.clock) as store:
-        access = SharedAccess(store, profile)
-        access.require_same_limits(parts.apis, surface.clock)
+        access = SharedAccess(store, plan.profile)
+        access.require_same_limits(questions.counts.keys(), surface.clock)
         record = read_store_record(job.out)
-        if record is not None and job.fresh:
-            if (before := store.find(record.run)) is not None:
-                store.mark_finished(before)
+        if job.fresh:
+            for folder in (job.out, *moved_from(job.out)[-1:]):
+                _end_shared(store, folder)
             record = None
-        run = join(store, identity, parts.each(), None if record is None else record.run)
+        parts = range(questions.part_count)
+        run = join(store, identity, map(by_number, parts), None if record is None else record.run)
         root = job.work.resolve() if job.work is not None else None if record is None else record.work
         work = None if root is None else str(root)
         write_store_record(job.out, SharedRunRecord(ledger=url, run=run.id, work=work))
         if job.work is not None:
-            write_work(job.work, _work(identity, parts, run.id, url), parts.each())
-        with access.shared_run(run, lru_cache(maxsize=2)(parts.part)) as shared:
+            write_work(job.work, _work(identity, questions, run.id, url), map(by_number, parts))
+        with access.shared_run(run, lru_cache(maxsize=2)(by_number)) as shared:
             yield JoinedRun(access, run, shared)
 
 
-def ask_all(
-    job: CheckJob, plan: AskingPlan, ledger: SqliteLedger, shared: "JoinedRun | None", surface: Surface
-) -> AskingResult:
-    """Ask what is left to ask: alone, or together with the processes that share the run.
+def _end_shared(store: SharedStore, folder: Path) -> None:
+    """Have nobody ask on for a run that is started over."""
+    record = read_store_record(folder)
+    if record is not None and (before := store.find(record.run)) is not None:
+        store.mark_finished(before)
+
+
+def plan_of_file(
+    job: CheckJob, checks: Checks, chosen: Chosen, profile: Profile
+) -> AskingPlan[FileQuestions]:
+    """What to ask about a file.
 
     Raises:
-        DiskError, StoppedError: as `local.ask_all`.
+        UsageError: workers are to help, and the profile has no ledger that they could share.
     """
-    if shared is None:
-        from pipeline.executors import local
-
-        return local.ask_all(job, plan, ledger, surface)
-    from pipeline.executors.shared_file import ask_with_others
-
-    return _finished(job, shared, ask_with_others(job, plan, shared, ledger, surface))
+    if job.work is not None and ledger_url(chosen) is None:
+        raise UsageError(Sentence("jobs.workers_help_runs"), advice=Sentence("advice.name_ledger"))
+    return AskingPlan(FileQuestions(checks), chosen, profile)
 
 
-def _finished(job: CheckJob, joined: "JoinedRun", asked: AskingResult) -> AskingResult:
-    """Have a run on record as finished where no question is left, and remove its work folder.
+def ask_file(
+    job: CheckJob,
+    plan: AskingPlan[FileQuestions],
+    ledger: SqliteLedger,
+    joined: "JoinedRun | None",
+    surface: Surface,
+) -> AskedFile:
+    """Ask what is left to ask of a file: alone, or together with the processes that share the run.
 
-    Returns:
-        The result; ended by the error where the database could not be reached for it.
+    Raises:
+        DiskError, StoppedError: as `asking.ask_all`.
     """
-    if not asked.undecided.is_empty():
-        return asked
-    try:
-        finish_shared(job, joined)
-    except IncompleteError as error:
-        return replace(asked, ended_by=asked.ended_by or error)
+    result = ask_all(job, plan.questions, plan.profile, plan.way(ledger, joined, copies=True), surface)
+    ended_by, answers = result.ended_by, plan.questions.answers()
+    asked = AskedFile(result.caps, result.tally, result.given_up_count, ended_by, answers)
+    if joined is not None and asked.undecided.is_empty():
+        try:
+            finish_shared(job, joined)
+        except IncompleteError as error:
+            return replace(asked, ended_by=ended_by or error)
     return asked
 
 
@@ -156,7 +169,13 @@ def finish_shared(job: CheckJob, joined: "JoinedRun") -> None:
         remove_work(job.work, joined.run.id)
 
 
-def _work(identity: RunIdentity, parts: SharedParts, run: UUID, ledger: str) -> WorkRecord:
+def _by_number(questions: RunQuestions, part: int) -> pl.DataFrame:
+    """`Checks` of a part, by their numbers."""
+    checks = questions.checks(part)
+    return checks if checks["check"].is_sorted() else checks.sort("check")
+
+
+def _work(identity: RunIdentity, questions: RunQuestions, run: UUID, ledger: str) -> WorkRecord:
     return WorkRecord(
         ledger=ledger,
         run=run,
@@ -164,6 +183,6 @@ def _work(identity: RunIdentity, parts: SharedParts, run: UUID, ledger: str) -> 
         profile_sha256=identity.profile_sha256,
         environment=Environment(identity.environment),
         tool_version=identity.tool_version,
-        part_count=parts.part_count,
-        apis=parts.apis,
+        part_count=questions.part_count,
+        apis=list(questions.counts),
     )

@@ -4,6 +4,7 @@ The outcome file is read again like any payment file; what was asked is planned 
 in the manifest; and the ledger is opened for reading, so that no run can work in the folder meanwhile.
 """
 
+import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
@@ -24,12 +25,13 @@ from pipeline.frames import (
     Accepted,
     Check,
 )
+from pipeline.rules.findings import said as finding
 from pipeline.rules.identifiers import masked
 from pipeline.rules.rules import MODULUS_RULES
 from pipeline.rules.totals import currency_shown
 from pipeline.runs.ended import ended_run
-from pipeline.runs.folder import opened_to_read
 from pipeline.runs.profile_used import routes_of
+from pipeline.runs.proof import opened_to_read
 from pipeline.stages.compare import warnings_of
 from pipeline.stages.plan import plan
 from pipeline.stages.read.messages import batches_in
@@ -152,7 +154,7 @@ def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:
     found = [
         rejected.filter(
             pl.col("check_reason").str.contains(f"{rule.field}: {rule.sentence}", literal=True)
-        ).select("row", field=pl.lit(rule.field), code=pl.lit(rule.code), message=pl.lit(rule.sentence))
+        ).select("row", field=pl.lit(rule.field), code=pl.lit(rule.code), **finding(rule.sentence))
         for rule in MODULUS_RULES
     ]
     return pl.concat([pl.DataFrame(schema=REJECTS), *found])
@@ -188,19 +190,7 @@ def assembled(
         findings=_findings(row, context.findings),
         route=_route(context.accepted.filter(pl.col("row") == row)),
         question=None if check is None else _question(check, context.planned[1], context.places),
-        attempts=[
-            StoryAttempt(
-                number=attempt.number,
-                request_id=attempt.request_id,
-                sent=attempt.sent_at,
-                ended=attempt.ended,
-                code=attempt.code,
-                ended_at=attempt.ended_at,
-                detail=attempt.detail,
-                has_hidden_detail=attempt.has_hidden_detail,
-            )
-            for attempt in attempts
-        ],
+        attempts=[StoryAttempt(**attempt._asdict()) for attempt in attempts],
         # An id without a request of ours: another run sent it.
         answered_by_earlier_run=outcome["check_id"] is not None
         and outcome["check_id"] not in {attempt.request_id for attempt in attempts},
@@ -219,9 +209,9 @@ def _filled(fields: dict[str, str | None]) -> dict[str, str]:
 
 def _findings(row: int, findings: tuple[pl.DataFrame, pl.DataFrame]) -> list[StoryFinding]:
     return [
-        StoryFinding(field=field, code=code, message=message, is_warning=is_warning)
+        StoryFinding(field=field, code=code, message=message, is_warning=is_warning, said=json.loads(said))
         for is_warning, frame in enumerate(findings)
-        for _, field, code, message in frame.filter(pl.col("row") == row).iter_rows()
+        for _, field, code, message, said in frame.filter(pl.col("row") == row).iter_rows()
     ]
 
 

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.config.profiles import choose, signer_again
+from pipeline.config.profiles import choose
 from pipeline.errors import IncompleteError
-from pipeline.files.signatures import sign
 from pipeline.formats import pain001
 from pipeline.formats.message import Role
-from pipeline.frames import DECISIONS, WARNED, Decisions, Warned
+from pipeline.frames import DECISIONS, Decisions
+from pipeline.reports.choices import warned_in
 from pipeline.reports.wording import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
 from pipeline.review.decisions import (
     ReviewJob,
+    RunDecisions,
     approval_of_none,
     approvals_for,
     decisions_of,
@@ -31,7 +32,7 @@ from pipeline.review.payment_files import (
     write_for_people,
     write_payments,
 )
-from pipeline.review.placements import UNDECIDED, split
+from pipeline.review.placements import split
 from pipeline.review.writers import PaymentsWriter
 from pipeline.rules.identifiers import masked
 from pipeline.rules.places import place_texts
@@ -40,10 +41,12 @@ from pipeline.rules.totals import currency_shown
 from pipeline.runs.approvals import approvals_of, record_approval
 from pipeline.runs.finished import FinishedRun, finished_run
 from pipeline.runs.manifest import evidence
+from pipeline.runs.proof import signer_again
+from pipeline.runs.signing import sign
 from pipeline.wording import Sentence
 from schemas.folder import HOLD, HOLD_REASONS, RELEASE
 from schemas.manifest import PaymentsEvidence, SplitMade
-from schemas.outcomes import Action, WarningCode
+from schemas.outcomes import UNDECIDED, Action, WarningCode
 from schemas.review import Approval, Decision, HoldReason, PaymentFile, Split, Verdict
 from schemas.strict import timestamp
 from schemas.summary import WarningCount
@@ -80,7 +83,8 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         writer = payments_writer(run, job.input_file)
         approver = job.approver(time)
         decisions = decisions_of(job.decisions, run, approver)
-        warned = _warned(run)
+        shaped = [*job.decisions.shaped] if isinstance(job.decisions, RunDecisions) else []
+        warned = warned_in(run.summary)
         placements = split(run.outcomes, warned, policy, decisions)
         release = _write_place(run, writer, placements, RELEASE, files)
         hold = _write_place(run, writer, placements, HOLD, files)
@@ -103,7 +107,10 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         made = SplitMade(
             time=time,
             by=approver.by,
-            self_approved=approver.is_own([*decisions["by"], *(approval.by for approval in approvals)]),
+            self_approved=approver.is_own(
+                [*decisions["by"], *(approval.by for approval in approvals), *(one.by for one in shaped)]
+            ),
+            shaped=shaped,
             policy=in_force,
             release=_evidence_of(release),
             hold=_evidence_of(hold),
@@ -111,7 +118,8 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
             refused_rows=_refused(decisions, placements)["row"].to_list(),
             held_rows=placements.filter(place=Verdict.HOLD)["row"].to_list(),
         )
-        take_into_evidence(job.folder, HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*", now=now, split=made)
+        written = [HOLD_REASONS, *(Path(file.path).name for file in payment_files)]
+        take_into_evidence(job.folder, f"{RELEASE}.*", f"{HOLD}.*", now=now, written=written, split=made)
         sign(job.folder, signer)
     released_warnings = _released_warnings(warned, placements)
     return Split(
@@ -132,12 +140,6 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         ],
         unheeded_rows=made.refused_rows,
     )
-
-
-def _warned(run: FinishedRun) -> Warned:
-    """`Warned`, as the run counted them."""
-    rows = [(row, count.code.value) for count in run.summary.warning_codes for row in count.every_row]
-    return Warned(pl.DataFrame(rows, schema=WARNED, orient="row"))
 
 
 def _released_warnings(warned: pl.DataFrame, placements: pl.DataFrame) -> list[WarningCount]:
@@ -251,9 +253,11 @@ def _write_reasons(
         outcomes, on="row", maintain_order="left"
     )
     accounts = rows.select(pl.coalesce("iban", "account_number")).to_series()
-    advice = {**ADVICE, Action.PAY: "Nothing is wrong with the answer."}
-    by_code = pl.col("check_code").replace_strict(ADVICE_BY_CODE, default=None, return_dtype=pl.String)
-    by_action = pl.col("check_action").replace_strict({action.value: advice[action] for action in Action})
+    advice = {**ADVICE, Action.PAY: Sentence("todo.nothing_wrong")}
+    codes = {code: str(said) for code, said in ADVICE_BY_CODE.items()}
+    by_code = pl.col("check_code").replace_strict(codes, default=None, return_dtype=pl.String)
+    actions = {action.value: str(advice[action]) for action in Action}
+    by_action = pl.col("check_action").replace_strict(actions)
     reasons = rows.select(
         "row",
         place_texts(rows["row"], run.summary.input.places),

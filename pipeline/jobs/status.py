@@ -2,7 +2,7 @@
 
 from pipeline.jobs.ledger import LedgerJob, connected_ledger
 from pipeline.stores.sharing import NOTHING, Division
-from schemas.outcomes import ApiName, Environment
+from schemas.outcomes import ApiName
 from schemas.shared import AccountUse, CapStatus, HolderStatus, LedgerStatus, RunStatus, ShareStatus
 
 SILENT_MAX_S = 15.0
@@ -23,20 +23,7 @@ def status_of(job: LedgerJob) -> LedgerStatus:
         time=state.time,
         runs=[
             RunStatus(
-                run=row.id,
-                created=row.created,
-                tool_version=row.tool_version,
-                input_sha256=row.input_sha256,
-                environment=Environment(row.environment),
-                question_count=row.question_count,
-                left_count=max(row.question_count - row.answer_count - row.reused_count, 0),
-                attempt_count=row.attempt_count,
-                answer_count=row.answer_count,
-                reused_count=row.reused_count,
-                round=row.round,
-                open=row.is_open,
-                undone_chunk_count=row.undone_count,
-                free_chunk_count=row.free_count,
+                **row._asdict(), left_count=max(row.question_count - row.answer_count - row.reused_count, 0)
             )
             for row in state.runs
         ],

@@ -7,7 +7,7 @@ at hand, by the settings in the manifest; the ledger must have answered them as 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,12 +17,12 @@ from pipeline.errors import DiskError, InputError, OutputError, UsageError
 from pipeline.files.signatures import PublicKey, is_signed
 from pipeline.formats import format_as_read
 from pipeline.reports.documents import Rows
-from pipeline.reports.wording import counted
 from pipeline.rules.totals import added
 from pipeline.runs.approvals import approvals_of
 from pipeline.runs.ended import EndedRun, ended_run
 from pipeline.runs.evidence import (
     DIFFERS,
+    DIGITS_SHOWN,
     Finding,
     LedgerAnswers,
     LedgerContents,
@@ -33,16 +33,20 @@ from pipeline.runs.evidence import (
     rows_agree,
     summary_agrees,
 )
-from pipeline.runs.folder import opened_to_read, read_summary
-from pipeline.runs.manifest import identity_of, purged, unrecorded
+from pipeline.runs.folder import read_summary
+from pipeline.runs.manifest import identity_of, looks_payable, purged, unrecorded
 from pipeline.runs.profile_used import routes_of
+from pipeline.runs.proof import opened_to_read
+from pipeline.runs.remedies import made_anew
+from pipeline.runs.signing import is_outdated
 from pipeline.stages.plan import plan
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.validate import validate
 from pipeline.stores.sqlite.reader import LedgerReader
-from pipeline.wording import Sentence, SurfaceKind
-from schemas.folder import APPROVALS, MANIFEST, SIGNATURE, made_anew
+from pipeline.wording import Moment, Sentence, SurfaceKind, words
+from schemas.folder import APPROVALS, MANIFEST, SIGNATURE
 from schemas.manifest import Manifest
+from schemas.review import Act, Shaped
 from schemas.strict import timestamp
 from schemas.verification import Verification, VerifiedItem
 
@@ -63,11 +67,10 @@ class VerifyJob:
     """Whether the questions are planned again; otherwise answers are looked for by their ids alone."""
 
 
-def verify(job: VerifyJob, *, now: datetime, kind: SurfaceKind = SurfaceKind.ANY) -> list[Finding]:
+def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
     """Check that nothing in the folder of a run was changed since, and that all of it agrees.
 
-    Returns:
-        One finding per thing looked at, in order. What differs in one does not hide another.
+    One finding per thing looked at, in order. What differs in one does not hide another.
 
     Raises:
         UsageError: it is no folder of a run that has ended, or the public key lies in it.
@@ -75,12 +78,11 @@ def verify(job: VerifyJob, *, now: datetime, kind: SurfaceKind = SurfaceKind.ANY
         InputError: the payment file cannot be read.
         LockedError: a run works in the folder.
     """
-    folder, tried = job.folder, partial(_tried, kind)
-    run = ended_run(folder)
+    folder, run = job.folder, ended_run(job.folder)
     manifest = run.manifest
-    written = manifest.written[:16].replace("T", " ")
-    findings = [Finding("manifest", f"of {manifest.input.name}, written {written} UTC")]
-    findings += _signature(job)
+    said = Sentence("evidence.manifest_of", file=manifest.input.name, time=Moment(manifest.written))
+    findings = [Finding(Sentence("evidence.manifest"), said)]
+    findings += _signature(job, manifest)
     is_input = False
     if job.input_file is not None:
         findings.append(_as_checked(job.input_file, manifest))
@@ -90,27 +92,51 @@ def verify(job: VerifyJob, *, now: datetime, kind: SurfaceKind = SurfaceKind.ANY
     files = (manifest.outcome_file, *manifest.files)
     findings += [file_agrees(folder / file.name, file, purged(manifest, file.name)) for file in files]
     findings += _splits(folder, manifest)
-    findings += tried("approvals", lambda: _approvals(folder, manifest))
-    findings += tried("summary", lambda: [summary_agrees(manifest, read_summary(folder))])
-    if (forgotten := run.forgotten(run.outcome_file.name)) is not None:
-        what = f"cannot be counted again: {manifest.outcome_file.name} was {forgotten}"
-        findings.append(Finding("rows", what))
+    findings += _tried("evidence.approvals", lambda: _approvals(folder, manifest))
+    findings += _tried("evidence.summary", lambda: [summary_agrees(manifest, read_summary(folder))])
+    if (deleted := run.forgotten(run.outcome_file.name)) is not None:
+        said = Sentence("evidence.not_counted", file=manifest.outcome_file.name, deleted=deleted)
+        findings.append(Finding(Sentence("evidence.rows"), said))
     else:
-        findings += tried("rows", lambda: rows_agree(manifest, rows().payments, rows().outcomes))
+        findings += _tried("evidence.rows", lambda: rows_agree(manifest, rows().payments, rows().outcomes))
         if original is not None:
-            findings += tried("cells", lambda: _cells_agree(manifest, original(), rows()))
-    findings += tried("ledger", lambda: _ledger_agrees(job, run, original, rows, now))
-    if others := sorted(unrecorded(folder, manifest)):
-        findings.append(Finding("also here", f"{', '.join(others)}; no part of the evidence"))
-    return findings
+            findings += _tried("evidence.cells", lambda: _cells_agree(manifest, original(), rows()))
+    findings += _tried("evidence.ledger", lambda: _ledger_agrees(job, run, original, rows, now))
+    return [*findings, *_others(folder, manifest)]
 
 
-def _signature(job: VerifyJob) -> list[Finding]:
+def _others(folder: Path, manifest: Manifest) -> list[Finding]:
+    """What is in the folder and not in the evidence."""
+    others = sorted(unrecorded(folder, manifest))
+    what, payable = Sentence("evidence.also_here"), [name for name in others if looks_payable(name)]
+    found = []
+    if harmless := [name for name in others if name not in payable]:
+        said = Sentence("evidence.not_in_evidence", files=[ascii(name)[1:-1] for name in harmless])
+        found.append(Finding(what, said))
+    if payable:
+        said = Sentence("evidence.payable_not_in_evidence", files=[ascii(name)[1:-1] for name in payable])
+        found.append(Finding(what, said, DIFFERS))
+    return found
+
+
+def require_verified(job: VerifyJob, refusal: str, *, now: datetime) -> None:
+    """Refuse a folder in which something was changed since the run, by the key of a sentence.
+
+    Raises:
+        InputError: something was.
+        PrecheckError: as `verify`.
+    """
+    for finding in verify(job, now=now):
+        if finding.exit_code:
+            raise InputError(Sentence(refusal, folder=job.folder, what=finding.what, said=finding.said))
+
+
+def _signature(job: VerifyJob, manifest: Manifest) -> list[Finding]:
     """Whether the manifest is signed by who should have signed it."""
-    folder, path = job.folder, job.signed_by
+    folder, path, what = job.folder, job.signed_by, Sentence("evidence.signature")
     if path is None:
-        there = f"{SIGNATURE} is there; --signed-by PUBLIC_KEY says whether it is good"
-        return [Finding("signature", there)] if is_signed(folder) else []
+        there = Sentence("evidence.signature_unverified", signature=SIGNATURE)
+        return [Finding(what, there)] if is_signed(folder) else []
     if path.resolve().is_relative_to(folder.resolve()):
         raise UsageError(
             Sentence("jobs.lies_folder_prove", path=path),
@@ -118,16 +144,22 @@ def _signature(job: VerifyJob) -> list[Finding]:
         )
     key = PublicKey.read(path)
     if not is_signed(folder):
-        return [Finding("signature", f"none: there is no {SIGNATURE}", DIFFERS)]
+        return [Finding(what, Sentence("evidence.not_signed", signature=SIGNATURE), DIFFERS)]
     if not key.verifies(folder):
-        differs = f"not by {path}: {MANIFEST} was changed since it was signed, or another key signed it"
-        return [Finding("signature", f"{differs}; nothing below proves anything", DIFFERS)]
-    return [Finding("signature", f"{MANIFEST} is signed by {path}, key sha256 {key.fingerprint}")]
+        differs = Sentence("evidence.signed_by_another", path=path, manifest=MANIFEST)
+        return [Finding(what, differs, DIFFERS)]
+    if is_outdated(manifest):
+        return [Finding(what, Sentence("evidence.older_state"), DIFFERS)]
+    said = Sentence("evidence.signed_by", manifest=MANIFEST, path=path, fingerprint=key.fingerprint)
+    return [Finding(what, said)]
 
 
 def verification(findings: Iterable[Finding]) -> Verification:
-    """Findings as a document."""
-    found = [VerifiedItem(what=each.what, well=not each.exit_code, said=each.said) for each in findings]
+    """Findings as a document, in English that names options of the command."""
+    found = [
+        VerifiedItem(what=str(each.what), well=not each.exit_code, said=words(each.said, SurfaceKind.COMMAND))
+        for each in findings
+    ]
     return Verification(well=all(each.well for each in found), findings=found)
 
 
@@ -136,11 +168,11 @@ def _as_checked(path: Path, manifest: Manifest) -> Finding:
     try:
         sha256, _ = identity_of(path)
     except OSError as error:
-        raise InputError(Sentence("jobs.cannot_read_check", path=path, why=error.strerror)) from error
+        raise InputError(Sentence("jobs.cannot_read_check", path=path, why=error)) from error
+    what = Sentence("evidence.input")
     if sha256 != manifest.input.sha256:
-        differs = f"{path.name} is not the file that was checked; give --input the one that was"
-        return Finding("input", differs, DIFFERS)
-    return Finding("input", f"{path.name} is the file that was checked, sha256 {sha256[:16]}...")
+        return Finding(what, Sentence("evidence.another_input", file=path.name), DIFFERS)
+    return Finding(what, Sentence("evidence.same_input", file=path.name, digits=sha256[:DIGITS_SHOWN]))
 
 
 def _original(job: VerifyJob, manifest: Manifest) -> PaymentSource:
@@ -154,6 +186,7 @@ def _original(job: VerifyJob, manifest: Manifest) -> PaymentSource:
         encoding=encoding,
         sheet=recorded.sheet,
         format_choice=format_as_read(recorded),
+        country=recorded.country,
     )
 
 
@@ -166,8 +199,12 @@ def _cells_agree(manifest: Manifest, source: PaymentSource, rows: Rows) -> list[
             for field in {*recorded, *source.decision}
             if recorded.get(field) != source.decision.get(field)
         )
-        differs = f"another column of {name} than the manifest says is read as {', '.join(fields)}"
-        found.append(Finding("columns", f"{differs}{_by_another_version(manifest)}", DIFFERS))
+        differs = Finding(
+            Sentence("evidence.columns"),
+            Sentence("evidence.other_columns", file=name, fields=fields),
+            DIFFERS,
+        )
+        found.append(_by_another_version(differs, manifest))
     return found
 
 
@@ -179,8 +216,9 @@ def _ledger_agrees(
     now: datetime,
 ) -> list[Finding]:
     manifest = run.manifest
-    with opened_to_read(run.folder, now=timestamp(now)) as record:
-        kept = LedgerContents(record.run, record.counts, record.last_finish, record.answers())
+    with opened_to_read(run.folder, now=timestamp(now), proves=False) as record:
+        found = record.digests(manifest.ledger.finish_count)
+        kept = LedgerContents(record.run, record.counts, record.last_finish, record.answers(), found)
         if run.forgotten(run.outcome_file.name) is not None:
             return ledger_agrees(manifest, kept, None)
         if not job.asks_again:
@@ -191,10 +229,7 @@ def _ledger_agrees(
         agree = answers_agree(manifest, plan(validated.accepted), rows().outcomes, known)
         return [
             *ledger_agrees(manifest, kept, None),
-            *(
-                each._replace(said=each.said + _by_another_version(manifest)) if each.exit_code else each
-                for each in agree
-            ),
+            *(_by_another_version(each, manifest) for each in agree),
         ]
 
 
@@ -204,10 +239,12 @@ def _known(record: LedgerReader, secret: SecretStr | None) -> LedgerAnswers:
     return LedgerAnswers(record.question_key, answers, has_names, record.purged_before or "")
 
 
-def _by_another_version(manifest: Manifest) -> str:
-    """What else a difference may come from."""
+def _by_another_version(finding: Finding, manifest: Manifest) -> Finding:
+    """A finding with what else a difference may come from."""
     made_by = manifest.tool_version
-    return "" if made_by == _VERSION else f"; the run was made by version {made_by}: verify it with that one"
+    if not finding.exit_code or made_by == _VERSION:
+        return finding
+    return finding._replace(said=Sentence("evidence.other_version", finding=finding.said, version=made_by))
 
 
 def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
@@ -224,66 +261,89 @@ def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
         and added([file.totals for file in payments]) == manifest.totals
     )
     if not is_whole:
-        anew = made_anew(folder / last.reasons.name)
-        return [Finding("split", f"its files are not those on record, or lack payments; {anew}", DIFFERS)]
-    files = " and ".join(f"{counted(file.row_count, 'row')} in {file.name}" for file in payments)
-    return [Finding("split", f"by {last.by} at {last.time[:16].replace('T', ' ')} UTC: {files}")]
+        unlike = Sentence("evidence.split_unlike", remedy=made_anew(folder / last.reasons.name))
+        return [Finding(Sentence("evidence.split"), unlike, DIFFERS)]
+    files = [Sentence("evidence.rows_in_file", count=file.row_count, file=file.name) for file in payments]
+    said = Sentence("evidence.split_by", name=last.by, time=Moment(last.time), files=files)
+    return [Finding(Sentence("evidence.split"), said)]
 
 
 def _approvals(folder: Path, manifest: Manifest) -> list[Finding]:
-    approvals = approvals_of(folder)
+    approvals, what = approvals_of(folder), Sentence("evidence.approvals")
     if approvals != manifest.approvals:
-        differs = f"{APPROVALS} says something else than the manifest; bring both back from copies"
-        return [Finding("approvals", differs, DIFFERS)]
+        return [Finding(what, Sentence("evidence.approvals_unlike", approvals=APPROVALS), DIFFERS)]
     if (fault := _fault_of_approvals(manifest)) is not None:
         return [
-            Finding("approvals", f"{fault}; bring {APPROVALS} and the manifest back from copies", DIFFERS)
+            Finding(what, Sentence("evidence.approvals_untrue", fault=fault, approvals=APPROVALS), DIFFERS)
         ]
-    return [Finding("approvals", _approvals_told(manifest))] if approvals else []
+    decided = [Finding(what, _decided(manifest))] if approvals else []
+    shaped = manifest.splits[-1].shaped if manifest.splits else []
+    return [*decided, *(Finding(Sentence("evidence.shaped"), _shaped(one)) for one in shaped)]
 
 
-def _fault_of_approvals(manifest: Manifest) -> str | None:
+_ACTS = {
+    Act.DECIDED: "evidence.shaped_decided",
+    Act.CORRECTED: "evidence.shaped_corrected",
+    Act.UPLOADED: "evidence.shaped_uploaded",
+    Act.MAPPED: "evidence.shaped_mapped",
+    Act.CHOSE_PROFILE: "evidence.shaped_chose_profile",
+    Act.ALLOWED_MANY_NAMES: "evidence.shaped_allowed_many_names",
+    Act.HANDED_OVER: "evidence.shaped_handed_over",
+    Act.CHECKED_AGAIN: "evidence.shaped_checked_again",
+}
+
+
+def _shaped(one: Shaped) -> Sentence:
+    return Sentence(_ACTS[one.act], name=one.by, time=Moment(one.time), sha256=one.file)
+
+
+def _fault_of_approvals(manifest: Manifest) -> Sentence | None:
     """What cannot be true of who decided and who approved; None where nothing is."""
     splits = {split.time: split for split in manifest.splits}
     for number, approval in enumerate(manifest.approvals, start=1):
         if any(not 1 <= row <= manifest.input.row_count for row in approval.rows):
-            return f"decision {number} is about rows that the file does not have"
+            return Sentence("evidence.decision_about_other_rows", number=number)
         if approval.approved_at < approval.time:
-            return f"decision {number} was approved before it was made"
+            return Sentence("evidence.decision_approved_before", number=number)
         is_same = approval.by.casefold() == approval.approved_by.casefold()
         if is_same and not approval.self_approved:
-            return f"{approval.by} made decision {number}, and approved it as if somebody else had"
+            return Sentence("evidence.decision_self_approved", number=number, name=approval.by)
         split = splits.get(approval.approved_at)
         if split is not None and (
             split.by != approval.approved_by or (approval.self_approved and not split.self_approved)
         ):
-            return f"the split at {split.time} names another approval than decision {number}"
+            return Sentence("evidence.decision_of_another_split", number=number, time=Moment(split.time))
+    for split in manifest.splits:
+        shapers = {one.by.casefold() for one in split.shaped}
+        if not split.self_approved and split.by.casefold() in shapers:
+            return Sentence("evidence.approved_by_shaper", name=split.by, time=Moment(split.time))
     return None
 
 
-def _approvals_told(manifest: Manifest) -> str:
+def _decided(manifest: Manifest) -> Sentence:
     """How many decisions there are, whose they are, and who approved them."""
     approvals = manifest.approvals
-    told = [f"{len(approvals):,}, as recorded"]
-    if deciders := _names(each.by for each in approvals if each.rows):
-        told.append(f"decided by {deciders}")
-    else:
-        told.append(f"no decision on any row; submitted by {_names(each.by for each in approvals)}")
-    is_own = any(each.self_approved for each in approvals)
-    approvers = _names(each.approved_by for each in approvals)
-    told.append(f"approved by {approvers}" + (", self-approved" if is_own else ", four eyes"))
-    return "; ".join(told)
+    deciders = _names(each.by for each in approvals if each.rows)
+    alone = any(each.self_approved for each in approvals)
+    decided = "evidence.decided_alone" if alone else "evidence.decided"
+    submitted = "evidence.submitted_alone" if alone else "evidence.submitted"
+    return Sentence(
+        decided if deciders else submitted,
+        count=len(approvals),
+        deciders=deciders or _names(each.by for each in approvals),
+        approvers=_names(each.approved_by for each in approvals),
+    )
 
 
-def _names(names: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(names))
+def _names(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
 
 
-def _tried(kind: SurfaceKind, what: str, look: Callable[[], list[Finding]]) -> list[Finding]:
+def _tried(what: str, look: Callable[[], list[Finding]]) -> list[Finding]:
     """What a look finds, or why nothing can be seen."""
     try:
         return look()
     except (InputError, UsageError, OutputError) as error:
-        return [Finding(what, error.sentence(kind), DIFFERS)]
+        return [Finding(Sentence(what), said, DIFFERS) for said in error.said]
     except DiskError as error:
-        return [Finding(what, error.sentence(kind), error.exit_code)]
+        return [Finding(Sentence(what), said, error.exit_code) for said in error.said]

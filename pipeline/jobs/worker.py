@@ -27,10 +27,7 @@ class WorkerJob:
 
 
 def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
-    """Help until a stop is requested, or nothing is left to ask.
-
-    Returns:
-        What was done; a request to stop is no error.
+    """Help until a stop is requested, which is no error, or nothing is left to ask.
 
     Raises:
         ConfigurationError: the profile has no shared ledger, or it cannot be used as the profile says.
@@ -53,7 +50,7 @@ def work(job: WorkerJob, surface: Surface) -> "HelpGiven":
     with opened(chosen) as profile, open_store(url, secret, surface.clock) as store:
         environment = chosen.environment
         facts = {"profile": chosen.name, "work": str(job.work), "ledger": url}
-        surface.notify(Notice("helping with the runs of a work folder", facts))
+        surface.notify(Notice(Sentence("jobs.notice_helping"), facts))
         wanted = HelpWanted(job.work, profile, chosen.fingerprint, environment, job.until_idle)
         given = help_with_runs(store, wanted, surface)
     if given.ended_by is not None:

@@ -1,29 +1,34 @@
 """What a run leaves behind, whether it finished or ended early: its summary, its reports, its evidence."""
 
 from datetime import datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pipeline.config import Profile
 from pipeline.config.profiles import Chosen
-from pipeline.executors.asking import AskingResult
-from pipeline.files.signatures import sign
+from pipeline.executors.results import AskedFile
+from pipeline.files.atomic import write_atomically
 from pipeline.formats.message import set_aside, stated_controls
-from pipeline.frames import Bases, Outcomes, Warnings
+from pipeline.frames import Bases, Outcomes, Reasons, Warnings
 from pipeline.jobs.comparing import keep
-from pipeline.jobs.prepare import VERSION, PreparedFile
+from pipeline.jobs.prepare import VERSION, PreparedFile, country_of
 from pipeline.reports.changes import changes_of
 from pipeline.reports.documents import Rows, bank_report, reports
+from pipeline.reports.reasons import said_reasons
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import LedgerSummary, keep_changed_workbook, write_manifest
 from pipeline.runs.profile_used import RunSettings
 from pipeline.runs.request import CheckJob, Notice, Surface
+from pipeline.runs.signing import sign
 from pipeline.runs.starting import remove_stale
 from pipeline.stages.read import PaymentSource
 from pipeline.stages.summarise import SummaryHeader, summarise
 from pipeline.stages.write import WrittenOutcomes
-from pipeline.stores.protocols import RunLedger
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.wording import Sentence
 from schemas.changes import Change
+from schemas.folder import REASONS
 from schemas.strict import timestamp
 from schemas.summary import InputFile, Summary
 
@@ -37,7 +42,7 @@ class OpenRun(NamedTuple):
     prepared: PreparedFile
     profile: Profile
     """The chosen one, with its servers running."""
-    ledger: RunLedger
+    ledger: SqliteLedger
     started: datetime
 
 
@@ -45,9 +50,10 @@ class DecidedRun(NamedTuple):
     """The outcome of every payment, and the result of the asking."""
 
     outcomes: Outcomes
+    reasons: Reasons
     warnings: Warnings
     bases: Bases
-    asked: AskingResult
+    asked: AskedFile
 
     @property
     def given_up(self) -> bool:
@@ -60,8 +66,7 @@ def leave(
 ) -> tuple[Summary, list[Change]]:
     """Write all results of a run beside its outcome file; the manifest comes last.
 
-    Returns:
-        The summary, and what changed since earlier runs, as far as a person looks at it.
+    The summary, and what changed since earlier runs, as far as a person looks at it.
 
     Raises:
         OutputError: a file cannot be created.
@@ -73,12 +78,12 @@ def leave(
         header, source.payments, decided.outcomes, decided.warnings, decided.asked.calls(decided.bases)
     )
     if (kept := keep_changed_workbook(job.out)) is not None:
-        changed = "the workbook had been changed since it was written"
+        changed = Sentence("jobs.notice_workbook_kept")
         surface.notify(Notice(changed, {"kept_as": str(job.out / kept)}))
     changes = None if compared is None else compared.changes
-    rows = Rows(source.payments, decided.outcomes, source.original, changes)
+    rows = Rows(source.payments, decided.outcomes, source.original, changes, said_reasons(decided.reasons))
     documents = reports(job.out, summary, rows, outcome_name=written.path.name, policy=run.chosen.policy)
-    files = [written.path, write_summary(job.out, summary), *documents]
+    files = [written.path, write_summary(job.out, summary), _keep(decided.reasons, job.out), *documents]
     if compared is not None:  # the next run compares with it
         files += keep(compared, decided.outcomes, run.ledger.payee_key, job.out)
     if job.pain002 and source.message is not None:
@@ -91,6 +96,14 @@ def leave(
     return summary, changes_of(summary, source.payments, changes)
 
 
+def _keep(reasons: Reasons, folder: Path) -> Path:
+    """Write what stands behind the reasons of the outcome file."""
+    path = folder / REASONS
+    with write_atomically(path) as file:
+        reasons.write_ndjson(file)
+    return path
+
+
 def _record(run: OpenRun, decided: DecidedRun, written: WrittenOutcomes, now: str) -> LedgerSummary:
     """Record the end of a run in its ledger."""
     finish = run.ledger.finish(
@@ -99,7 +112,9 @@ def _record(run: OpenRun, decided: DecidedRun, written: WrittenOutcomes, now: st
         unanswered_count=decided.asked.undecided.height,
         outcome_sha256=written.sha256,
     )
-    return LedgerSummary(finish, run.ledger.counts, run.ledger.created_at)
+    ledger = run.ledger
+    count = ledger.finish_count
+    return LedgerSummary(finish, ledger.counts, ledger.created_at, count, ledger.digests(count))
 
 
 def _header(run: OpenRun, decided: DecidedRun, *, finished: str) -> SummaryHeader:
@@ -122,10 +137,11 @@ def _header(run: OpenRun, decided: DecidedRun, *, finished: str) -> SummaryHeade
             else source.layout.model_dump(mode="json", exclude_defaults=True),
             **_of_packing(source),
             sheet=job.sheet,
+            country=country_of(job, run.chosen),
             columns=source.read_as,
             mapping=dict(job.mapping),
             decision=dict(source.decision),
-            notes=list(source.notes),
+            notes=[*source.notes, *prepared.notes],
             **source.dialect._asdict(),
             extra_column_count=source.extra_column_count,
             places=source.places,
@@ -134,7 +150,7 @@ def _header(run: OpenRun, decided: DecidedRun, *, finished: str) -> SummaryHeade
             **_of_message(source),
         ),
         routes=prepared.routes,
-        next_step=decided.asked.next_step(decided.bases),
+        next_step=str(decided.asked.next_step(decided.bases)),
         given_up=decided.given_up,
         many_names_reason=job.many_names_reason,
         compared=None if prepared.compared is None else prepared.compared.comparison,

@@ -62,14 +62,10 @@ class Styles(NamedTuple):
 def rows_xml(
     rows: pl.DataFrame, columns: Sequence[SheetColumn], styles: Styles, *, first: int
 ) -> Iterator[str]:
-    """Write rows, some thousand at a time.
+    """Write rows, some thousand at a time, with the columns of the sheet, left to right.
 
-    Args:
-        rows: with the columns that `columns` name: text, words of a closed set, whole numbers, or amounts as
-            `frames.MONEY`.
-        columns: of the sheet, left to right.
-        styles: of the workbook.
-        first: the line of the first row, counted from 1.
+    A cell is text, a word of a closed set, a whole number, or an amount as `frames.MONEY`. The line of the
+    first row is counted from 1.
     """
     sources = {column.source for column in columns if column.source is not None}
     for start in range(0, rows.height, _ROWS_AT_ONCE):

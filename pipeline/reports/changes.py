@@ -29,11 +29,6 @@ def listed(changes: pl.DataFrame, payments: pl.DataFrame, comparison: Comparison
     """What a person looks at: accounts before names before new payees, and of each the largest amounts first.
 
     Where every payee is new they are not listed: one sentence is clearer.
-
-    Args:
-        changes: `Changes`.
-        payments: `Payments`, for their amounts.
-        comparison: that found them.
     """
     assert changes.schema == CHANGES
     assert payments.schema == PAYMENTS

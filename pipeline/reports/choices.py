@@ -19,8 +19,11 @@ from schemas.summary import Summary
 if TYPE_CHECKING:
     from xlsxwriter.worksheet import Worksheet
 
-CORRECTABLE = (Action.FIX_NAME, Action.FIX_ACCOUNT_TYPE, Action.FIX_NAME_AND_ACCOUNT_TYPE)
-"""What `precheck fix` can write, as the bank gave the correction."""
+_CORRECTABLE = (Action.FIX_NAME, Action.FIX_ACCOUNT_TYPE, Action.FIX_NAME_AND_ACCOUNT_TYPE)
+IS_CORRECTABLE = pl.col("check_action").is_in(_CORRECTABLE) & (
+    pl.col("check_matched_name").is_not_null() | (pl.col("check_action") == Action.FIX_ACCOUNT_TYPE)
+)
+"""Whether `precheck fix` can write what a payment needs, as the bank gave the correction."""
 PROFILE_CHARS_MAX = 40
 """Of a name that is shown where a spreadsheet has room for 255 characters."""
 _NEVER: Mapping[str, str] = {
@@ -64,10 +67,15 @@ class RowSpan(NamedTuple):
     last: int
 
 
+def warned_in(summary: Summary) -> Warned:
+    """`Warned`, as a run counted them."""
+    rows = [(row, count.code.value) for count in summary.warning_codes for row in count.every_row]
+    return Warned(pl.DataFrame(rows, schema=WARNED, orient="row"))
+
+
 def policy_of(summary: Summary, said: Mapping[str, Verdict] | None) -> Policy:
     """The policy of the profile, with the warnings of a run."""
-    rows = [(row, count.code.value) for count in summary.warning_codes for row in count.every_row]
-    return Policy(said, Warned(pl.DataFrame(rows, schema=WARNED, orient="row")), summary.profile)
+    return Policy(said, warned_in(summary), summary.profile)
 
 
 def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
@@ -82,11 +90,8 @@ def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
     held = pl.when(ANSWERED & pl.lit(said is not None)).then(
         pl.concat_str(holding, separator=" ", ignore_nulls=True)
     )
-    is_correctable = pl.col("check_action").is_in(CORRECTABLE) & (
-        pl.col("check_matched_name").is_not_null() | (pl.col("check_action") == Action.FIX_ACCOUNT_TYPE)
-    )
     runs = (
-        judged.select(never=never, held=held.replace("", None), fix=is_correctable)
+        judged.select(never=never, held=held.replace("", None), fix=IS_CORRECTABLE)
         .with_columns(run=pl.struct("never", "held", "fix").rle_id())
         .with_row_index("at")
         .group_by("run", maintain_order=True)
@@ -159,13 +164,10 @@ def told(summary: Summary, policy: Policy) -> list[PolicyLine]:
 
 
 def choice(never: str | None, held_by: Sequence[str], profile: str, *, can_fix: bool) -> OfferedDecisions:
-    """What is offered beside a row.
+    """What is offered beside a row under a profile.
 
-    Args:
-        never: the outcome of a row that no policy releases, or None.
-        held_by: the keys of the policy by which it is held; none where it is not.
-        profile: whose policy it is.
-        can_fix: whether `precheck fix` can correct the row.
+    `never` is the outcome of a row that no policy releases; `held_by` has the keys of the policy by which it
+    is held; `can_fix` says whether `precheck fix` can correct it.
     """
     fix = (Decision.FIX,) if can_fix else ()
     if never is not None:
@@ -196,14 +198,7 @@ _TITLE = "Decision"
 
 
 def write_lists(page: "Worksheet", at: int, runs: Sequence[RowSpan], *, first_line: int) -> None:
-    """Offer what can be followed, in one column.
-
-    Args:
-        page: the sheet.
-        at: the column, counted from 0.
-        runs: the choices of its rows, in their order.
-        first_line: of the first row, counted from 0.
-    """
+    """Offer what can be followed, in one column; the column and the first line are counted from 0."""
     ranges: dict[OfferedDecisions, list[list[int]]] = {}
     for run in runs:
         ranges.setdefault(run.choice, []).append([first_line + run.first, at, first_line + run.last, at])

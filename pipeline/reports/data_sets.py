@@ -10,23 +10,22 @@ from pipeline.files.atomic import write_atomically
 from pipeline.formats.csv.writing import as_text
 from pipeline.frames import Original, Outcomes, Payments
 from pipeline.reports import safe_csv as spreadsheet
+from pipeline.reports.documents import NEEDS_A_PERSON, place_columns
 from pipeline.reports.groups import PARTS_ROWS_MAX, added_sums, listable
-from pipeline.rules.places import place_texts
 from pipeline.rules.totals import money_of
 from schemas.folder import ATTENTION, REPORT_HTML
-from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome
+from schemas.outcomes import COLUMNS
 from schemas.summary import Summary
 
 ATTENTION_MAX = 100_000
 """Payments in the attention file, the largest of all parts: what a spreadsheet opens at once."""
-_NEEDS_A_PERSON = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 _SIZE = "_size"
 
 
 def attention_of(original: Original, payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
     """The payments of a part that a person must look at, the largest, as text; with their size."""
     size, _ = money_of(payments)
-    needed = outcomes["check_outcome"].is_in(list(_NEEDS_A_PERSON))
+    needed = outcomes["check_outcome"].is_in(list(NEEDS_A_PERSON))
     chosen = pl.DataFrame({_SIZE: size, "row": outcomes["row"]}).with_row_index("at").filter(needed)
     chosen = _largest(chosen)
     table = original.hstack(outcomes.select(COLUMNS).get_columns())[chosen["at"]]
@@ -56,17 +55,10 @@ def data_set_reports(
     shown: Iterable[pl.DataFrame],
     sums: Sequence[pl.DataFrame],
 ) -> list[Path]:
-    """Write the page and the attention file of a data set.
+    """Write the page and the attention file of a data set into its folder; return what was written.
 
-    Args:
-        folder: of the run; must exist.
-        summary: of the run.
-        attention: of each part in turn, as `attention_of` gives it; no two are held at once.
-        shown: the same, as `candidates_of` gives it.
-        sums: of each part, as `groups.sums_of` gives them.
-
-    Returns:
-        What was written.
+    Of each part in turn, so that no two are held at once: what `attention_of` and `candidates_of` give. Of
+    each part, as `groups.sums_of` gives them, the sums.
 
     Raises:
         OutputError, DiskError: as `write_atomically`.
@@ -82,16 +74,10 @@ def data_set_reports(
 def _write_attention(path: Path, summary: Summary, parts: Iterable[pl.DataFrame]) -> Path:
     """The largest payments to look at, with the part and the row of each."""
     table = attention_of_all(parts)
-    numbers = table["row"]
-    located = [numbers, place_texts(numbers, summary.input.places)]
-    which = [column.alias(name) for column, name in zip(located, PLACE_COLUMNS, strict=True)]
     own = [name for name in table.columns if name not in {_SIZE, "row", *COLUMNS}]
+    ours = [*place_columns(table["row"], summary), *table.select(COLUMNS).get_columns()]
     with write_atomically(path) as file:
-        spreadsheet.write(
-            table.select(own).hstack([*which, *table.select(COLUMNS).get_columns()]),
-            file,
-            delimiter=summary.input.delimiter,
-        )
+        spreadsheet.write(table.select(own).hstack(ours), file, delimiter=summary.input.delimiter)
     return path
 
 

@@ -1,8 +1,8 @@
 """Where a supplied name and the name at the bank differ: the letters to mark, and a sentence.
 
 Nothing is decided here: the responder has decided already. This shows a person where to look, and states
-the same in words, for readers who do not see the marks. No name is kept: who compares the same two again and
-again keeps what came of it for as long as the names are at hand.
+the same in sentences, for readers who do not see the marks. No name is kept: who compares the same two
+again and again keeps what came of it for as long as the names are at hand.
 """
 
 import re
@@ -12,6 +12,8 @@ from difflib import Match, SequenceMatcher
 from enum import Enum
 from functools import cache
 from typing import NamedTuple
+
+from pipeline.wording import Sentence
 
 ALIKE_MIN = 0.6
 """From here on two words are one word, spelt in two ways."""
@@ -44,13 +46,16 @@ class Difference(NamedTuple):
     """The pieces, put together, are the supplied name."""
     matched: tuple[Piece, ...]
     """The pieces, put together, are the name at the bank."""
-    sentence: str
+    said: tuple[Sentence, ...]
 
 
 class _Kind(Enum):
     TITLE = "title"
     SUFFIX = "company suffix"
     WORD = "word"
+
+
+_MISSING = {_Kind.TITLE: "names.title_missing", _Kind.SUFFIX: "names.suffix_missing"}
 
 
 class _Word(NamedTuple):
@@ -78,8 +83,8 @@ _SameLetters = Callable[[_Letters, _Letters], Sequence[Match]]
 def difference(supplied: str, matched: str) -> Difference:
     """Compare two names, word by word and then letter by letter.
 
-    >>> difference("Averi Thornwood", "Mr Avery Thornwood").sentence
-    'The bank has “Avery” for “Averi”. The title “Mr” is missing.'
+    >>> [str(said) for said in difference("Averi Thornwood", "Mr Avery Thornwood").said]
+    ['The bank has “Avery” for “Averi”.', 'The title “Mr” is missing.']
     """
     theirs, ours = _words(matched), _words(supplied)
     same_letters = cache(_same_letters)  # of a pair of words twice: whether they are alike, and where not
@@ -92,13 +97,13 @@ def difference(supplied: str, matched: str) -> Difference:
         marks_ours += in_ours
         marks_theirs += in_theirs
     is_company = any(word.kind is _Kind.SUFFIX for word in (*ours, *theirs))
-    sentences = [*_spelt(pairs), *_order(moved), *_extra(extra), *_missing(missing, theirs, is_company)]
+    said = [*_spelt(pairs), *_order(moved), *_extra(extra), *_missing(missing, theirs, is_company)]
     if not pairs:
-        sentences = ["No word is the same."]
+        said = [Sentence("names.no_word_same")]
     return Difference(
         _pieces(supplied, marks_ours),
         _pieces(matched, marks_theirs),
-        " ".join(sentences or _written(supplied, matched)),
+        tuple(said or [_written(supplied, matched)]),
     )
 
 
@@ -211,44 +216,47 @@ def _joined(name: str, marks: Iterable[_Span]) -> list[_Span]:
     return joined
 
 
-def _spelt(pairs: Sequence[_Pair]) -> Iterator[str]:
+def _spelt(pairs: Sequence[_Pair]) -> Iterator[Sentence]:
     spelt = [pair for pair in pairs if pair.supplied.text.casefold() != pair.matched.text.casefold()]
-    quoted = [f"“{pair.matched.text}” for “{pair.supplied.text}”" for pair in spelt[:QUOTED_MAX]]
+    quoted = [
+        Sentence("names.pair", theirs=pair.matched.text, ours=pair.supplied.text)
+        for pair in spelt[:QUOTED_MAX]
+    ]
     if len(spelt) > QUOTED_MAX:
-        quoted.append("and more")
+        quoted.append(Sentence("names.and_more"))
     if quoted:
-        yield f"The bank has {', '.join(quoted)}."
+        yield Sentence("names.bank_has", pairs=quoted)
 
 
-def _order(moved: Sequence[_Pair]) -> Iterator[str]:
+def _order(moved: Sequence[_Pair]) -> Iterator[Sentence]:
     if moved:
-        yield "The words are in another order."
+        yield Sentence("names.other_order")
 
 
-def _extra(words: Sequence[_Word]) -> Iterator[str]:
+def _extra(words: Sequence[_Word]) -> Iterator[Sentence]:
     if words:
-        yield f"The bank does not have {_quoted(words)}."
+        yield Sentence("names.bank_has_not", words=_texts(words))
 
 
-def _missing(words: Sequence[_Word], theirs: Sequence[_Word], is_company: bool) -> Iterator[str]:
-    for kind in (_Kind.TITLE, _Kind.SUFFIX):
+def _missing(words: Sequence[_Word], theirs: Sequence[_Word], is_company: bool) -> Iterator[Sentence]:
+    for kind, key in _MISSING.items():
         if of_kind := [word for word in words if word.kind is kind]:
-            yield f"The {kind.value} {_quoted(of_kind)} is missing."
+            yield Sentence(key, words=_texts(of_kind))
     plain = [word for word in words if word.kind is _Kind.WORD]
     if plain and not is_company and theirs[-1] not in plain:
-        yield f"The forename {_quoted(plain)} is missing."
+        yield Sentence("names.forename_missing", words=_texts(plain))
     elif plain:
-        yield f"The bank also has {_quoted(plain)}."
+        yield Sentence("names.bank_also_has", words=_texts(plain))
 
 
-def _quoted(words: Sequence[_Word]) -> str:
-    return f"“{' '.join(word.text for word in words)}”"
+def _texts(words: Sequence[_Word]) -> str:
+    return " ".join(word.text for word in words)
 
 
-def _written(supplied: str, matched: str) -> list[str]:
+def _written(supplied: str, matched: str) -> Sentence:
     """The sentence where every word is the same."""
     if supplied == matched:
-        return ["The names are the same."]
+        return Sentence("names.same")
     if supplied.casefold() == matched.casefold():
-        return ["Only capital letters differ."]
-    return ["Only spaces or punctuation differ."]
+        return Sentence("names.capitals_differ")
+    return Sentence("names.punctuation_differs")

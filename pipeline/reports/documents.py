@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import polars as pl
@@ -15,13 +16,14 @@ from pipeline.formats.message import Message
 from pipeline.frames import Changes, Original, Outcomes, Payments
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of
+from pipeline.reports.reasons import SaidReasons
 from pipeline.rules.places import place_texts
 from schemas.folder import ATTENTION, REPORT_HTML, pain002_name
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome
 from schemas.review import Verdict
 from schemas.summary import Summary
 
-_NEEDS_A_PERSON = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
+NEEDS_A_PERSON = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 
 
 class Rows(NamedTuple):
@@ -35,6 +37,8 @@ class Rows(NamedTuple):
     """The columns of the file, untouched."""
     changes: Changes | None = None
     """`frames.CHANGES`; None where there are none, or none any more."""
+    reasons: SaidReasons = MappingProxyType({})
+    """What stands behind the reasons of the outcomes; empty where an earlier version decided them."""
 
 
 def reports(
@@ -45,10 +49,9 @@ def reports(
     outcome_name: str,
     policy: Mapping[str, Verdict] | None = None,
 ) -> list[Path]:
-    """Write every report of a run into a folder that exists; a policy that is known says what may be paid.
+    """Write every report of a run, one file for each of `schemas.folder.REPORTS`, into a folder that exists.
 
-    Returns:
-        What was written, one file for each of `schemas.folder.REPORTS`.
+    A policy that is known says what may be paid.
 
     Raises:
         OutputError: a file cannot be created.
@@ -78,11 +81,7 @@ def _batches(summary: Summary, rows: Rows) -> list[pl.Series]:
 def bank_report(
     folder: Path, summary: Summary, message: Message, outcomes: Outcomes, *, now: datetime
 ) -> Path:
-    """Write the report that bank software reads on a pain.001; run and time say which report it is.
-
-    Raises:
-        OutputError, DiskError: as `write_atomically`.
-    """
+    """Write the report that bank software reads on a pain.001; run and time say which report it is."""
     from pipeline.reports.pain002 import ID_CHARS_MAX, ReportHeading, report
 
     unique = sha256(f"{summary.run_id} {now.isoformat()}".encode()).hexdigest()
@@ -106,14 +105,14 @@ def _page(path: Path, text: str) -> Path:
 
 def _attention(path: Path, summary: Summary, rows: Rows) -> Path:
     """Write the payments that a person must look at; cells that a spreadsheet would run are escaped."""
-    numbers = rows.outcomes["row"]
-    located = [numbers, place_texts(numbers, summary.input.places)]
-    which = [column.alias(name) for column, name in zip(located, PLACE_COLUMNS, strict=True)]
-    table = rows.original.hstack([*which, *rows.outcomes.select(COLUMNS).get_columns()])
+    ours = [*place_columns(rows.outcomes["row"], summary), *rows.outcomes.select(COLUMNS).get_columns()]
+    table = rows.original.hstack(ours).filter(pl.col("check_outcome").is_in(NEEDS_A_PERSON))
     with write_atomically(path) as file:
-        spreadsheet.write(
-            table.filter(pl.col("check_outcome").is_in(_NEEDS_A_PERSON)),
-            file,
-            delimiter=summary.input.delimiter,
-        )
+        spreadsheet.write(table, file, delimiter=summary.input.delimiter)
     return path
+
+
+def place_columns(rows: pl.Series, summary: Summary) -> list[pl.Series]:
+    """`PLACE_COLUMNS` of these rows."""
+    located = (rows, place_texts(rows, summary.input.places))
+    return [column.alias(name) for column, name in zip(located, PLACE_COLUMNS, strict=True)]

@@ -1,6 +1,6 @@
 """Every code that a row can have, in plain words: what it means, what it does not mean, and what to do.
 
-Gathered from the tables that decide. The page docs/codes.md is made of it, and `precheck explain` prints it.
+Gathered from the tables that decide. `precheck explain` prints it, and docs/outcomes.md has its tables.
 """
 
 import re
@@ -13,13 +13,13 @@ from typing import NamedTuple
 from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE, own_codes
 from pipeline.apis.registry import APIS
 from pipeline.errors import UsageError
-from pipeline.frames import AnswerState
+from pipeline.frames import AnswerState, Meaning
 from pipeline.reports.wording import ADVICE_BY_CODE
 from pipeline.rules.enumeration import PAYEES_MAX
 from pipeline.rules.rules import RULES
 from pipeline.rules.unasked import UNASKED
 from pipeline.wording import Sentence
-from schemas.outcomes import Action, Meaning, Outcome, WarningCode
+from schemas.outcomes import Action, Outcome, WarningCode
 
 HTTP_STATUS = "HTTP_STATUS"
 """Stands for HTTP_ and three digits."""
@@ -160,9 +160,14 @@ _WARNINGS: Mapping[WarningCode, Case] = {
         "Write Personal or Business where the default is wrong.",
     ),
     WarningCode.BIC_OTHER_COUNTRY: _warning(
-        "The BIC is of another country than the IBAN.",
+        "The BIC is of another country than the account.",
         "that either is wrong: the branches of a bank abroad may carry the BIC of its head office.",
         "Make sure that both are of the payee.",
+    ),
+    WarningCode.UK_ACCOUNT_CURRENCY: _warning(
+        "The row has a sort code and an account number, and its currency is not GBP.",
+        "that either is wrong: UK banks keep accounts in euros and dollars that have a sort code.",
+        "Make sure that the sort code is a UK one, and not a bank's code of another country.",
     ),
     WarningCode.NAME_TRUNCATED: _warning(
         "The name fills the field that the payment format has for it, 18 characters in Bacs Standard 18, so "
@@ -238,7 +243,7 @@ def _of_rules() -> Iterator[tuple[str, Case]]:
     """Of each code and sentence one case, with all the fields that they stand for."""
     fields: dict[tuple[str, str], list[str]] = {}
     for rule in RULES:
-        fields.setdefault((rule.code, rule.sentence), []).append(rule.field)
+        fields.setdefault((rule.code, str(rule.sentence)), []).append(rule.field)
     for (code, sentence), named in fields.items():
         yield (
             code,
@@ -246,17 +251,19 @@ def _of_rules() -> Iterator[tuple[str, Case]]:
                 f"the local rules of {', '.join(named)}",
                 Outcome.REJECTED,
                 Action.CORRECT_ROW,
-                f"{sentence[0].upper()}{sentence[1:]}.",
+                _whole(sentence),
                 _RULES_NOT_SAID.get(code, _OF_A_RULE),
-                ADVICE_BY_CODE.get(code, STEPS[Action.CORRECT_ROW]),
+                str(ADVICE_BY_CODE.get(code, STEPS[Action.CORRECT_ROW])),
             )
             if code not in UNASKED
-            else _case(f"the profile, about {', '.join(named)}", _as_sentence(UNASKED[code])),
+            else _case(f"the profile, about {', '.join(named)}", UNASKED[code])._replace(
+                says=_whole(sentence)
+            ),
         )
 
 
-def _as_sentence(meaning: Meaning) -> Meaning:
-    return meaning._replace(reason=f"{meaning.reason[0].upper()}{meaning.reason[1:]}.")
+def _whole(sentence: str) -> str:
+    return f"{sentence[0].upper()}{sentence[1:]}."
 
 
 def _of_warnings() -> Iterator[tuple[str, Case]]:
@@ -269,7 +276,7 @@ def _case(where: str, meaning: Meaning) -> Case:
         where,
         meaning.outcome,
         meaning.action,
-        meaning.reason,
+        str(meaning.reason),
         meaning.not_said,
-        meaning.advice or STEPS[meaning.action],
+        str(meaning.advice or STEPS[meaning.action]),
     )

@@ -16,7 +16,8 @@ from pipeline.reports.differences import Difference, Piece, difference
 from pipeline.reports.wording import ADVICE_BY_CODE, advice, visible
 from pipeline.rules.identifiers import masked
 from pipeline.rules.totals import MONEY_FIELDS, money_of
-from schemas.outcomes import Action, Outcome
+from pipeline.wording import Sentence
+from schemas.outcomes import UNDECIDED, Action, Outcome
 from schemas.places import Places, place_text
 
 COLUMNS = (
@@ -39,7 +40,6 @@ PARTS_ROWS_MAX = 5_000
 CURRENCIES_MAX = 200
 """Of a group: more than there are; a hostile file can have one in every row."""
 
-_UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
 _HAS_ADVICE = pl.col("check_code").is_in(list(ADVICE_BY_CODE))
 _GROUP = pl.concat_str(
     "check_action", pl.when(_HAS_ADVICE).then("-" + pl.col("check_code")).otherwise(pl.lit(""))
@@ -76,8 +76,8 @@ class ActionGroup(NamedTuple):
     key: str
     """Names it on the page: the action, and the code that has an advice of its own."""
     action: Action
-    advice: str
-    """What a person does, as a sentence."""
+    advice: Sentence
+    """What a person does."""
     row_count: int
     money: tuple[str, ...]
     """Totals per currency, largest first, of the rows with a readable amount."""
@@ -106,17 +106,12 @@ def pending(
     places: Places | None = None,
     sums: pl.DataFrame | None = None,
 ) -> Pending:
-    """Group the payments that are not a match, and gather those that are for a search.
+    """Group the payments that are not a match, and gather those that are for a search, if they are few.
 
-    Args:
-        rows: one row per payment of the file, with `COLUMNS`; fields as `frames.PAYMENTS` and
-            `frames.OUTCOMES` have them.
-        rows_max: how many payments are listed. Decided ones go before those left for a later run,
-            and large amounts before small ones; amounts of different currencies are compared by
-            their number.
-        searched_max: how many rows a file may have whose matches are gathered.
-        places: of the rows in their file; None where they have none.
-        sums: as `sums_of` gives them, of all rows, where `rows` are only those that may be listed.
+    One row per payment, with `COLUMNS` as `frames.PAYMENTS` and `frames.OUTCOMES` have them. Of those that
+    are listed, decided ones go before those left for a later run, and large amounts before small ones;
+    amounts of different currencies are compared by their number. Where `rows` are only those that may be
+    listed, `sums` are of all, as `sums_of` gives them.
     """
     # Only what decides the order is read of every payment, for a file may have millions.
     deciding = ("at", "check_outcome", "check_action", "group", *MONEY_FIELDS)
@@ -140,25 +135,34 @@ def pending(
     by_group = texts.partition_by("group", as_dict=True)
     compared = cache(difference)  # many payments of a file can be to one payee
 
-    def groups(some: pl.DataFrame) -> tuple[ActionGroup, ...]:
-        return tuple(
-            ActionGroup(
-                key,
-                Action(action),
-                advice(Action(action), key.partition("-")[2]),
-                row_count,
-                *_money_texts(some.filter(pl.col("group") == key)),
-                tuple(_row(row, places, compared) for row in _dicts(by_group.get((key,)))),
-            )
-            for key, action, row_count in _in_order(some).iter_rows()
-        )
+    def rows_of(key: str) -> tuple[Row, ...]:
+        return tuple(_row(row, places, compared) for row in _dicts(by_group.get((key,))))
 
     open_sums = _sums(open_rows) if sums is None else sums
     return Pending(
-        groups(open_sums),
+        _groups(open_sums, rows_of),
         int(open_sums["row_count"].sum()),
         chosen.height - matches.height,
-        next(iter(groups(_sums(matches))), None),
+        next(iter(_groups(_sums(matches), rows_of)), None),
+    )
+
+
+def groups_of(rows: pl.DataFrame) -> tuple[ActionGroup, ...]:
+    """The groups of rows as `in_line` gives them, with their counts and money, and no row listed."""
+    return _groups(_sums(rows), lambda _: ())
+
+
+def _groups(sums: pl.DataFrame, rows_of: Callable[[str], tuple[Row, ...]]) -> tuple[ActionGroup, ...]:
+    return tuple(
+        ActionGroup(
+            key,
+            Action(action),
+            advice(Action(action), key.partition("-")[2]),
+            row_count,
+            *_money_texts(sums.filter(pl.col("group") == key)),
+            rows_of(key),
+        )
+        for key, action, row_count in _in_order(sums).iter_rows()
     )
 
 
@@ -197,15 +201,14 @@ def _sums(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_line(rows: pl.DataFrame) -> pl.DataFrame:
-    """The rows for `pending` that are not a match, in the order in which a person looks at them.
+    """All rows for `pending`, in the order in which a person looks at them.
 
-    Returns:
-        `row`, `group` as `ActionGroup.key`, `check_outcome`, `check_action`, `decimal` and `currency`.
+    `row`, `group` as `ActionGroup.key`, `check_outcome`, `check_action`, `decimal` and `currency`.
     """
     money, currency = money_of(rows)
     found = rows.select("row", "check_outcome", "check_action", group=_GROUP, at=pl.col("row"))
     found = found.with_columns(money.alias("decimal"), currency)
-    return _in_line(found.filter(pl.col("check_outcome") != Outcome.MATCH)).drop("at")
+    return _in_line(found).drop("at")
 
 
 def numbered(rows: pl.DataFrame, numbers: Sequence[int], places: Places | None = None) -> list[Row]:
@@ -223,7 +226,7 @@ def _columns_of(rows: pl.DataFrame) -> list[str]:
 
 def _in_line(rows: pl.DataFrame) -> pl.DataFrame:
     """Large amounts first, and what is not decided yet after what is."""
-    undecided = pl.col("check_outcome").is_in(list(_UNDECIDED))
+    undecided = pl.col("check_outcome").is_in(list(UNDECIDED))
     return rows.sort(undecided, "decimal", "at", descending=[False, True, False], nulls_last=True)
 
 
@@ -279,7 +282,7 @@ def _names(row: dict[str, Any], compared: _Compared) -> Difference:
     named_by = ("name", *_IDENTIFICATIONS)
     supplied = shown(next((row[field] for field in named_by if row[field]), None))
     if not row["check_matched_name"]:
-        return Difference((Piece(supplied, marked=False),), (), "")
+        return Difference((Piece(supplied, marked=False),), (), ())
     return compared(supplied, shown(row["check_matched_name"]))
 
 

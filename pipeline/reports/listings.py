@@ -10,7 +10,7 @@ from rich.text import Text
 
 from pipeline.reports.changes import WORDS, compared_with, sides
 from pipeline.reports.message_fields import COLUMNS_WIDTH_MIN, print_fields, values_in_short
-from pipeline.reports.terminal import outcome_table, rule_table, table_of
+from pipeline.reports.terminal import in_words, outcome_table, rule_table, table_of, text_line
 from pipeline.reports.wording import (
     SIMULATED,
     counted,
@@ -24,6 +24,7 @@ from pipeline.reports.wording import (
     which_rows,
 )
 from pipeline.rules.totals import added
+from pipeline.wording import Sentence
 from schemas.changes import Change
 from schemas.columns import Column, ColumnsRead
 from schemas.forecast import ApiForecast, Forecast
@@ -187,14 +188,14 @@ def _why(column: Column) -> str:
 
 
 def print_quota(
-    uses: Sequence[tuple[str, int, int, datetime]], console: Console, *, shared: Sequence[str] = ()
+    uses: Sequence[tuple[str, int, int, datetime]], console: Console, *, shared: Sequence[Sentence] = ()
 ) -> None:
     """Show how much of each cap is used: (scope, used, cap, when it starts again).
 
     Sentences say what is counted elsewhere.
     """
-    for sentence in shared:
-        console.print(Text(visible(sentence)), soft_wrap=True)
+    for said in shared:
+        console.print(text_line(said), soft_wrap=True)
     if not uses and shared:
         return
     if not uses:
@@ -206,14 +207,14 @@ def print_quota(
     console.print(table)
 
 
-def print_findings(findings: Sequence[tuple[str, str, bool]], console: Console) -> None:
+def print_findings(findings: Iterable[tuple[Sentence | str, Sentence, bool]], console: Console) -> None:
     """Show what was tried: (what, what was found, whether it is well).
 
     One line each, which a terminal gets wrapped below itself.
     """
     table = Table.grid(padding=(0, 1, 0, 0))
     for what, said, well in findings:
-        mark, text = _mark(well), Text(f"{what}: {visible(said)}")
+        mark, text = _mark(well), Text(f"{in_words(what)}: {visible(in_words(said))}")
         if console.is_terminal:
             table.add_row(mark, text)
         else:
@@ -295,7 +296,8 @@ def print_files(ends: Collection[FileEnd], console: Console) -> None:
         console.print()
         console.print(outcome_table(merged([summary.outcomes for summary in summaries])))
     if any(summary.simulated for summary in summaries):
-        console.print(Text(f"\n{SIMULATED}"))
+        console.print()
+        console.print(text_line(SIMULATED))
 
 
 def _each(ends: Iterable[FileEnd]) -> Table:

@@ -76,17 +76,11 @@ ENVIRONMENTS = {
 def page(
     summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = (), *, sums: pl.DataFrame | None = None
 ) -> str:
-    """Render the report of one run.
+    """Render the report of one run, a whole HTML document.
 
-    Args:
-        summary: what the run found.
-        rows: one row per payment of the file, with `groups.COLUMNS`: `Payments` beside `Outcomes`.
-        changes: what has changed since an earlier run, as `changes.listed` gives it.
-        sums: of a data set, of which `rows` are those that may be listed: as `groups.added_sums` gives them.
-
-    Returns:
-        A whole HTML document. It names payees and masks accounts; it lists at most `ROWS_MAX`
-        payments that are not a match, and says so where there are more.
+    It names payees and masks accounts. At most `ROWS_MAX` payments that are not a match are listed, and where
+    there are more it says so. The rows are one per payment of the file, with `groups.COLUMNS`: `Payments`
+    beside `Outcomes`; of a data set those that may be listed, with the sums that `groups.added_sums` gives.
     """
     assert sums is not None or rows.height == summary.input.row_count
     rows_max, searched_max = (ROWS_MAX, ROWS_SEARCHED_MAX) if sums is None else (PARTS_ROWS_MAX, 0)
@@ -94,7 +88,7 @@ def page(
         summary=summary,
         file=shown(summary.input.name),
         server=ENVIRONMENTS[summary.environment],
-        simulated=SIMULATED if summary.simulated else "",
+        simulated=str(SIMULATED) if summary.simulated else "",
         has_answers=any(total.row_count for total in summary.outcomes if total.outcome not in _NO_ANSWER),
         finished=f"{datetime.fromisoformat(summary.finished):%Y-%m-%d %H:%M} UTC",
         overview=overview(summary.outcomes),

@@ -77,13 +77,10 @@ class ReportHeading(NamedTuple):
 
 
 def report(message: Message, outcomes: pl.DataFrame, heading: ReportHeading) -> Iterator[bytes]:
-    """Write a report, piece by piece, in UTF-8.
+    """Write a report about a payment file, piece by piece, in UTF-8.
 
-    Args:
-        message: what was read from the payment file.
-        outcomes: of each payment, in the order of the file: `check_outcome`, `check_code`,
-            `check_matched_name`, `check_api`.
-        heading: of the report.
+    The outcomes are those of each payment, in the order of the file: `check_outcome`, `check_code`,
+    `check_matched_name`, `check_api`.
     """
     assert outcomes.height == message.payments.height
     assert 0 < len(heading.message_id) <= ID_CHARS_MAX

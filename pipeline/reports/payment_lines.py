@@ -57,7 +57,7 @@ def _line(row: Row) -> str:
         _marked(row.names.supplied),
         row.payment_id,
         _marked(row.names.matched),
-        row.names.sentence,
+        " ".join(map(str, row.names.said)),
         row.account,
         row.amount,
         row.currency,

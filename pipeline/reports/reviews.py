@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.text import Text
 
-from pipeline.reports.terminal import table_of
+from pipeline.reports.terminal import table_of, text_line
 from pipeline.reports.wording import SIMULATED, counted, money_lines, visible, warning_text, which_rows
 from schemas.review import ControlTotal, Fix, Split
 
@@ -13,7 +13,7 @@ from schemas.review import ControlTotal, Fix, Split
 def print_fix(done: Fix, console: Console) -> None:
     """Show what needs a correction, what was corrected, and how to go on."""
     if done.simulated:
-        console.print(Text(SIMULATED, style="bold reverse yellow"))
+        console.print(text_line(SIMULATED, "bold reverse yellow"))
     for said in _to_correct(done):
         console.print(Text(visible(said)), soft_wrap=True)
     if done.corrected is not None:
@@ -45,7 +45,7 @@ def _to_correct(done: Fix) -> Iterator[str]:
 def print_split(done: Split, console: Console) -> None:
     """Show the control totals, and why rows are held."""
     if done.simulated:
-        console.print(Text(SIMULATED, style="bold reverse yellow"))
+        console.print(text_line(SIMULATED, "bold reverse yellow"))
     totals = table_of("file", ">rows", ">amount")
     for name, part in (("input", done.input), ("release", done.release), ("hold", done.hold)):
         totals.add_row(name, *_total(part))

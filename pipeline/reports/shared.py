@@ -3,74 +3,84 @@
 from collections.abc import Iterator
 
 from rich.console import Console
-from rich.text import Text
 
-from pipeline.reports.wording import counted, visible
+from pipeline.reports.terminal import text_line
+from pipeline.wording import Moment, Sentence
 from schemas.shared import AccountUse, CapStatus, HolderStatus, LedgerStatus, RunStatus
 
 
 def print_status(status: LedgerStatus, console: Console) -> None:
     """Show the open runs, who asks, and what each may use."""
-    console.print(Text(visible(f"{status.ledger} at {status.time}"), style="bold"), soft_wrap=True)
-    for line in _lines(status):
-        console.print(Text(visible(line)), soft_wrap=True)
+    title = Sentence("status.title", ledger=status.ledger, time=Moment(status.time))
+    console.print(text_line(title, "bold"), soft_wrap=True)
+    for said in _lines(status):
+        console.print(text_line(said), soft_wrap=True)
 
 
-def _lines(status: LedgerStatus) -> Iterator[str]:
+def _lines(status: LedgerStatus) -> Iterator[Sentence]:
     yield from map(_run, status.runs)
     if not status.runs:
-        yield "No run is unfinished."
+        yield Sentence("status.no_run")
     yield from map(_holder, status.holders)
     if not status.holders:
-        yield "No process is at work."
+        yield Sentence("status.no_process")
     for account in status.accounts:
         yield from _account(account)
     yield from map(_cap, status.caps)
 
 
-def _run(run: RunStatus) -> str:
-    left = f"{run.left_count:,} of {counted(run.question_count, 'question')} left"
-    answered = f"{counted(run.answer_count, 'answer')} to {counted(run.attempt_count, 'request')}"
-    reused = f", {run.reused_count:,} answered by earlier runs" if run.reused_count else ""
+def _run(run: RunStatus) -> Sentence:
+    state = Sentence("status.asked_by_none")
     if run.open:
-        chunks = f"{counted(run.undone_chunk_count, 'chunk')} to do, {run.free_chunk_count:,} of them free"
-        state = f"open to any process (round {run.round}): {chunks}"
-    else:
-        state = "asked by no process; the same command goes on with it"
-    return f"Run {run.run} since {_when(run.created)}: {left}; {answered}{reused}; {state}."
+        chunks = Sentence("status.chunks", count=run.undone_chunk_count)
+        state = Sentence("status.open", round=run.round, chunks=chunks, free_count=run.free_chunk_count)
+    said = Sentence(
+        "status.run",
+        run=str(run.run),
+        created=Moment(run.created),
+        left_count=run.left_count,
+        questions=Sentence("status.questions", count=run.question_count),
+        answers=Sentence("status.answers", count=run.answer_count),
+        requests=Sentence("status.requests", count=run.attempt_count),
+        state=state,
+    )
+    return Sentence("status.with_reused", said=said, count=run.reused_count) if run.reused_count else said
 
 
-def _holder(holder: HolderStatus) -> str:
-    who = f"Process {holder.pid} on {holder.host} since {_when(holder.started)}"
+def _holder(holder: HolderStatus) -> Sentence:
+    who = Sentence("status.process", pid=holder.pid, host=holder.host, started=Moment(holder.started))
     if not holder.alive:
-        return (
-            f"{who}: not seen for {holder.silent_s:.0f} s: it has died or sleeps, others go on in its place."
-        )
-    seen = f"seen {holder.silent_s:.0f} s ago"
+        return Sentence("status.process_gone", who=who, silent_s=holder.silent_s)
     left_s = holder.oldest_lease_s
     if left_s is None:
-        return f"{who}: alive, {seen}; holds no questions now."
-    lease = f"ends in {left_s:.0f} s" if left_s > 0 else f"ended {-left_s:.0f} s ago"
-    holds = f"{counted(holder.chunk_count, 'chunk')} of {counted(holder.question_count, 'question')}"
-    return f"{who}: alive, {seen}; holds {holds}, whose oldest lease {lease} unless it is renewed."
+        return Sentence("status.process_idle", who=who, silent_s=holder.silent_s)
+    return Sentence(
+        "status.process_at_work" if left_s > 0 else "status.process_overdue",
+        who=who,
+        silent_s=holder.silent_s,
+        chunks=Sentence("status.chunks", count=holder.chunk_count),
+        questions=Sentence("status.questions", count=holder.question_count),
+        lease_s=abs(left_s),
+    )
 
 
-def _account(account: AccountUse) -> Iterator[str]:
+def _account(account: AccountUse) -> Iterator[Sentence]:
     whose = f"{account.scope}, {account.api.value}"
     for share in account.shares:
-        limits = (
-            f"{counted(share.requests, 'request')} of the rate of {share.rate_per_s:g} a second, "
-            f"{counted(share.places, 'place')} in flight of {share.in_flight_max}"
+        yield Sentence(
+            "status.share",
+            whose=whose,
+            pid=share.pid,
+            host=share.host,
+            requests=Sentence("status.requests", count=share.requests),
+            rate_per_s=share.rate_per_s,
+            places=Sentence("status.places", count=share.places),
+            in_flight_max=share.in_flight_max,
         )
-        yield f"{whose}: process {share.pid} on {share.host} has {limits}."
     if account.paused_s:
-        yield f"{whose}: nothing is sent for {account.paused_s:.0f} s, as the server asked for a pause."
+        yield Sentence("status.paused", whose=whose, paused_s=account.paused_s)
 
 
-def _cap(cap: CapStatus) -> str:
-    closed = "; the server says that nothing is left" if cap.closed else ""
-    return f"{cap.scope}: {cap.used:,} of the daily cap of {cap.cap:,} used{closed}."
-
-
-def _when(time: str) -> str:
-    return f"{time[:19].replace('T', ' ')} UTC"
+def _cap(cap: CapStatus) -> Sentence:
+    key = "status.cap_closed" if cap.closed else "status.cap"
+    return Sentence(key, scope=cap.scope, used=cap.used, cap=cap.cap)

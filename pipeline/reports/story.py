@@ -9,7 +9,7 @@ from rich.text import Text
 
 from pipeline.apis.own_codes import MEANINGS
 from pipeline.frames import AnswerState
-from pipeline.reports.terminal import STYLES, rule_table
+from pipeline.reports.terminal import STYLES, rule_table, text_line
 from pipeline.reports.wording import SIMULATED, advice, visible
 from schemas.outcomes import Outcome, OutcomeColumns
 from schemas.story import Story, StoryAttempt, StoryDecision, StoryPayment
@@ -24,7 +24,7 @@ def print_story(story: Story, console: Console) -> None:
     title = f"{story.file}, row {story.row}{place}: {story.environment.value}"
     console.print(Text(visible(title), style="bold"))
     if story.simulated:
-        console.print(Text(SIMULATED, style="bold yellow"))
+        console.print(text_line(SIMULATED, "bold yellow"))
     for title, part in _parts(story, console.width):
         console.print(Text(f"\n{title}", style="bold"))
         console.print(part)
@@ -123,8 +123,8 @@ def _to_do(outcome: OutcomeColumns) -> str:
     """What to do: as the code itself says where no usable reply came, else by the action."""
     of_code = MEANINGS.get((AnswerState.UNANSWERED, outcome.check_code))
     if outcome.check_outcome is Outcome.UNANSWERED and of_code is not None and of_code.advice:
-        return of_code.advice
-    return advice(outcome.check_action, outcome.check_code)
+        return str(of_code.advice)
+    return str(advice(outcome.check_action, outcome.check_code))
 
 
 def _outcome(outcome: OutcomeColumns) -> RenderableType:

@@ -22,6 +22,7 @@ from pipeline.reports.wording import (
     visible,
     warning_text,
 )
+from pipeline.wording import Sentence, SurfaceKind, aloud
 from schemas.folder import REPORT_HTML, pain002_name
 from schemas.outcomes import Action, Outcome
 from schemas.places import in_brackets
@@ -42,7 +43,7 @@ STYLES = {
 }
 
 
-def render(summary: Summary) -> RenderableType:
+def render(summary: Summary, next_step: Sentence | None = None) -> RenderableType:
     """Lay out a summary.
 
     Text from the file or the server is shown as text: no markup in it is followed, and control
@@ -54,12 +55,27 @@ def render(summary: Summary) -> RenderableType:
     if summary.to_look_at_count:
         parts += [_attention(summary), ""]
     # The totals come last: on a small terminal the end is what is seen.
-    return Group(*parts, outcome_table(summary.outcomes), "", *_footnotes(summary))
+    return Group(*parts, outcome_table(summary.outcomes), "", *_footnotes(summary, next_step))
 
 
 def console() -> Console:
-    """Where everything but data goes: standard error, on which text from files is shown as text."""
+    """Where progress goes: standard error. Text from files is shown as text."""
     return _Console(stderr=True, markup=False, highlight=False, emoji=False)
+
+
+def answers() -> Console:
+    """Where the answer of a command goes: standard output. Once its reader goes away, nothing is printed."""
+    return _Answers(markup=False, highlight=False, emoji=False)
+
+
+def in_words(said: Sentence | str) -> str:
+    """A sentence as a terminal says it; text as it is."""
+    return aloud(said, SurfaceKind.COMMAND)
+
+
+def text_line(said: Sentence | str, style: str = "") -> Text:
+    """A line of a terminal, with nothing in it that a terminal would act on."""
+    return Text(visible(in_words(said)), style=style)
 
 
 class _Console(Console):
@@ -70,12 +86,27 @@ class _Console(Console):
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
-def print_summary(summary: Summary, folder: Path, console: Console, *, already_finished: bool) -> None:
+class _Answers(Console):
+    """A console whose reader, such as `head`, may have enough: that ends the printing, not the command."""
+
+    def on_broken_pipe(self) -> None:
+        """Print nothing more."""
+        self.quiet = True
+
+
+def print_summary(
+    summary: Summary,
+    folder: Path,
+    console: Console,
+    *,
+    already_finished: bool,
+    next_step: Sentence | None = None,
+) -> None:
     """Show a summary on a console, and where the files are."""
     if already_finished:
         said = f"Finished already, at {summary.finished}: nothing was sent. --fresh starts over."
         console.print(Text(said, style="bold"))
-    console.print(render(summary))
+    console.print(render(summary, next_step))
     where = "this folder" if folder == Path() else str(folder)
     console.print(Text(visible(f"The outcome of every row is in {where}."), style="bold"))
     if (folder / REPORT_HTML).exists():
@@ -120,7 +151,7 @@ def _what_to_do(summary: Summary) -> Table:
             numbers = ", ".join(map(str, count.rows)) + in_brackets(count.rows, summary.input.places)
             which = f"Row{'s' if count.row_count > 1 else ''} {numbers}{end}"
             # A rejected row's reason already states what to do.
-            to_do = "" if count.action is Action.CORRECT_ROW else advice(count.action, count.code)
+            to_do = "" if count.action is Action.CORRECT_ROW else str(advice(count.action, count.code))
             meaning = " ".join(filter(None, (count.reason, to_do, which)))
             table.add_row(f"{count.row_count:,}", _code(count.code, count.outcome), Text(visible(meaning)))
     return table
@@ -160,10 +191,7 @@ def table_of(*headers: str) -> Table:
 def rule_table(first: str, rows: Iterable[tuple[str, str, str, str]], *, width: int) -> Table:
     """Local rules and what breaks them: in columns where there is room, one below the other elsewhere.
 
-    Args:
-        first: header of the first column, as for `table_of`.
-        rows: (text of the first column, field, code, sentence).
-        width: of the console.
+    A row is the text of the first column, whose header is as for `table_of`, then field, code and sentence.
     """
     heading = "what is wrong, and what to do"
     table = table_of(first, "field", "code", heading) if width >= ROOMY_WIDTH else table_of(first, heading)
@@ -179,7 +207,7 @@ def _code(code: str, outcome: Outcome) -> Text:
     return Text(code, style=STYLES[outcome])
 
 
-def _footnotes(summary: Summary) -> list[RenderableType]:
+def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableType]:
     sent = sum(call.request_count for call in summary.calls)
     before = sum(call.answered_before_count for call in summary.calls)
     questions = sum(call.question_count for call in summary.calls)
@@ -193,7 +221,7 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
     if reused := sum(call.reused_count for call in summary.calls):
         lines.append(f"{counted(reused, 'answer')} of an earlier run used again (--reuse-from).")
     if summary.simulated:
-        lines.insert(0, SIMULATED)
+        lines.insert(0, in_words(SIMULATED))
     if "amount" not in summary.input.columns.values():
         lines.append("No amount column was found; name it with --map amount=HEADER.")
     lines += notes_told(summary.input.notes)
@@ -207,6 +235,6 @@ def _footnotes(summary: Summary) -> list[RenderableType]:
         lines.append(f"{counted(count, 'UK account')} {verb} that the modulus tables do not cover.")
     lines += currencies_told(summary.input.currency_sources)
     lines += [warning_text(count, summary.input.places) for count in summary.warning_codes]
-    if summary.next_step:
-        lines.append(summary.next_step)
+    if step := next_step or summary.next_step:
+        lines.append(in_words(step))
     return [Text(visible(line)) for line in lines]

@@ -7,38 +7,42 @@ from textwrap import fill
 
 from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE
 from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
-from schemas.outcomes import Action, WarningCode
+from pipeline.wording import Sentence
+from schemas.outcomes import ABOUT_THE_PAYEE, Action, WarningCode
 from schemas.places import Places, in_brackets
 from schemas.prices import Price
 from schemas.summary import CurrencySources, Money, NotPayment, StatedControl, WarningCount
 
-SIMULATED = "SIMULATED by a sandbox: no answer says anything about a real account"
+SIMULATED = Sentence("terminal.simulated")
 ROWS_NAMED_MAX = 10
+BY_POLICY = "policy"
+"""In place of the code of a warning: a match that the policy does not release by itself."""
 ADVICE = {
-    Action.PAY: "Pay.",
-    Action.FIX_NAME: "Judge first whether both names are the payee's; only then correct the name to the "
-    "bank's.",
-    Action.FIX_ACCOUNT_TYPE: "Change the account type.",
-    Action.FIX_NAME_AND_ACCOUNT_TYPE: "Judge first whether both names are the payee's; only then correct the "
-    "name and the account type.",
-    Action.CHECK_ACCOUNT_DETAILS: "Check the account details with the payee.",
-    Action.ADD_SECONDARY_REFERENCE: "Add the secondary reference, or correct it.",
-    Action.GET_NEW_ACCOUNT_DETAILS: "Get the new account details.",
-    Action.ASK_PAYEE: "Ask the payee, by a known contact.",
+    Action.PAY: Sentence("todo.pay"),
+    Action.FIX_NAME: Sentence("todo.fix_name"),
+    Action.FIX_ACCOUNT_TYPE: Sentence("todo.fix_account_type"),
+    Action.FIX_NAME_AND_ACCOUNT_TYPE: Sentence("todo.fix_name_and_account_type"),
+    Action.CHECK_ACCOUNT_DETAILS: Sentence("todo.check_account_details"),
+    Action.ADD_SECONDARY_REFERENCE: Sentence("todo.add_secondary_reference"),
+    Action.GET_NEW_ACCOUNT_DETAILS: Sentence("todo.get_new_account_details"),
+    Action.ASK_PAYEE: Sentence("todo.ask_payee"),
     Action.RETRY_LATER: RETRY_HERE,
-    Action.CORRECT_ROW: "Correct the row in the file.",
+    Action.CORRECT_ROW: Sentence("todo.correct_row"),
 }
-"""What a person does next, as a sentence."""
-_ASK_PROVIDER = "Ask the provider: nothing in the row is the cause."
-ADVICE_BY_CODE = {
-    "NO_API": "Add the missing section to the profile, and check the file again.",  # the row may be right
-    "RESPONDER_BIC_UNKNOWN": "Give the bank's BIC in the row or in the profile, and check the file again.",
-    "FOURHUN": "Check the account details; where they are right, ask the provider.",
+"""What a person does next."""
+_ASK_PROVIDER = Sentence("todo.ask_provider")
+ADVICE_BY_CODE: Mapping[str, Sentence] = {
+    "NO_API": Sentence("todo.add_section"),  # the row may be right
+    "RESPONDER_BIC_UNKNOWN": Sentence("todo.give_bic"),
+    "FOURHUN": Sentence("todo.check_details_or_ask_provider"),
     "HTTPERR": RETRY_ELSEWHERE,  # an answer, unlike what else is worth another try
     TOO_LARGE: _ASK_PROVIDER,
     WRONG_FORM: _ASK_PROVIDER,
+    BY_POLICY: Sentence("todo.policy_wants_look"),
+    **{code: Sentence(f"warning.{code}") for code in ABOUT_THE_PAYEE},
 }
-"""The same where a code asks for something else than its action does elsewhere."""
+"""The same where a code asks for something else than its action does elsewhere, and for a match that needs a
+look."""
 WARNINGS = {
     WarningCode.ACCOUNT_CHANGED: "Known payee, other account than last time",
     WarningCode.NAME_CHANGED: "Known account, other name than last time",
@@ -52,6 +56,7 @@ WARNINGS = {
     WarningCode.NAME_CLEANED: 'Warning: asked about without ="..." or unseen marks around the name',
     WarningCode.ACCOUNT_TYPE_DEFAULT: "Warning: an account type that names a product; the default was taken",
     WarningCode.BIC_OTHER_COUNTRY: "Warning: a BIC of another country than the IBAN",
+    WarningCode.UK_ACCOUNT_CURRENCY: "Warning: a UK account, and another currency than pounds",
     WarningCode.NAME_TRUNCATED: "Warning: a name that may be cut, as it fills its field",
 }
 """What was odd about some rows and stopped nothing; their number follows."""
@@ -71,8 +76,8 @@ def between_words(sentence: str, width: int) -> str:
     return fill(together, width, break_long_words=False, break_on_hyphens=False).replace(_BLANK_KEPT, " ")
 
 
-def advice(action: Action, code: str) -> str:
-    """What a person does next about a row, as a sentence."""
+def advice(action: Action, code: str) -> Sentence:
+    """What a person does next about a row."""
     return ADVICE_BY_CODE.get(code) or ADVICE[action]
 
 
@@ -86,14 +91,9 @@ def counted(count: int, thing: str) -> str:
 
 
 def which_rows(rows: Sequence[int], row_count: int | None = None, *, places: Places | None = None) -> str:
-    """Rows by their numbers, the first of them where they are many.
+    """Rows by their numbers, the first of them where they are many; `row_count` is how many there are.
 
     A row's number is a name, and has no thousands separators: in a list they would look like commas.
-
-    Args:
-        rows: All of them, or as many as are named.
-        row_count: How many there are; None means the rows given.
-        places: Of the rows in their file; None where they have none.
 
     >>> which_rows([2]), which_rows([2, 1200]), which_rows(range(1, 13))
     ('row 2', 'rows 2, 1200', 'rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more')

@@ -246,7 +246,7 @@ class _Writer:
         page.write_string(0, 0, title, self._title)
         if self._summary.simulated:
             page.set_row(1, 20)
-            page.write_string(1, 0, SIMULATED, self._warning)
+            page.write_string(1, 0, str(SIMULATED), self._warning)
             for at in range(1, len(widths)):
                 page.write_blank(1, at, None, self._warning)
         return page

@@ -11,7 +11,7 @@ import polars as pl
 from pipeline.apis.cop import ACCOUNT_TYPES_FOUND
 from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
 from pipeline.frames import CORRECTIONS, OUTCOMES, PAYMENTS, Corrections, Original, Outcomes, Payments
-from pipeline.rules.account_types import WORDS
+from pipeline.rules.account_types import account_type_in
 from pipeline.rules.rules import NAME_RULES
 from schemas.cop import AccountType
 from schemas.outcomes import Action, Outcome
@@ -33,15 +33,9 @@ _NAME_IS_PURGED = "The bank's name was deleted; ask again with --fresh, or ask t
 
 
 def fix(payments: Payments, outcomes: Outcomes, headers: Mapping[str, Sequence[str]]) -> Corrections:
-    """List what must be corrected before the payments are right.
+    """List by row what must be corrected before the payments are right; headers are those of each field.
 
-    Args:
-        payments: `Payments`, as the file has them.
-        outcomes: `Outcomes`.
-        headers: field -> the headers that it is read from.
-
-    Returns:
-        `Corrections` by row; a row with a wrong name and a wrong account type has two.
+    A row with a wrong name and a wrong account type has two corrections.
     """
     assert payments.schema == PAYMENTS
     assert outcomes.schema == OUTCOMES
@@ -128,7 +122,7 @@ def _words_of(rows: pl.DataFrame) -> dict[AccountType, str]:
     counts = rows["account_type"].drop_nulls().value_counts(sort=True)
     words: dict[AccountType, str] = {}
     for word, _ in counts.iter_rows():
-        kind = WORDS.get(word.lower())
+        kind = account_type_in(word)
         if kind is not None:
             words.setdefault(kind, word)
     return words

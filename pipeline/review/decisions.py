@@ -1,6 +1,6 @@
 """What people decided about a run, who approved it, and whether its answers may be used."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from pipeline.frames import DECISIONS, Decisions
 from pipeline.runs.approvals import decider
 from pipeline.runs.finished import FinishedRun
 from pipeline.wording import Sentence
-from schemas.review import Approval, Decision
+from schemas.review import Approval, Decision, Shaped
 
 NO_REASON = "no reason given"
 
@@ -28,6 +28,8 @@ class RunDecisions(NamedTuple):
     """Who handed them over for approval, or uploaded the file where nobody did."""
     time: str
     """When; UTC, ISO 8601 with Z."""
+    shaped: Sequence[Shaped] = ()
+    """Who shaped the file at the desk."""
 
 
 class Approver(NamedTuple):
@@ -64,20 +66,12 @@ class ReviewJob:
     """The private key; None: that of the profile, if any."""
 
     def approver(self, time: str) -> Approver:
-        """Who approves, at a time.
-
-        Raises:
-            UsageError: as `decider`.
-        """
+        """Who approves, at a time; raises as `decider`."""
         return Approver(decider(self.by), time, self.is_identified)
 
 
 def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
-    """Refuse to make payment files of simulated answers, unless the user allowed it.
-
-    Raises:
-        UsageError: the answers are simulated, and that was not allowed.
-    """
+    """Refuse to make payment files of simulated answers, unless the user allowed it (UsageError)."""
     if run.summary.simulated and not allowed:
         raise UsageError(
             Sentence("review.simulated_sandbox_no", folder=run.folder),
@@ -88,10 +82,7 @@ def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
 def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: Approver) -> Decisions:
     """`Decisions` about this run; none where none are given.
 
-    Args:
-        given: those of a workbook, which count as the approver's own, or those that were recorded.
-        run: that is decided about.
-        approver: who takes them over.
+    Those of a workbook count as the approver's own; others were recorded.
 
     Raises:
         InputError: they are about other answers.
@@ -122,12 +113,9 @@ def signed(decided: pl.DataFrame, *, by: str, time: str) -> Decisions:
 
 
 def approval_of_none(approver: Approver, given: Path | RunDecisions | None, what: str) -> Approval:
-    """What is on record where no person decided about any row.
+    """What is on record where no person decided about any row; `what` was approved, in words.
 
-    Args:
-        approver: of the files.
-        given: as for `decisions_of`; those that were recorded name who handed the file over.
-        what: was approved, in words.
+    Decisions that were recorded name who handed the file over.
     """
     by, time = (given.by, given.time) if isinstance(given, RunDecisions) else (approver.by, approver.time)
     return Approval(
@@ -147,11 +135,7 @@ def approvals_for(
 ) -> list[Approval]:
     """One approval for each person, time, reason and claim: of each row it says who decided it, and when.
 
-    Args:
-        approver: of all of them.
-        decisions: `Decisions`.
-        what: was decided, in words.
-        decision: the same, if it was followed; None where it was refused.
+    A decision that was followed is also said as such, beside `what` was decided in words.
     """
     return [
         Approval(

@@ -1,7 +1,7 @@
 """The files that a review writes: payments in the form and the packing of the input, lists for people."""
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from fnmatch import fnmatch
@@ -30,11 +30,7 @@ from schemas.summary import InputFile
 
 
 def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter:
-    """What writes the payments of a run again, in the manner of their file.
-
-    Args:
-        run: whose payments they are.
-        input_file: where their file is now; None: where `input_path` finds it, if it is needed.
+    """What writes the payments of a run again, in the manner of their file, which is found if it is needed.
 
     Raises:
         UsageError: the file is needed and not there, or not needed and named.
@@ -54,11 +50,7 @@ def write_payments(
 ) -> PaymentFile:
     """A payment file in the manner of the input, read again as every payment file is.
 
-    Args:
-        run: whose payments they are.
-        stem: of the file's name, which it gets when `files` is closed.
-        write: takes the file and its name, and returns the payments that it holds.
-        files: what is being written.
+    It gets its name when `files` is closed. `write` takes the file and its name, and returns what it holds.
 
     Raises:
         InputError: the input must not be changed, or its manner cannot hold a text.
@@ -116,15 +108,23 @@ def require_sums(run: FinishedRun, files: Sequence[PaymentFile]) -> ControlTotal
     return ControlTotal(row_count=run.outcomes.height, totals=input_totals)
 
 
-def take_into_evidence(folder: Path, *patterns: str, now: datetime, split: SplitMade | None = None) -> None:
-    """Put what was just written into the manifest, and what it replaced out of it."""
-    there = [path.name for pattern in patterns for path in folder.glob(pattern)]
+def take_into_evidence(
+    folder: Path,
+    *patterns: str,
+    now: datetime,
+    written: Collection[str],
+    split: SplitMade | None = None,
+) -> None:
+    """Put what was just written into the manifest, and the files of the patterns that are gone out of it.
+
+    No other file of the patterns goes in: someone else may have put it there.
+    """
     gone = [
         file.name
         for file in read_manifest(folder).files
-        if file.name not in there and any(fnmatch(file.name, pattern) for pattern in patterns)
+        if any(fnmatch(file.name, pattern) for pattern in patterns) and not (folder / file.name).exists()
     ]
-    refresh_manifest(folder, now=now, written=there, removed=gone, split=split)
+    refresh_manifest(folder, now=now, written=written, removed=gone, made=split)
 
 
 _SUFFIXES = {None: "", "gzip": ".gz", "zip": ".zip"}

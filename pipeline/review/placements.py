@@ -18,10 +18,9 @@ from pipeline.frames import (
 )
 from pipeline.rules.policy import ANSWERED, verdicts
 from pipeline.rules.totals import MONEY_FIELDS, totals, with_money
-from schemas.outcomes import Outcome
+from schemas.outcomes import UNDECIDED, Outcome
 from schemas.review import ControlTotal, Decision, Verdict
 
-UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
 _VERDICT = pl.col("verdict")
 _IS_HELD_BY_PERSON = pl.col("decision").is_in([Decision.HOLD, Decision.FIX]).fill_null(value=False)
 _IS_RELEASED_BY_PERSON = (_VERDICT != Verdict.HOLD) & pl.col("decision").eq_missing(Decision.RELEASE)
@@ -32,20 +31,12 @@ IS_RELEASED = ANSWERED & ~_IS_HELD_BY_PERSON & ((_VERDICT == Verdict.RELEASE) | 
 def split(
     outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict], decisions: Decisions
 ) -> Placements:
-    """Decide for every payment whether it may be paid.
+    """Decide for every payment whether it may be paid: `Placements`, one per payment, in row order.
 
-    The strictest verdict of the policy on the answer and the warnings counts. A decision to hold or
-    to fix always holds. A decision to release counts where the policy leaves the row to a person or
-    releases it anyway, and nowhere else.
-
-    Args:
-        outcomes: `Outcomes`.
-        warned: `Warned`.
-        policy: outcome or code -> verdict, on top of `DEFAULT_POLICY`; a code goes before its outcome.
-        decisions: `Decisions`.
-
-    Returns:
-        `Placements`, one per payment, in row order.
+    The strictest verdict of the policy on the answer and the warnings counts; it stands on top of
+    `DEFAULT_POLICY`, and a code goes before its outcome. A decision to hold or to fix always holds. A
+    decision to release counts where the policy leaves the row to a person or releases it anyway, and nowhere
+    else.
     """
     assert outcomes.schema == OUTCOMES
     assert warned.schema == WARNED
@@ -95,16 +86,9 @@ class Preview(NamedTuple):
 def judged(
     payments: Payments, outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]
 ) -> pl.DataFrame:
-    """What a preview needs to know of each payment, and no decision changes.
+    """What a preview needs to know of each payment, and no decision changes; the policy is as in `split`.
 
-    Args:
-        payments: `Payments`.
-        outcomes: `Outcomes`, row by row the same.
-        warned: `Warned`.
-        policy: as `split` takes it.
-
-    Returns:
-        `row`, `check_outcome`, `verdict`, and `amount` and `currency` as `money_of`.
+    `row`, `check_outcome`, `verdict`, and `amount` and `currency` as `money_of`.
     """
     found = verdicts(outcomes, warned, policy).select("row", "check_outcome", "verdict")
     return found.hstack(with_money(payments.select(MONEY_FIELDS)).select("amount", "currency").get_columns())

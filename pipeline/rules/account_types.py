@@ -1,36 +1,93 @@
-"""What payment files call the two account types of Confirmation of Payee."""
+"""What payment files call the two account types of Confirmation of Payee, in the languages of headers."""
 
 import re
+import tomllib
+import unicodedata
 from collections.abc import Mapping
+from importlib.resources import files
 
 import polars as pl
 
 from pipeline.rules.selected_values import replaced
 from schemas.cop import AccountType
 
-WORDS: Mapping[str, AccountType] = {
-    "personal": AccountType.PERSONAL,
-    "individual": AccountType.PERSONAL,
-    "person": AccountType.PERSONAL,
-    "private": AccountType.PERSONAL,
-    "business": AccountType.BUSINESS,
-    "company": AccountType.BUSINESS,
-    "corporate": AccountType.BUSINESS,
-    "institution": AccountType.BUSINESS,
-    "organisation": AccountType.BUSINESS,
-    "organization": AccountType.BUSINESS,
-}
-"""Word in lower case -> the account type it means."""
 
-PRODUCTS = ("current", "savings", "saving", "checking", "chequing", "cheque", "deposit")
+def _tokens(text: str) -> tuple[str, ...]:
+    """The words of a text without case and punctuation."""
+    return tuple(_WORD.findall(unicodedata.normalize("NFKC", text.casefold())))
+
+
+def _spellings(text: str) -> set[tuple[str, ...]]:
+    """The words of a text with and without accents and umlauts."""
+    text = text.casefold()
+    bare = unicodedata.normalize("NFKD", text.translate(_LETTERS))
+    plain = "".join(letter for letter in bare if not unicodedata.combining(letter))
+    return {_tokens(spelling) for spelling in (text, text.translate(_UMLAUTS), plain)}
+
+
+_LETTERS = str.maketrans({"ł": "l", "æ": "ae"})
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
+_WORD = re.compile(r"[^\W_]+")
+
+
+def _phrases(words: str) -> frozenset[tuple[str, ...]]:
+    return frozenset(spelling for phrase in words.split(",") for spelling in _spellings(phrase))
+
+
+_WORDS = tomllib.loads((files(__package__) / "account_types.toml").read_text("utf-8"))
+_TYPES: Mapping[tuple[str, ...], AccountType] = {
+    **dict.fromkeys(_phrases(_WORDS["personal"]), AccountType.PERSONAL),
+    **dict.fromkeys(_phrases(_WORDS["business"]), AccountType.BUSINESS),
+}
+"""The words of a cell -> the account type that they mean."""
+_PRODUCTS = _phrases(_WORDS["product"])
 """What an account is for, which does not tell who holds it: the type of the profile applies."""
-_ACCOUNT = r"\s+account$"
+_ACCOUNTS = _phrases(_WORDS["account"])
 _LEGEND = re.compile(r"\b([0-9A-Za-z]{1,2})\s*[=:]\s*([A-Za-z]+)")
 
 
+def account_type_in(cell: str) -> AccountType | None:
+    """The account type that a whole cell means; None where it means none, or both.
+
+    >>> [account_type_in(cell) for cell in ("Business Current", "Privat", "Savings", "Private Limited")]
+    [<AccountType.BUSINESS: 'Business'>, <AccountType.PERSONAL: 'Personal'>, None, None]
+    """
+    words = [word for word in _tokens(cell) if (word,) not in _ACCOUNTS | _PRODUCTS]
+    whole = _TYPES.get(tuple(words))
+    if whole is not None:
+        return whole
+    kinds = {_TYPES.get((word,)) for word in words}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def tells_no_holder(cell: str) -> bool:
+    """Whether a cell is about an account and leaves open whose it is: a product, or words of both types.
+
+    >>> [tells_no_holder(cell) for cell in ("Savings account", "Personal Business", "Business", "Vendor")]
+    [True, True, False, False]
+    """
+    if account_type_in(cell) is not None:
+        return False
+    words = [(word,) for word in _tokens(cell)]
+    kinds = {_TYPES[word] for word in words if word in _TYPES}
+    are_products = all(word in _ACCOUNTS | _PRODUCTS for word in words) and any(
+        word in _PRODUCTS for word in words
+    )
+    return len(kinds) == len(AccountType) or are_products
+
+
 def read_account_types(written: pl.Series) -> pl.Series:
-    """The account types that are meant; null for a kind of product; anything else as it is."""
+    """The account types that are meant; null where a cell does not tell who holds; anything else as it is."""
     return replaced(written, where=~written.is_in(list(AccountType)), by=_read)
+
+
+def _read(written: pl.Series) -> pl.Series:
+    # Plain text: polars would type the column by a member of an enum, and refuse all other words.
+    meant = {
+        cell: None if tells_no_holder(cell) else str(account_type_in(cell) or cell)
+        for cell in written.drop_nulls().unique()
+    }
+    return written.replace_strict(meant, default=None, return_dtype=pl.String)
 
 
 def by_legend(written: pl.Series, header: str) -> pl.Series:
@@ -39,20 +96,10 @@ def by_legend(written: pl.Series, header: str) -> pl.Series:
     Other cells are read as they are anywhere else.
     """
     legend = {
-        code.lower(): WORDS[word.lower()].value
+        code.lower(): kind.value
         for code, word in _LEGEND.findall(header)
-        if word.lower() in WORDS
+        if (kind := account_type_in(word)) is not None
     }
     if not legend:
         return written
     return written.str.to_lowercase().replace_strict(legend, default=written)
-
-
-def _read(written: pl.Series) -> pl.Series:
-    words = _word(written)
-    meant = words.replace_strict(WORDS, default=written)
-    return meant.set(words.is_in(PRODUCTS), None)
-
-
-def _word(written: pl.Series) -> pl.Series:
-    return written.str.to_lowercase().str.replace(_ACCOUNT, "")

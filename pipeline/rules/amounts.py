@@ -25,14 +25,31 @@ _GROUPED_EUROPEAN = r"^-?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]{1,3})?$"
 _GROUPED_BY_GAPS = "^-?[1-9][0-9]{0,2}([\\s'\u2019][0-9]{3})+([.,][0-9]{1,3})?$"
 _GAP = "[\\s'\u2019]"
 ZERO = r"^-?0+(\.0+)?$"
-_MARK = "[£€$]|[A-Za-z]{3}"
+OF_SEVERAL = "¤"
+"""In the place of a word that several currencies have, such as kr."""
+_MARK = f"[£€${OF_SEVERAL}]|[A-Za-z]{{3}}"
 """A sign or code beside an amount that gives its currency."""
-_MARK_FIRST = rf"^(-?)\s*(?:{_MARK})\s*([-(]?[0-9].*)$"
+_WORDS = {
+    r"(?:euros?|eur\.)": "EUR",
+    r"(?:zł|zl)\.?": "PLN",
+    r"(?:kč|kc)\.?": "CZK",
+    r"s?fr\.?": "CHF",
+    r"ft\.?": "HUF",
+    "lei": "RON",
+    "(?:лв|lv)\\.?": "BGN",
+    r"(?:kr|rs|₹)\.?": OF_SEVERAL,
+}
+"""How people write a currency beside an amount -> its code."""
+_HAS_WORD = r"[^\x00-\x7f£€]|[A-Za-z]"
+_NO_DECIMALS = r"([.,])\s*[-\x{2012}-\x{2015}]{1,2}(\s*\p{L}*\.?\s*)$"
+"""How people write that there are none: `1.250,-`."""
+_LESS_THAN_ONE = r"^(-?)[.,]([0-9]{1,3})$"
+_MARK_FIRST = rf"^(-?)\s*(?:{_MARK})\s*([-(]?[.,]?[0-9].*)$"
 _MARK_LAST = rf"^(.*[0-9)-])\s*(?:{_MARK})$"
-_SIGN = "([£€$])"
-_CODE_FIRST = r"^[-(\s\x{2212}]*([A-Za-z]{3})\s*[-(\x{2212}]?[0-9]"
+_SIGN = f"([£€${OF_SEVERAL}])"
+_CODE_FIRST = r"^[-(\s\x{2212}]*([A-Za-z]{3})\s*[-(\x{2212}]?[.,]?[0-9]"
 _CODE_LAST = r"[0-9)-]\s*([A-Za-z]{3})\s*\)?$"
-_MARKED = "[£€$A-Za-z]"
+_MARKED = f"[£€${OF_SEVERAL}A-Za-z]"
 _MINUS = r"[-(\x{2212}\x{2013}]"
 _MINUS_FIRST = r"^[-\x{2212}\x{2013}]\s*([0-9£€$A-Za-z])"
 _MINUS_LAST = r"^([^-(]*[0-9])\s*[-\x{2212}\x{2013}]$"
@@ -57,9 +74,33 @@ def read_amounts(written: pl.Series) -> Amounts:
     nor `12 34` becomes an amount that was never written.
     """
     is_odd = ~written.str.contains(_PLAIN)
+    written = replaced(written, where=is_odd, by=_with_codes)
     text = replaced(written, where=is_odd, by=_decimal_text)
     money = replaced(text, where=is_odd, by=_one_amount).cast(MONEY)
     return Amounts(text, money, noted(written, where=is_odd, by=_marks))
+
+
+def _with_codes(amounts: pl.Series) -> pl.Series:
+    """Amounts with the code of a currency in the place of its word, and with decimals instead of a dash."""
+    amounts = amounts.str.replace(_NO_DECIMALS, "${1}00$2")
+    return replaced(amounts, where=amounts.str.contains(_HAS_WORD), by=_with_words_as_codes)
+
+
+def _with_words_as_codes(amounts: pl.Series) -> pl.Series:
+    for word, code in _WORDS.items():
+        amounts = amounts.str.replace(
+            rf"(?i)^([-(\s\x{{2212}}]*){word}\s*([-(\x{{2212}}]?[.,]?[0-9].*)$", f"${{1}}{code} $2"
+        )
+        amounts = amounts.str.replace(rf"(?i)^(.*[0-9)-])\s*{word}\s*(\)?)\s*$", f"$1 {code}$2")
+    return amounts
+
+
+def exact_text(numbers: pl.Series) -> pl.Series:
+    """Numbers that are known to have a decimal point, as text in which nobody sees a group of thousands.
+
+    Three decimals become four, as 1.500 in text could be taken for thousands.
+    """
+    return replaced(numbers, where=numbers.str.contains(AMBIGUOUS), by=lambda some: some + "0")
 
 
 def _marks(amounts: pl.Series) -> pl.Series:
@@ -77,6 +118,7 @@ def _decimal_text(amounts: pl.Series) -> pl.Series:
     # Step by step: polars would evaluate an expression again wherever another one names it.
     written = _minus_first(amounts.str.strip_prefix("'").str.strip_chars())
     unmarked = replaced(written, where=written.str.contains(_MARKED), by=_without_mark)
+    unmarked = unmarked.str.replace(_LESS_THAN_ONE, "${1}0.$2")
     bare = pl.col("amount")
     text = (
         pl.when(bare.str.contains(AMBIGUOUS))

@@ -21,9 +21,12 @@ from pipeline.rules.identifiers import (
     lei_faults,
 )
 from pipeline.rules.payee_names import clean_names
+from pipeline.rules.placeholders import without_words
 from pipeline.rules.selected_values import replaced
 
 _FREE_TEXTS = ("secondary_reference", "organisation_id", "organisation_id_issuer")
+_NOT_IN_SORT_CODES = r"^\s*(?i:GBDSC|SC)|[\s\p{Pd}\x{2212}\x{00ad}]"
+"""Hyphens of any kind, and what clearing systems put before the digits."""
 _CODES = ("bic", "organisation_bic", "organisation_id_scheme")
 
 
@@ -41,16 +44,17 @@ def cleaned(payments: pl.DataFrame) -> pl.DataFrame:
         compact_leis(payments["lei"]),
         account_types,
         (payments["account_type"].is_not_null() & account_types.is_null()).alias("is_product"),
-        _without(r"[\s-]", payments["sort_code"]),
+        _without(_NOT_IN_SORT_CODES, payments["sort_code"]),
         _without(r"\s", payments["account_number"]),
         amounts.text,
         amounts.money.alias("money"),
     )
+    bics = {field: without_words(bic11(clean[field])) for field in ("bic", "organisation_bic")}
     return clean.with_columns(
-        bic11(clean["bic"]),
-        bic11(clean["organisation_bic"]),
-        bic_faults(clean["bic"]),
-        bic_faults(clean["organisation_bic"]).alias("organisation_bic_fault"),
+        bics["bic"],
+        bics["organisation_bic"],
+        bic_faults(bics["bic"]),
+        bic_faults(bics["organisation_bic"]).alias("organisation_bic_fault"),
         iban_faults(clean["iban"]),
         lei_faults(clean["lei"]),
         *_currencies(payments, amounts),

@@ -8,7 +8,7 @@ from functools import cache
 
 import polars as pl
 
-from pipeline.rules.amounts import read_amounts
+from pipeline.rules.amounts import OF_SEVERAL, read_amounts
 from pipeline.rules.identifiers import compact
 from pipeline.rules.selected_values import noted, replaced
 from schemas.summary import CurrencySources
@@ -134,7 +134,7 @@ def _said_by(marks: pl.Series) -> pl.Series:
     if not marks.count():
         return marks
     codes = marks.replace(_OF_SIGNS)
-    return codes.set(codes == "$", None)
+    return codes.set(codes.is_in(["$", OF_SEVERAL]), None)
 
 
 def _has_third_decimal(money: pl.Series) -> pl.Series:
@@ -148,7 +148,7 @@ def _faults(rows: pl.DataFrame) -> pl.Series:
         .then(given == "EUR")
         .when(mark == "£")
         .then(given.is_in(_POUNDS))
-        .when(mark == "$")
+        .when(mark.is_in(["$", OF_SEVERAL]))
         .then(~given.is_in(USUAL_CURRENCIES))
         .otherwise(mark == given)
     )

@@ -19,10 +19,12 @@ from pipeline.frames import (
     Assignments,
     Warnings,
 )
+from pipeline.rules.findings import said
 from pipeline.wording import Sentence
+from pipeline.wording.rows import rows_named
 from schemas.cop import ReasonCode
 from schemas.outcomes import WarningCode
-from schemas.places import Places, in_brackets
+from schemas.places import Places
 
 PAYEES_MAX = 3
 """Different names or identifications for one account in a run: a person is not spelled in more ways."""
@@ -84,13 +86,10 @@ def why_refused(found: ManyNames, *, where: str, places: Places | None = None) -
     """Why a file that tries names on accounts is refused, naming rows and no payee; None for any other."""
     if not found.rows:
         return None
-    more_count = found.row_count - len(found.rows)
     return Sentence(
-        "rules.many_names" if more_count <= 0 else "rules.many_names_and_more",
+        "rules.many_names",
         where=where,
-        rows=list(map(str, found.rows)),
-        places=in_brackets(found.rows, places),
-        more_count=more_count,
+        rows=rows_named(found.rows, places, row_count=found.row_count),
         names_max=PAYEES_MAX,
         account_count=found.account_count,
     )
@@ -144,10 +143,7 @@ def sequence_warnings(rows: pl.Series) -> Warnings:
             "row",
             field=pl.lit("account_number"),
             code=pl.lit(WarningCode.ENUMERATION.value),
-            message=pl.lit(
-                "one of several unknown accounts with numbers in sequence, which looks like enumeration; "
-                "make sure that the payment is meant"
-            ),
+            **said(Sentence("rule.enumeration")),
         )
         .cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
     )

@@ -22,7 +22,7 @@ SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$|^[0-9]+[.,]0+$"
 MASKED_FROM_CHARS = 8
 """A shorter account is masked whole: its end would be most of it."""
 BIC = r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"
-_HYPHENS = r"\x{2010}\x{2011}-"
+_HYPHENS = r"\p{Pd}\x{2212}"
 _IBAN_LABEL = rf"^(?i:IBAN)[:./{_HYPHENS}]*([A-Za-z]{{2}}[0-9])"
 _IBAN_PUNCTUATED = rf"^[A-Za-z]{{2}}.*[./{_HYPHENS}]"
 _KOSOVO = "XK"

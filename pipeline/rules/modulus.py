@@ -12,8 +12,10 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.frames import ACCEPTED, IS_UK, WARNINGS, RouteReason
+from pipeline.rules.findings import said
 from pipeline.rules.modulus_checks import ACCOUNT_NUMBER, SORT_CODE, exceptions_of, passes
 from pipeline.rules.modulus_tables import ModulusTables, WeightedSum
+from pipeline.wording import Sentence
 from schemas.outcomes import WarningCode
 from schemas.summary import ModulusUsed
 
@@ -97,10 +99,7 @@ def old_failures(accepted: pl.DataFrame, tables: ModulusTables) -> pl.DataFrame:
         .then(pl.lit("iban"))
         .otherwise(pl.lit("account_number")),
         code=pl.lit(WarningCode.MODULUS_OLD_TABLES.value),
-        message=pl.lit(
-            "the account fails the UK modulus check, by tables older than a year; take the latest ones, "
-            "and look for a mistyped digit"
-        ),
+        **said(Sentence("rule.modulus_old_tables")),
     ).cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
 
 

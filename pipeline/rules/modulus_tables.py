@@ -179,7 +179,7 @@ def _bytes_of(path: Path) -> bytes:
         with path.open("rb") as file:
             data = file.read(BYTES_MAX + 1)
     except OSError as error:
-        raise ConfigurationError(Sentence("rules.cannot_read_check", path=path, why=error.strerror)) from None
+        raise ConfigurationError(Sentence("rules.cannot_read_check", path=path, why=error)) from None
     if len(data) > BYTES_MAX:
         raise _wrong(str(path), Sentence("rules.larger_than_bytes", bytes_max=BYTES_MAX))
     return data

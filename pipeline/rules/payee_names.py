@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.rules.placeholders import are_no_names
 from pipeline.rules.selected_values import noted, replaced
 
 UNWRAPPED, UNMARKED = "unwrapped", "unmarked"
@@ -64,7 +65,7 @@ class CleanNames(NamedTuple):
     """A column of names, cleaned."""
 
     text: pl.Series
-    """As they are asked about; null where blank."""
+    """As they are asked about; null where blank, or where something stands for a missing name."""
     done: pl.Series
     """What was done beside trimming: `UNWRAPPED`, `UNMARKED`, both in one text, or null."""
 
@@ -77,7 +78,10 @@ def clean_names(written: pl.Series) -> CleanNames:
     is_covered = noted(written, where=is_odd, by=_are_covered, kind=pl.Boolean)
     bare = replaced(written, where=is_covered, by=_bare)
     text = replaced(bare, where=is_odd, by=lambda some: some.str.normalize("NFC"))
-    return CleanNames(text, noted(written, where=is_covered, by=_done))
+    is_none = are_no_names(text)
+    return CleanNames(
+        text.set(is_none, None) if is_none.any() else text, noted(written, where=is_covered, by=_done)
+    )
 
 
 def _are_covered(names: pl.Series) -> pl.Series:

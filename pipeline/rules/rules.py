@@ -16,7 +16,8 @@ from pipeline.rules.currencies import CURRENCY, DECIMALS, OTHER, USUAL_CURRENCIE
 from pipeline.rules.identifiers import SCIENTIFIC
 from pipeline.rules.modulus import ModulusState
 from pipeline.rules.payee_names import ANY_INVISIBLE, INVISIBLE, LOST_FORMULA, NO_NAME
-from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH, SENTENCES, UNASKED
+from pipeline.rules.unasked import OUT_OF_ALPHABET, OUT_OF_REACH, SENTENCES, UNASKED, code_of
+from pipeline.wording import Sentence
 from schemas.cop import NAME_LENGTH_MAX, SECONDARY_REFERENCE_LENGTH_MAX, AccountType
 from schemas.vop import SchemeCode
 
@@ -27,7 +28,13 @@ class Rule(NamedTuple):
     field: str
     code: str
     broken: pl.Expr
-    sentence: str
+    said: Sentence | None = None
+    """Why the row is rejected; None: the words of the code."""
+
+    @property
+    def sentence(self) -> Sentence:
+        """Why the row is rejected."""
+        return self.said or Sentence(f"rule.{self.code.lower()}")
 
 
 HAS_IDENTIFICATION = pl.any_horizontal(pl.col("lei", "organisation_bic", "organisation_id").is_not_null())
@@ -39,7 +46,9 @@ _DATE = r"^(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])(T[0-9:]+)?$"
 _REPLACEMENT = "\ufffd"
 _PRIVATE_USE = r"\p{Co}"
 _ERROR = r"^(?i:#(N/A|GETTING_DATA|NAME\?|(REF|VALUE|DIV/0|NULL|NUM|SPILL|CALC|FIELD|BUSY)!))$"
-_ERROR_SENTENCE = "the error of a spreadsheet formula instead of a value; correct the formula"
+_WORD = r"^[^0-9]*$"
+"""What stands in the place of an account and is none."""
+_ERROR_SENTENCE = Sentence("rule.cell_error")
 
 
 def _has(field: str) -> pl.Expr:
@@ -60,6 +69,14 @@ def _iban(fault: str) -> pl.Expr:
     return (pl.col("iban_fault") == fault).fill_null(value=False) & ~_is_error("iban")
 
 
+def _holds_digit(field: str) -> pl.Expr:
+    return pl.col(field).str.contains("[0-9]").fill_null(value=False)
+
+
+def _is_word(field: str) -> pl.Expr:
+    return pl.col(field).str.contains(_WORD) & ~_is_error(field)
+
+
 def _is_error(field: str) -> pl.Expr:
     return pl.col(field).str.contains(_ERROR).fill_null(value=False)
 
@@ -70,18 +87,8 @@ def _fault(column: str, fault: str) -> pl.Expr:
 
 def _bic_rules(field: str) -> list[Rule]:
     return [
-        Rule(
-            field,
-            f"{field.upper()}_FORMAT",
-            _fault(field, "FORMAT"),
-            "not a BIC of 8 or 11 characters; correct or empty it",
-        ),
-        Rule(
-            field,
-            f"{field.upper()}_FORMAT",
-            _fault(field, "COUNTRY"),
-            "no BIC: its fifth and sixth characters are no country; correct or empty it",
-        ),
+        Rule(field, f"{field.upper()}_FORMAT", _fault(field, "FORMAT"), Sentence("rule.bic_format")),
+        Rule(field, f"{field.upper()}_FORMAT", _fault(field, "COUNTRY"), Sentence("rule.bic_country")),
     ]
 
 
@@ -89,38 +96,26 @@ def _text_rules(field: str, *, column: str | None = None, invisible: str = ANY_I
     """The rules of free text that goes to an API, kept in a column of the field's name or another."""
     column = column or field
     return [
+        Rule(field, "CONTROL_CHARACTER", _present(column, pl.col(column).str.contains(_CONTROL))),
+        Rule(field, "INVISIBLE_CHARACTER", _present(column, pl.col(column).str.contains(invisible))),
         Rule(
-            field,
-            "CONTROL_CHARACTER",
-            _present(column, pl.col(column).str.contains(_CONTROL)),
-            "holds a control character; type it again",
-        ),
-        Rule(
-            field,
-            "INVISIBLE_CHARACTER",
-            _present(column, pl.col(column).str.contains(invisible)),
-            "holds an invisible or direction-changing character; type it again",
-        ),
-        Rule(
-            field,
-            "DAMAGED_TEXT",
-            _present(column, pl.col(column).str.contains(_REPLACEMENT, literal=True)),
-            "holds the replacement character of a wrong encoding; export the file again as UTF-8",
+            field, "DAMAGED_TEXT", _present(column, pl.col(column).str.contains(_REPLACEMENT, literal=True))
         ),
         Rule(
             field,
             "DAMAGED_TEXT",
             _present(column, pl.col(column).str.contains(_PRIVATE_USE)),
-            "holds a character of private use, which one program alone can read; type it again",
+            Sentence("rule.private_use"),
         ),
         Rule(field, "CELL_ERROR", _present(column, _is_error(column)), _ERROR_SENTENCE),
     ]
 
 
 _DEFECT_RULES = [
-    Rule("row", code, pl.col("defect").eq_missing(code), sentence) for code, sentence in SENTENCES.items()
+    Rule("row", code_of(key), pl.col("defect").eq_missing(key), sentence)
+    for key, sentence in SENTENCES.items()
 ]
-DEFECTS = tuple(rule.code for rule in _DEFECT_RULES)
+DEFECTS = tuple(SENTENCES)
 """What a reader can find wrong with a row as a whole."""
 _ERROR_RULES = [
     Rule(field, "CELL_ERROR", _present(field, _is_error(field)), _ERROR_SENTENCE)
@@ -129,30 +124,28 @@ _ERROR_RULES = [
         *("lei", "organisation_bic", "organisation_id_scheme", "amount", "currency"),
     )
 ]
+
+
+def _word_rule(field: str, code: str) -> Rule:
+    return Rule(field, code, _present(field, _is_word(field)), Sentence("rule.word_for_account"))
+
+
 _ACCOUNT_RULES = [
-    Rule(
-        "account_number",
-        "ACCOUNT_MISSING",
-        ~_has("iban") & ~_has("sort_code") & ~_has("account_number"),
-        "no account; give an IBAN, or a sort code and an account number",
+    *(
+        Rule(field, "INVISIBLE_CHARACTER", _present(field, pl.col(field).str.contains(ANY_INVISIBLE)))
+        for field in ("sort_code", "account_number", "iban")
     ),
+    Rule("account_number", "ACCOUNT_MISSING", ~_has("iban") & ~_has("sort_code") & ~_has("account_number")),
     Rule(
         "iban",
         "ACCOUNT_AMBIGUOUS",
-        _has("iban") & (_has("sort_code") | _has("account_number")),
-        "an IBAN as well as a sort code or account number; leave the one that is to be paid",
+        _holds_digit("iban") & (_holds_digit("sort_code") | _holds_digit("account_number")),
     ),
-    Rule(
-        "sort_code",
-        "SORT_CODE_MISSING",
-        _has("account_number") & ~_has("sort_code") & ~_has("iban"),
-        "an account number without a sort code; add the sort code",
-    ),
+    Rule("sort_code", "SORT_CODE_MISSING", _has("account_number") & ~_has("sort_code") & ~_has("iban")),
     Rule(
         "account_number",
         "ACCOUNT_NUMBER_MISSING",
         _has("sort_code") & ~_has("account_number") & ~_has("iban"),
-        "a sort code without an account number; add the account number",
     ),
     Rule(
         "sort_code",
@@ -163,14 +156,12 @@ _ACCOUNT_RULES = [
             | pl.col("sort_code").str.contains(SCIENTIFIC)
             | pl.col("sort_code").str.contains(_DATE),
         ),
-        "no longer 6 digits: leading zeros were cut, or it was rounded or made a date, as spreadsheets do; "
-        "take it from its source, digit by digit",
     ),
+    _word_rule("sort_code", "SORT_CODE_FORMAT"),
     Rule(
         "sort_code",
         "SORT_CODE_FORMAT",
-        _shape("sort_code", rf"^[0-9]{{1,6}}$|{SCIENTIFIC}|{_DATE}"),
-        "not 6 digits; hyphens and spaces may stand between them, nothing else",
+        _shape("sort_code", rf"^[0-9]{{1,6}}$|{SCIENTIFIC}|{_DATE}|{ANY_INVISIBLE}|{_WORD}"),
     ),
     Rule(
         "account_number",
@@ -180,101 +171,55 @@ _ACCOUNT_RULES = [
             pl.col("account_number").str.contains(r"^[0-9]{1,7}$")
             | pl.col("account_number").str.contains(SCIENTIFIC),
         ),
-        "no longer 8 digits: leading zeros were cut, or it was rounded, as spreadsheets do; take it from its "
-        "source, digit by digit",
     ),
+    _word_rule("account_number", "ACCOUNT_NUMBER_FORMAT"),
     Rule(
         "account_number",
         "ACCOUNT_NUMBER_FORMAT",
-        _shape("account_number", rf"^[0-9]{{1,8}}$|{SCIENTIFIC}"),
-        "not 8 digits; ask the payee for the 8-digit account number",
+        _shape("account_number", rf"^[0-9]{{1,8}}$|{SCIENTIFIC}|{ANY_INVISIBLE}|{_WORD}"),
     ),
-    Rule(
-        "iban",
-        "IBAN_DAMAGED",
-        _iban("SCIENTIFIC"),
-        "the IBAN has become a rounded number, as in a spreadsheet; take it from its source as text",
-    ),
+    Rule("iban", "IBAN_DAMAGED", _iban("SCIENTIFIC")),
+    _word_rule("iban", "IBAN_FORMAT"),
     Rule(
         "iban",
         "IBAN_FORMAT",
-        _iban("FORMAT"),
-        "not an IBAN: two letters, two digits and at most 30 letters or digits",
+        _iban("FORMAT") & ~pl.col("iban").str.contains(ANY_INVISIBLE) & ~_is_word("iban"),
     ),
-    Rule(
-        "iban",
-        "IBAN_COUNTRY",
-        _iban("COUNTRY"),
-        "no country has IBANs that start like this; check the first two letters",
-    ),
-    Rule(
-        "iban",
-        "IBAN_LENGTH",
-        _iban("LENGTH"),
-        "not as long as IBANs of its country are; look for a lost or doubled character",
-    ),
-    Rule(
-        "iban",
-        "IBAN_STRUCTURE",
-        _iban("STRUCTURE"),
-        "letters and digits do not stand where IBANs of its country have them; look for O and 0, I and 1",
-    ),
-    Rule(
-        "iban",
-        "IBAN_CHECK_DIGITS",
-        _iban("CHECKSUM"),
-        "the check digits do not fit; look for a mistyped or swapped character",
-    ),
+    Rule("iban", "IBAN_COUNTRY", _iban("COUNTRY")),
+    Rule("iban", "IBAN_LENGTH", _iban("LENGTH")),
+    Rule("iban", "IBAN_STRUCTURE", _iban("STRUCTURE")),
+    Rule("iban", "IBAN_CHECK_DIGITS", _iban("CHECKSUM")),
 ]
 _FAILS_MODULUS = pl.col("modulus").eq_missing(ModulusState.FAILS)
 MODULUS_RULES = [
-    Rule(
-        "account_number",
-        "MODULUS",
-        _FAILS_MODULUS & ~_has("iban"),
-        "no account of this sort code can have this number (UK modulus check); look for a mistyped or "
-        "swapped digit in both, or ask the payee",
-    ),
-    Rule(
-        "iban",
-        "MODULUS",
-        _FAILS_MODULUS & _has("iban"),
-        "no account of the sort code in it can have the number in it (UK modulus check); ask the payee for "
-        "the IBAN again",
-    ),
+    Rule("account_number", "MODULUS", _FAILS_MODULUS & ~_has("iban")),
+    Rule("iban", "MODULUS", _FAILS_MODULUS & _has("iban"), Sentence("rule.modulus_iban")),
 ]
 """The rules that the user's own tables decide."""
 _PAYEE_RULES = [
-    Rule(
-        "name",
-        "NAME_MISSING",
-        ~_has("name") & ~pl.col("by_identification"),
-        "no payee name; add it (for an IBAN, an identification such as a LEI will do)",
-    ),
+    Rule("name", "NAME_MISSING", ~_has("name") & ~pl.col("by_identification")),
     Rule(
         "name",
         "NAME_TOO_LONG",
         _present("name", pl.col("name").str.len_chars() > NAME_LENGTH_MAX),
-        f"longer than {NAME_LENGTH_MAX} characters; shorten it",
+        Sentence("rule.too_long", length_max=NAME_LENGTH_MAX),
     ),
     *_text_rules("name", invisible=INVISIBLE),
     Rule(
         "name",
         "NAME_FORMULA",
         _present("name", pl.col("name").str.contains(LOST_FORMULA)),
-        "a spreadsheet formula instead of the name that it stood for; put the name in its place",
+        Sentence("rule.name_formula"),
     ),
     Rule(
         "name",
         "NAME_NO_NAME",
         _present("name", ~pl.col("name").str.contains(LOST_FORMULA) & pl.col("name").str.contains(NO_NAME)),
-        "a sign without any letter, or a telephone number; write the payee's name",
     ),
     Rule(
         "account_type",
         "ACCOUNT_TYPE",
-        _shape("account_type", "^(Personal|Business)$"),
-        "neither Personal nor Business; write one of them, or leave it empty",
+        pl.col("takes_account_type") & _shape("account_type", "^(Personal|Business)$"),
     ),
     Rule(
         "secondary_reference",
@@ -283,15 +228,12 @@ _PAYEE_RULES = [
             "secondary_reference",
             pl.col("secondary_reference").str.len_chars() > SECONDARY_REFERENCE_LENGTH_MAX,
         ),
-        f"longer than {SECONDARY_REFERENCE_LENGTH_MAX} characters; shorten it",
+        Sentence("rule.too_long", length_max=SECONDARY_REFERENCE_LENGTH_MAX),
     ),
     *_text_rules("secondary_reference"),
     *_bic_rules("bic"),
     Rule(
-        "lei",
-        "LEI_CHECK_DIGITS",
-        _present("lei_fault", ~_is_error("lei")),
-        "not a LEI: 20 characters with check digits that fit; look for a mistyped character",
+        "lei", "LEI_CHECK_DIGITS", _present("lei_fault", ~_is_error("lei")), Sentence("rule.lei_check_digits")
     ),
     *_bic_rules("organisation_bic"),
     Rule(
@@ -299,14 +241,13 @@ _PAYEE_RULES = [
         "ORGANISATION_ID_MISSING",
         ~_has("organisation_id")
         & (pl.col("organisation_id_scheme").is_not_null() | pl.col("organisation_id_issuer").is_not_null()),
-        "an identification scheme or issuer without the identification; add it",
     ),
     *(
         Rule(
             field,
             "IDENTIFICATION_TOO_LONG",
             _present(field, pl.col(field).str.len_chars() > 140),
-            "longer than 140 characters; shorten it",
+            Sentence("rule.too_long", length_max=140),
         )
         for field in ("organisation_id", "organisation_id_issuer")
     ),
@@ -316,7 +257,7 @@ _PAYEE_RULES = [
         "reference",
         "REFERENCE_TOO_LONG",
         _present("remittance", pl.col("remittance").str.len_chars() > 140),
-        "longer than 140 characters, which is too long to be sent; shorten it",
+        Sentence("rule.remittance_too_long", length_max=140),
     ),
     *_text_rules("reference", column="remittance"),
     Rule(
@@ -326,7 +267,7 @@ _PAYEE_RULES = [
             "organisation_id_scheme",
             ~pl.col("organisation_id_scheme").is_in(list(SchemeCode)) & ~_is_error("organisation_id_scheme"),
         ),
-        f"not one of {', '.join(SchemeCode)}",
+        Sentence("rule.identification_scheme", schemes=list(SchemeCode)),
     ),
 ]
 _MONEY_RULES = [
@@ -334,16 +275,9 @@ _MONEY_RULES = [
         "amount",
         "AMOUNT_AMBIGUOUS",
         _present("amount", pl.col("amount").str.contains(AMBIGUOUS)),
-        "could mean thousands or decimals; for thousands write it like 1500.00, for decimals like 1.50, or "
-        "like 1.5000 if the currency has three decimals",
+        Sentence("rule.amount_ambiguous"),
     ),
-    Rule(
-        "amount",
-        "AMOUNT_FORMAT",
-        _shape("amount", f"{AMOUNT}|{AMBIGUOUS}|{MANY_DECIMALS}"),
-        "not a readable amount; write at most 18 digits and a decimal point, such as 1234.56, and any "
-        "currency beside it as a three-letter code, such as 1234.56 USD",
-    ),
+    Rule("amount", "AMOUNT_FORMAT", _shape("amount", f"{AMOUNT}|{AMBIGUOUS}|{MANY_DECIMALS}")),
     Rule(
         "amount",
         "AMOUNT_NEGATIVE",
@@ -353,44 +287,19 @@ _MONEY_RULES = [
             & pl.col("amount").str.contains(f"{AMOUNT}|{AMBIGUOUS}|{MANY_DECIMALS}")
             & ~pl.col("amount").str.contains(ZERO),
         ),
-        "negative, which a payment cannot be; correct it, or delete the row",
     ),
-    Rule(
-        "amount",
-        "AMOUNT_ZERO",
-        _present("amount", pl.col("amount").str.contains(ZERO)),
-        "zero, which a payment cannot be; correct it, or delete the row",
-    ),
+    Rule("amount", "AMOUNT_ZERO", _present("amount", pl.col("amount").str.contains(ZERO))),
     Rule(
         "amount",
         "AMOUNT_DECIMALS",
         _fault("amount", DECIMALS)
         | _present(
-            "amount",
-            pl.col("amount").str.contains(MANY_DECIMALS) & ~pl.col("amount").str.contains(AMOUNT),
+            "amount", pl.col("amount").str.contains(MANY_DECIMALS) & ~pl.col("amount").str.contains(AMOUNT)
         ),
-        "more decimal places than its currency has (most have two, JPY none, BHD three); correct the amount "
-        "or the currency",
     ),
-    Rule(
-        "currency",
-        "CURRENCY_FORMAT",
-        _shape("currency", CURRENCY),
-        "not a currency of three letters, such as GBP",
-    ),
-    Rule(
-        "currency",
-        "CURRENCY_UNKNOWN",
-        pl.col("currency_fault").is_not_null(),
-        "no currency of a payment has this code (ISO 4217); correct it",
-    ),
-    Rule(
-        "amount",
-        "AMOUNT_CURRENCY",
-        _fault("amount", OTHER),
-        "the sign or code beside it is of another currency than the currency column; correct the one that is "
-        "wrong",
-    ),
+    Rule("currency", "CURRENCY_FORMAT", _shape("currency", CURRENCY)),
+    Rule("currency", "CURRENCY_UNKNOWN", pl.col("currency_fault").is_not_null()),
+    Rule("amount", "AMOUNT_CURRENCY", _fault("amount", OTHER)),
 ]
 _BY_ITS_DIGITS = pl.col("route_reason") == RouteReason.GB_IBAN
 _ROUTE_RULES = [
@@ -398,26 +307,24 @@ _ROUTE_RULES = [
         "iban",
         "NO_API",
         pl.col("to").is_null() & _has("iban") & ~_BY_ITS_DIGITS,
-        "the profile has no API for IBANs; add a [vop] section",
+        Sentence("rule.no_api_for_ibans"),
     ),
     Rule(
         "iban",
         "NO_API",
         pl.col("to").is_null() & _has("iban") & _BY_ITS_DIGITS,
-        'the profile has no API for GB IBANs; add a [cop] section, or set gb_iban_to = "vop"',
+        Sentence("rule.no_api_for_gb_ibans"),
     ),
     Rule(
         "sort_code",
         "NO_API",
         pl.col("to").is_null() & ~_has("iban") & _has("sort_code"),
-        "the profile has no API for UK accounts; add a [cop] section",
+        Sentence("rule.no_api_for_uk_accounts"),
     ),
     Rule(
         "bic",
         "RESPONDER_BIC_UNKNOWN",
         pl.col("needs_responder_bic") & pl.col("responder_bic").is_null() & pl.col("iban_fault").is_null(),
-        "VoP Standard needs the bank's BIC and none is known for this IBAN; add a bic column, or the bank "
-        "to the profile's bic_table",
     ),
 ]
 _UNASKED_RULES = [

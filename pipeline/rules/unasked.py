@@ -5,7 +5,9 @@ A format says the code of each row (`defect` of the `Payments`); the sentence is
 
 from collections.abc import Mapping
 
-from schemas.outcomes import Action, Meaning, Outcome
+from pipeline.frames import Meaning
+from pipeline.wording import Sentence
+from schemas.outcomes import Action, Outcome
 
 ROW_BLANK = "ROW_BLANK"
 ROW_TOO_LONG = "ROW_TOO_LONG"
@@ -22,29 +24,66 @@ ACCOUNT_ELSEWHERE = "ACCOUNT_ELSEWHERE"
 SORT_CODES_DIFFER = "SORT_CODES_DIFFER"
 ELEMENT_TWICE = "ELEMENT_TWICE"
 
-OF_THE_ACCOUNT = (CHEQUE, PROXY, ACCOUNT_ELSEWHERE)
+ACCOUNT_SIGNS_DIFFER = "ACCOUNT_SIGNS_DIFFER"
+
+
+def elsewhere(country: str) -> str:
+    """The key of the sentence about a domestic account of a country, or of a kind of countries."""
+    return f"{ACCOUNT_ELSEWHERE}/{country}"
+
+
+_ELSEWHERE: Mapping[str, Sentence] = {
+    "?": Sentence("rule.account_in_unknown"),
+    "AU": Sentence("rule.account_in_au"),
+    "CZ": Sentence("rule.account_in_cz"),
+    "DE": Sentence("rule.account_in_de"),
+    "DK": Sentence("rule.account_in_dk"),
+    "HU": Sentence("rule.account_in_hu"),
+    "IE": Sentence("rule.account_in_ie"),
+    "IN": Sentence("rule.account_in_in"),
+    "NO": Sentence("rule.account_in_no"),
+    "PL": Sentence("rule.account_in_pl"),
+    "SE": Sentence("rule.account_in_se"),
+    "US": Sentence("rule.account_in_us"),
+    "IBAN": Sentence("rule.account_with_iban"),
+    "no IBAN": Sentence("rule.account_without_iban"),
+}
+"""Country, or kind of countries -> what the account is, and the way to have it checked."""
+COUNTRIES_KNOWN = frozenset(_ELSEWHERE)
+_BY_COUNTRY = {elsewhere(country): sentence for country, sentence in _ELSEWHERE.items()}
+
+OF_THE_ACCOUNT = (CHEQUE, PROXY, ACCOUNT_ELSEWHERE, ACCOUNT_SIGNS_DIFFER, *_BY_COUNTRY)
 """With these, no rule about the account has anything to add."""
 
-SENTENCES: Mapping[str, str] = {
-    ROW_BLANK: "the row is empty; delete it",
-    ROW_TOO_LONG: "the row has more cells than the header; quote cells that hold the delimiter",
-    ROW_TOO_SHORT: "the row has fewer cells than the header; fill in the missing delimiters",
-    ROW_MERGED: "the row has merged cells, whose value stands in the first of them alone; unmerge them and "
-    "fill each",
-    LINE_TOO_LONG: "the line has more than a payment of this layout; correct it where the file is made",
-    LINE_TOO_SHORT: "the line has less than a payment of this layout; correct it where the file is made",
-    AMOUNT_MALFORMED: "the amount has characters that are no digits; correct it where the file is made",
-    CODE_UNKNOWN: "the transaction code is none that this program knows; correct it where the file is made",
-    DAY_MALFORMED: "the processing day is no day, as bYYDDD; correct it where the file is made",
-    CHEQUE: "a cheque, which has no account to check; pay by credit transfer, or leave it out",
-    PROXY: "the account is given by a proxy, such as a phone number, which cannot be checked; "
-    "give its IBAN, or sort code and account number",
-    ACCOUNT_ELSEWHERE: "the account is neither an IBAN nor a UK account, and no API checks it; give its IBAN",
-    SORT_CODES_DIFFER: "the account number begins with another sort code than that of the bank; "
-    "correct the one that is wrong",
-    ELEMENT_TWICE: "an element that may stand once stands twice, and banks may take either; remove one",
+SENTENCES: Mapping[str, Sentence] = {
+    ROW_BLANK: Sentence("rule.row_blank"),
+    ROW_TOO_LONG: Sentence("rule.row_too_long"),
+    ROW_TOO_SHORT: Sentence("rule.row_too_short"),
+    ROW_MERGED: Sentence("rule.row_merged"),
+    LINE_TOO_LONG: Sentence("rule.line_too_long"),
+    LINE_TOO_SHORT: Sentence("rule.line_too_short"),
+    AMOUNT_MALFORMED: Sentence("rule.amount_malformed"),
+    CODE_UNKNOWN: Sentence("rule.code_unknown"),
+    DAY_MALFORMED: Sentence("rule.day_malformed"),
+    CHEQUE: Sentence("rule.cheque"),
+    PROXY: Sentence("rule.proxy"),
+    ACCOUNT_ELSEWHERE: Sentence("rule.account_elsewhere"),
+    **_BY_COUNTRY,
+    ACCOUNT_SIGNS_DIFFER: Sentence("rule.account_signs_differ"),
+    SORT_CODES_DIFFER: Sentence("rule.sort_codes_differ"),
+    ELEMENT_TWICE: Sentence("rule.element_twice"),
 }
-"""Each completes "row 17: ..." and says what to do."""
+"""Each completes "row 17: ..." and says what to do. A code with several sentences has one for each key
+`CODE/case`."""
+
+
+def code_of(defect: str) -> str:
+    """The code of a key of `SENTENCES`.
+
+    >>> code_of("ACCOUNT_ELSEWHERE/PL"), code_of("CHEQUE")
+    ('ACCOUNT_ELSEWHERE', 'CHEQUE')
+    """
+    return defect.partition("/")[0]
 
 
 OUT_OF_REACH, OUT_OF_ALPHABET = "OUT_OF_REACH", "OUT_OF_ALPHABET"
@@ -53,7 +92,7 @@ UNASKED: Mapping[str, Meaning] = {
     OUT_OF_REACH: Meaning(
         Outcome.NOT_POSSIBLE,
         Action.ASK_PAYEE,
-        "from a country that is not in the profile's vop_countries, so no bank was asked",
+        Sentence("rule.out_of_reach"),
         _BY_THE_PROFILE,
         "Ask the payee, by a contact that you knew before this payment; or, if the country's banks take part "
         "in VoP, add it to vop_countries.",
@@ -61,8 +100,7 @@ UNASKED: Mapping[str, Meaning] = {
     OUT_OF_ALPHABET: Meaning(
         Outcome.NOT_POSSIBLE,
         Action.ASK_PAYEE,
-        'has letters that VoP may not carry between banks, and the profile has vop_names = "latin", so no '
-        "bank was asked",
+        Sentence("rule.out_of_alphabet"),
         _BY_THE_PROFILE,
         "Give the name in Latin letters where the payee has one, and check again; or ask the payee, by a "
         "contact that you knew before this payment.",

@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.frames import WARNINGS
+from pipeline.frames import WARNINGS, RouteReason
+from pipeline.rules.findings import said
 from pipeline.rules.identifiers import other_countries
 from pipeline.rules.payee_names import NOT_LATIN, UNMARKED, UNWRAPPED
 from pipeline.rules.selected_values import beyond_ascii, noted
+from pipeline.wording import Sentence
 from schemas.outcomes import VOP, WarningCode
 
 _TO_VOP = pl.col("to").is_in(VOP).fill_null(value=False)
@@ -22,7 +24,7 @@ class WarningRule(NamedTuple):
     field: str
     code: WarningCode
     is_odd: pl.Expr
-    sentence: str
+    sentence: Sentence
 
 
 WARNING_RULES = (
@@ -30,34 +32,37 @@ WARNING_RULES = (
         "name",
         WarningCode.NAME_NOT_LATIN,
         _TO_VOP & ~pl.col("by_identification") & pl.col("is_foreign"),
-        "the name has letters that VoP need not carry between banks; give it in Latin letters where the "
-        "payee has such a name",
+        Sentence("rule.name_not_latin"),
     ),
     WarningRule(
         "name",
         WarningCode.NAME_CLEANED,
         pl.col("name_done").str.contains(UNWRAPPED, literal=True),
-        'the name was written as ="...", by which a program keeps text as text; asked about without that',
+        Sentence("rule.name_cleaned"),
     ),
     WarningRule(
         "name",
         WarningCode.NAME_CLEANED,
         pl.col("name_done").str.contains(UNMARKED, literal=True),
-        "the name held marks that are not seen and carry nothing, such as soft hyphens; asked about without "
-        "them",
+        Sentence("rule.name_marks"),
     ),
     WarningRule(
         "account_type",
         WarningCode.ACCOUNT_TYPE_DEFAULT,
         pl.col("takes_account_type") & pl.col("is_product"),
-        "the account type names a product, not who holds the account; the default_account_type of the "
-        "profile was asked about",
+        Sentence("rule.account_type_default"),
     ),
     WarningRule(
         "bic",
         WarningCode.BIC_OTHER_COUNTRY,
         pl.col("is_abroad"),
-        "the BIC is of another country than the IBAN; make sure that both are the payee's",
+        Sentence("rule.bic_other_country"),
+    ),
+    WarningRule(
+        "currency",
+        WarningCode.UK_ACCOUNT_CURRENCY,
+        pl.col("is_no_pounds"),
+        Sentence("rule.uk_account_currency"),
     ),
 )
 """In the order of their codes."""
@@ -67,17 +72,25 @@ def value_warnings(routed: pl.DataFrame, is_fit: pl.Expr) -> pl.DataFrame:
     """`Warnings` about values of the accepted ones among routed payments; broken rules report the others."""
     names = routed["name"]
     is_foreign = noted(names, where=beyond_ascii(names), by=_are_foreign, kind=pl.Boolean)
-    is_abroad = other_countries(routed["bic"], routed["iban"])
-    seen = routed.with_columns(is_foreign.alias("is_foreign"), is_abroad.alias("is_abroad"))
+    by_sort_code = pl.col("route_reason") == RouteReason.SORT_CODE
+    country_of_account = routed.select(pl.when(by_sort_code).then(pl.lit("GB")).otherwise("iban")).to_series()
+    is_abroad = other_countries(routed["bic"], country_of_account)
+    seen = routed.with_columns(
+        is_foreign.alias("is_foreign"),
+        is_abroad.alias("is_abroad"),
+        is_no_pounds=(by_sort_code & (pl.col("currency") != "GBP")).fill_null(value=False),
+    )
     candidates = seen.filter(
-        pl.any_horizontal("is_foreign", "is_abroad", "is_product", pl.col("name_done").is_not_null())
+        pl.any_horizontal(
+            "is_foreign", "is_abroad", "is_product", "is_no_pounds", pl.col("name_done").is_not_null()
+        )
     ).filter(is_fit)
     found = [
         candidates.filter(rule.is_odd).select(
             "row",
             field=pl.lit(rule.field),
             code=pl.lit(rule.code.value),
-            message=pl.lit(rule.sentence),
+            **said(rule.sentence),
         )
         for rule in WARNING_RULES
     ]

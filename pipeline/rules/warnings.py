@@ -7,8 +7,10 @@ import polars as pl
 
 from pipeline.frames import ACCEPTED, IS_UK, WARNINGS, recurring
 from pipeline.rules.enumeration import many_payees, same_name
+from pipeline.rules.findings import said, said_of_each
 from pipeline.rules.places import place_texts
 from pipeline.rules.selected_values import beyond_ascii
+from pipeline.wording import Sentence
 from schemas.outcomes import WarningCode
 from schemas.places import Places
 from schemas.summary import ROWS_NAMED_MAX, WarningCount
@@ -57,10 +59,7 @@ def _many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
         "row",
         field=pl.lit("name"),
         code=pl.lit(WarningCode.MANY_NAMES.value),
-        message=pl.format(
-            "one of {} different names or identifications for this account; make sure that each is meant",
-            "payee_count",
-        ),
+        **said_of_each("rule.many_names", payee_count=pl.col("payee_count")),
     )
     return warnings.cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
 
@@ -76,7 +75,7 @@ def _mixed_scripts(accepted: pl.DataFrame) -> pl.DataFrame:
         "row",
         field=pl.lit("name"),
         code=pl.lit(WarningCode.MIXED_SCRIPTS.value),
-        message=pl.lit("letters of two alphabets in one word; make sure that none only looks like another"),
+        **said(Sentence("rule.mixed_scripts")),
     )
     return warnings.cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
 
@@ -128,11 +127,12 @@ def _repeated_payments(
         pl.col("row") != pl.col("first")
     )
     place = pl.format(" ({})", place_texts(repeats["first"], places)).fill_null("")
+    located = pl.format("row {}{}", "first", place)
     return repeats.select(
         "row",
         field=pl.lit("row"),
         code=pl.lit(WarningCode.PAYMENT_REPEATED.value),
-        message=pl.format("the same payment as row {}{}; make sure that both are meant", "first", place),
+        **said_of_each("rule.payment_repeated", in_english={"row": located}, row=pl.col("first")),
     ).cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
 
 

@@ -26,11 +26,7 @@ def record_approval(folder: Path, *approvals: Approval) -> None:
 
 
 def approvals_of(folder: Path) -> list[Approval]:
-    """The decisions on record, oldest first.
-
-    Raises:
-        InputError: they cannot be read.
-    """
+    """The decisions on record, oldest first; an InputError where they cannot be read."""
     path = folder / APPROVALS
     try:
         if not path.is_file() and os.path.lexists(path):  # reading a pipe would never end

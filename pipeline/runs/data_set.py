@@ -143,18 +143,7 @@ def read_record(folder: Path) -> DataSetRecord | None:
 def write_record(
     folder: Path, data: DataSet, input_sha256: str, unusable: Collection[int], files: PartFiles
 ) -> None:
-    """Record the parts of a data set, and remove the work folder of another one that it was.
-
-    Args:
-        folder: of the run.
-        data: the data set.
-        input_sha256: by which its ledger knows it.
-        unusable: the numbers of the parts that cannot be used.
-        files: its work folder.
-
-    Raises:
-        OutputError, DiskError: as `write_atomically`.
-    """
+    """Record the parts of a data set, and remove the work folder of another one that it was."""
     parts = [
         PartKept(name=part.name, sha256=part.sha256, is_usable=part.number not in unusable)
         for part in data.parts
@@ -181,9 +170,7 @@ def _files_in(path: Path) -> list[Path]:
     try:
         found = sorted(file for file in path.iterdir() if not file.name.startswith(_HIDDEN))
     except OSError as error:
-        raise InputError(
-            Sentence("runs.cannot_read_check_permissions", path=path, why=error.strerror)
-        ) from error
+        raise InputError(Sentence("runs.cannot_read_check_permissions", path=path, why=error)) from error
     for file in found:
         if file.is_dir():
             raise InputError(Sentence("runs.folder_within_data", file=file))

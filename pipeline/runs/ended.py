@@ -8,15 +8,18 @@ from pydantic import SecretStr
 
 from pipeline.config.profiles import choose, ledger_key
 from pipeline.errors import ConfigurationError, InputError
-from pipeline.frames import CHANGES, OUTCOMES, Changes, Outcomes
+from pipeline.frames import CHANGES, OUTCOMES, REASONS, Changes, Outcomes, Reasons, Schema
 from pipeline.reports.documents import Rows
+from pipeline.reports.reasons import SaidReasons, said_reasons
 from pipeline.runs.folder import read_summary, require_idle
 from pipeline.runs.manifest import identity_of, purged, read_manifest
+from pipeline.runs.remedies import made_anew
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stores.sqlite.reader import LedgerReader
-from pipeline.wording import Sentence
+from pipeline.wording import Moment, Sentence
 from schemas.folder import CHANGES as CHANGES_NAME
-from schemas.folder import SUMMARY, made_anew
+from schemas.folder import REASONS as REASONS_NAME
+from schemas.folder import SUMMARY
 from schemas.manifest import Manifest
 from schemas.summary import Summary
 
@@ -33,17 +36,13 @@ class EndedRun:
         """Where the outcome file lies, if it was not deleted."""
         return self.folder / self.manifest.outcome_file.name
 
-    def forgotten(self, name: str) -> str | None:
-        """When a purge deleted a file, as a phrase; None where none did."""
+    def forgotten(self, name: str) -> Sentence | None:
+        """When a purge deleted a file, as a value of a sentence; None where none did."""
         time = None if (self.folder / name).exists() else purged(self.manifest, name)
-        return None if time is None else f"deleted by precheck purge at {time}"
+        return None if time is None else Sentence("evidence.deleted", time=Moment(time))
 
     def summary(self) -> Summary:
-        """The summary, as the run left it.
-
-        Raises:
-            InputError: it is not there any more, or was changed.
-        """
+        """The summary, as the run left it; an InputError where it is not there any more, or was changed."""
         path = self.folder / SUMMARY
         recorded = next((file.sha256 for file in self.manifest.files if file.name == SUMMARY), None)
         try:
@@ -57,12 +56,8 @@ class EndedRun:
     def key_of_names(self, record: LedgerReader, config: Path | None = None) -> SecretStr | None:
         """The key of the names in the ledger, where they are encrypted and the run's profile still has it.
 
-        Args:
-            record: the ledger.
-            config: where the profile is; None: the usual configuration, which need not have it.
-
         Raises:
-            ConfigurationError: the configuration that was named does not have it.
+            ConfigurationError: the configuration that was named does not have it; the usual one need not.
         """
         if not record.is_encrypted:
             return None
@@ -81,12 +76,19 @@ class EndedRun:
             InputError: it is not there, not an outcome file, or was changed.
         """
         path = self.outcome_file
-        if (forgotten := self.forgotten(path.name)) is not None:
-            raise InputError(Sentence("runs.run_same_command", path=path, forgotten=forgotten))
-        source = read(path, mapping=self.manifest.mapping, decided=self.manifest.input.decision)
+        if (deleted := self.forgotten(path.name)) is not None:
+            raise InputError(Sentence("runs.run_same_command", path=path, deleted=deleted))
+        written = self.manifest.input
+        source = read(path, mapping=self.manifest.mapping, decided=written.decision, country=written.country)
         if not changed and source.sha256 != self.manifest.outcome_file.sha256:
             raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))
-        return Rows(source.payments, outcomes_in(source, path), source.original, changes_in(self.folder))
+        return Rows(
+            source.payments,
+            outcomes_in(source, path),
+            source.original,
+            changes_in(self.folder),
+            reasons_in(self.folder),
+        )
 
 
 def ended_run(folder: Path) -> EndedRun:
@@ -102,30 +104,34 @@ def ended_run(folder: Path) -> EndedRun:
 
 
 def outcomes_in(source: PaymentSource, path: Path) -> Outcomes:
-    """`Outcomes` of a file that was read as a payment file.
-
-    Raises:
-        InputError: it is no outcome file.
-    """
+    """`Outcomes` of a file that was read as a payment file; an InputError where it is no outcome file."""
     try:
         numbered = source.earlier.with_columns(source.payments["row"])
         return Outcomes(numbered.select(pl.col(column).cast(kind) for column, kind in OUTCOMES.items()))
     except pl.exceptions.PolarsError:
-        raise InputError(
-            Sentence("runs.columns_outcome_file", path=path, made_anew=made_anew(path))
-        ) from None
+        raise InputError(Sentence("runs.columns_outcome_file", path=path, remedy=made_anew(path))) from None
 
 
 def changes_in(folder: Path) -> Changes | None:
-    """`Changes` of a run; None where it compared nothing, or where they are purged.
+    """`Changes` of a run, or an InputError; None where it compared nothing, or where they are purged."""
+    found = _frame_in(folder / CHANGES_NAME, CHANGES)
+    return None if found is None else Changes(found)
+
+
+def reasons_in(folder: Path) -> SaidReasons:
+    """What stands behind the reasons of a run; empty where an earlier version wrote it, or they are purged.
 
     Raises:
         InputError: they cannot be read.
     """
-    path = folder / CHANGES_NAME
+    found = _frame_in(folder / REASONS_NAME, REASONS)
+    return {} if found is None else said_reasons(Reasons(found))
+
+
+def _frame_in(path: Path, schema: Schema) -> pl.DataFrame | None:
     try:
-        return Changes(pl.read_ndjson(path.read_bytes(), schema=CHANGES))
+        return pl.read_ndjson(path.read_bytes(), schema=schema)
     except FileNotFoundError:
         return None
     except (OSError, pl.exceptions.PolarsError):
-        raise InputError(Sentence("runs.cannot_read", path=path, made_anew=made_anew(path))) from None
+        raise InputError(Sentence("runs.cannot_read", path=path, remedy=made_anew(path))) from None

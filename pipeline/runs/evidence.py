@@ -1,6 +1,6 @@
 """verify: a manifest and what it is about -> Findings. Does the evidence still agree with itself?"""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,15 +15,20 @@ from pipeline.frames import ASSIGNMENTS, CHECKS, OUTCOMES, PAYMENTS, AnswerState
 from pipeline.rules.totals import control_totals, outcome_totals, outcomes_with_money
 from pipeline.rules.unasked import UNASKED
 from pipeline.runs.manifest import identity_of
+from pipeline.runs.remedies import RUN_AGAIN, made_anew
 from pipeline.stores.values import FinalAnswer, FinishRecord, LedgerCounts, RunIdentity
-from schemas.folder import LEDGER, RUN_AGAIN, SUMMARY, made_anew
+from pipeline.wording import Moment, Sentence
+from pipeline.wording.rows import rows_named
+from schemas.folder import LEDGER, SUMMARY
 from schemas.manifest import FileEvidence, Manifest
 from schemas.outcomes import ApiName, Outcome
-from schemas.places import Places, in_brackets
-from schemas.summary import Summary
+from schemas.places import Places
+from schemas.summary import Money, Summary
 
 DIFFERS = InputError.exit_code
 ROWS_NAMED_MAX = 5
+DIGITS_SHOWN = 16
+"""Of a SHA-256."""
 _ANSWERED = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 _COMPARED = (
     *("check_outcome", "check_code", "check_action", "check_matched_name"),
@@ -36,8 +41,9 @@ _ON_RECORD = "_on_record"
 class Finding(NamedTuple):
     """The result of one check of the evidence, or of one trial."""
 
-    what: str
-    said: str
+    what: Sentence | str
+    """A name in words, or that of a file."""
+    said: Sentence
     """What was found, or what differs and what to do."""
     exit_code: int = 0
     """0 where nothing is wrong."""
@@ -50,6 +56,8 @@ class LedgerContents(NamedTuple):
     counts: LedgerCounts
     finish: FinishRecord | None
     answers: Iterable[FinalAnswer]
+    digests: Mapping[str, str]
+    """Of the lines that were there when the manifest was written."""
 
 
 class LedgerAnswers(NamedTuple):
@@ -67,28 +75,35 @@ class LedgerAnswers(NamedTuple):
 
 def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None) -> Finding:
     """Whether a file has the hash in the manifest; one that was purged may be missing."""
+    if path.is_symlink():
+        return Finding(evidence.name, Sentence("evidence.is_link", remedy=made_anew(path)), DIFFERS)
     try:
         sha256, byte_count = identity_of(path)
     except OSError as error:
         if purged_at is not None and isinstance(error, FileNotFoundError):
-            return Finding(evidence.name, f"deleted by precheck purge at {purged_at}")
-        return Finding(evidence.name, f"{error.strerror}; {made_anew(path)}", DIFFERS)
+            return Finding(evidence.name, Sentence("evidence.deleted", time=Moment(purged_at)))
+        said = Sentence("evidence.unreadable", why=error, remedy=made_anew(path))
+        return Finding(evidence.name, said, DIFFERS)
     if (sha256, byte_count) != (evidence.sha256, evidence.byte_count):
-        return Finding(evidence.name, f"changed since the run; {made_anew(path)}", DIFFERS)
-    return Finding(evidence.name, f"unchanged, {byte_count:,} bytes, sha256 {sha256[:16]}...")
+        return Finding(evidence.name, Sentence("evidence.changed", remedy=made_anew(path)), DIFFERS)
+    said = Sentence("evidence.unchanged", byte_count=byte_count, digits=sha256[:DIGITS_SHOWN])
+    return Finding(evidence.name, said)
 
 
 def cells_agree(name: str, original: pl.DataFrame, written: pl.DataFrame, places: Places | None) -> Finding:
     """Compare every cell of the payment file with the one in the outcome file, without our own columns."""
+    what = Sentence("evidence.cells")
     if (original.columns, original.height) != (written.columns, written.height):
-        return _finding(
-            "cells",
-            well=False,
-            said="",
-            differs=f"the outcome file has {written.height:,} rows of {written.width:,} columns, {name} has "
-            f"{original.height:,} of {original.width:,}, or their headers differ; "
-            f"the outcome file: {RUN_AGAIN}",
+        said = Sentence(
+            "evidence.other_shape",
+            file=name,
+            row_count=written.height,
+            column_count=written.width,
+            row_count_there=original.height,
+            column_count_there=original.width,
+            remedy=RUN_AGAIN,
         )
+        return Finding(what, said, DIFFERS)
     other = pl.Series(range(0), dtype=pl.UInt32)
     columns = []
     for column in original.columns:
@@ -99,13 +114,12 @@ def cells_agree(name: str, original: pl.DataFrame, written: pl.DataFrame, places
             columns.append(column)
             other = other.append(1 + (theirs != ours).arg_true())
     rows = other.unique().sort().to_list()
-    return _finding(
-        "cells",
-        well=not rows,
-        said=f"every cell of {name} stands in the outcome file as it was",
-        differs=f"the outcome file has other cells than {name}, in {', '.join(columns)}: "
-        f"{_named(rows, places)}; the outcome file: {RUN_AGAIN}",
+    if not rows:
+        return Finding(what, Sentence("evidence.same_cells", file=name))
+    said = Sentence(
+        "evidence.other_cells", file=name, columns=columns, rows=_named(rows, places), remedy=RUN_AGAIN
     )
+    return Finding(what, said, DIFFERS)
 
 
 def rows_agree(manifest: Manifest, payments: pl.DataFrame, outcomes: pl.DataFrame) -> list[Finding]:
@@ -115,49 +129,68 @@ def rows_agree(manifest: Manifest, payments: pl.DataFrame, outcomes: pl.DataFram
     totals = outcome_totals(outcomes_with_money(payments, outcomes))
     counts = {total.outcome: total.row_count for total in totals}
     said_counts = {total.outcome: total.row_count for total in manifest.outcomes}
-    decided, said_decided = (
-        ", ".join(f"{count:,} {outcome.replace('_', ' ')}" for outcome, count in each.items() if count)
-        for each in (counts, said_counts)
-    )
-    amounts = ", ".join(f"{money.amount:,} {money.currency or '(no currency)'}" for money in manifest.totals)
+    row_count, decided, decided_there = payments.height, _decided(counts), _decided(said_counts)
     return [
         _finding(
-            "rows",
-            payments.height == manifest.input.row_count and counts == said_counts,
-            f"{payments.height:,}: {decided}",
-            f"{payments.height:,} rows ({decided}), and the manifest says {manifest.input.row_count:,} "
-            f"({said_decided}); the outcome file: {RUN_AGAIN}",
+            Sentence("evidence.rows"),
+            row_count == manifest.input.row_count and counts == said_counts,
+            Sentence("evidence.rows_counted", row_count=row_count, outcomes=decided),
+            Sentence(
+                "evidence.rows_differ",
+                row_count=row_count,
+                outcomes=decided,
+                row_count_there=manifest.input.row_count,
+                outcomes_there=decided_there,
+                remedy=RUN_AGAIN,
+            ),
         ),
         _finding(
-            "totals",
+            Sentence("evidence.totals"),
             totals == manifest.outcomes and control_totals(totals) == manifest.totals,
-            amounts or "no amounts",
-            "the amounts in the outcome file, by outcome, add up to something else than the manifest says; "
-            f"the outcome file: {RUN_AGAIN}",
+            _amounts(manifest.totals),
+            Sentence("evidence.totals_differ", remedy=RUN_AGAIN),
         ),
     ]
+
+
+def _decided(counts: Mapping[Outcome, int]) -> list[Sentence]:
+    return [
+        Sentence("evidence.rows_with", row_count=count, outcome=Sentence(f"outcome.{outcome}"))
+        for outcome, count in counts.items()
+        if count
+    ]
+
+
+def _amounts(totals: Iterable[Money]) -> Sentence:
+    amounts = [
+        Sentence("evidence.amount", amount=money.amount, currency=money.currency)
+        if money.currency
+        else Sentence("evidence.amount_without_currency", amount=money.amount)
+        for money in totals
+    ]
+    return Sentence("evidence.amounts", amounts=amounts) if amounts else Sentence("evidence.no_amounts")
 
 
 def summary_agrees(manifest: Manifest, summary: Summary) -> Finding:
     """Compare the summary with the manifest."""
     pairs = {
-        "input": (summary.input, manifest.input),
-        "outcomes": (summary.outcomes, manifest.outcomes),
-        "environment": (summary.environment, manifest.environment),
-        "profile": (summary.profile, manifest.profile.name),
-        "tool version": (summary.tool_version, manifest.tool_version),
-        "times": ((summary.started, summary.finished), (manifest.started, manifest.finished)),
-        "questions": (
+        "evidence.input": (summary.input, manifest.input),
+        "evidence.outcomes": (summary.outcomes, manifest.outcomes),
+        "evidence.environment": (summary.environment, manifest.environment),
+        "evidence.profile": (summary.profile, manifest.profile.name),
+        "evidence.tool_version": (summary.tool_version, manifest.tool_version),
+        "evidence.times": ((summary.started, summary.finished), (manifest.started, manifest.finished)),
+        "evidence.questions": (
             sum(call.question_count for call in summary.calls),
             manifest.ledger.question_count,
         ),
     }
-    differs = [what for what, (theirs, ours) in pairs.items() if theirs != ours]
+    differs = [Sentence(part) for part, (theirs, ours) in pairs.items() if theirs != ours]
     return _finding(
-        "summary",
+        Sentence("evidence.summary"),
         not differs,
-        "says the same as the manifest",
-        f"differs from the manifest in: {', '.join(differs)}; {SUMMARY}: {RUN_AGAIN}",
+        Sentence("evidence.summary_agrees"),
+        Sentence("evidence.summary_differs", parts=differs, summary=SUMMARY, remedy=RUN_AGAIN),
     )
 
 
@@ -166,7 +199,12 @@ def ledger_agrees(manifest: Manifest, kept: LedgerContents, outcomes: pl.DataFra
 
     There are no outcomes where that file was purged.
     """
-    run, counts, finish, answers = kept
+    run, counts, finish, answers, digests = kept
+    recorded_digests = manifest.ledger.digests
+    forged = [table for table, digest in recorded_digests.items() if digests.get(table) != digest]
+    if forged:
+        said = Sentence("evidence.ledger_forged", ledger=LEDGER, tables=forged)
+        return [Finding(Sentence("evidence.ledger"), said, DIFFERS)]
     is_same_run = (run.input_sha256, run.profile_sha256, run.environment) == (
         manifest.input.sha256,
         manifest.profile.sha256,
@@ -178,23 +216,29 @@ def ledger_agrees(manifest: Manifest, kept: LedgerContents, outcomes: pl.DataFra
     is_same_file = finish is not None and finish.outcome_sha256 == manifest.outcome_file.sha256
     return [
         _finding(
-            "run",
+            Sentence("evidence.run"),
             is_same_run,
-            f"of the same input, profile and environment ({run.environment})",
-            "the ledger is of another input, profile or environment than the manifest; "
-            f"bring {LEDGER} back from a copy",
+            Sentence("evidence.same_run", environment=run.environment),
+            Sentence("evidence.another_run", ledger=LEDGER),
         ),
         _finding(
-            "ledger",
+            Sentence("evidence.ledger"),
             counts == recorded and is_same_file,
-            f"seals whole; {counts.attempt_count:,} requests, {counts.answer_count:,} answers, "
-            f"{counts.reused_count:,} of earlier runs",
-            f"{counts.attempt_count:,} requests and {counts.answer_count:,} answers, and the manifest says "
-            f"{recorded.attempt_count:,} and {recorded.answer_count:,}: a later run did not end; run its "
-            "command again"
+            Sentence(
+                "evidence.seals_whole",
+                request_count=counts.attempt_count,
+                answer_count=counts.answer_count,
+                reused_count=counts.reused_count,
+            ),
+            Sentence(
+                "evidence.later_run",
+                request_count=counts.attempt_count,
+                answer_count=counts.answer_count,
+                request_count_there=recorded.attempt_count,
+                answer_count_there=recorded.answer_count,
+            )
             if counts != recorded
-            else "the last run that it records left another outcome file; keep a copy of the folder, and "
-            "bring the outcome file and the manifest back from a backup",
+            else Sentence("evidence.another_outcome_file"),
         ),
         *([] if outcomes is None else [_answers_are_on_record(answers, outcomes, manifest.input.places)]),
     ]
@@ -213,10 +257,10 @@ def _answers_are_on_record(
     answered = _answered(outcomes)
     strange = answered.join(on_record, on=key, how="anti").sort("row")["row"].to_list()
     return _finding(
-        "answers",
+        Sentence("evidence.answers"),
         not strange,
-        f"{answered.height:,} answered rows, each with an answer on record",
-        f"an answer that is not on record stands in {_named(strange, places)}; the outcome file: {RUN_AGAIN}",
+        Sentence("evidence.answers_recorded", row_count=answered.height),
+        Sentence("evidence.answers_unrecorded", rows=_named(strange, places), remedy=RUN_AGAIN),
     )
 
 
@@ -251,26 +295,33 @@ def answers_agree(
     wrong = pl.concat(differs.values()).unique().sort().to_list()
     return [
         _finding(
-            "questions",
+            Sentence("evidence.questions"),
             not strange,
-            f"{answered.height:,} answered rows, each with the payee and account that was asked about",
-            "another payee or account than was asked about, or an answer that is not on record, stands in "
-            f"{_named(strange, places)}; the outcome file: {RUN_AGAIN}",
+            Sentence("evidence.questions_agree", row_count=answered.height),
+            Sentence("evidence.questions_differ", rows=_named(strange, places), remedy=RUN_AGAIN),
         ),
         _finding(
-            "answers",
+            Sentence("evidence.answers"),
             not wrong,
-            f"{both.height:,} answered rows, each as the answer on record{_not_compared(both, known)}",
-            f"another {', '.join(column for column, rows in differs.items() if rows.len())} than on record "
-            f"stands in {_named(wrong, places)}; the outcome file: {RUN_AGAIN}",
+            _compared(both, known),
+            Sentence(
+                "evidence.answers_differ",
+                columns=[column for column, rows in differs.items() if rows.len()],
+                rows=_named(wrong, places),
+                remedy=RUN_AGAIN,
+            ),
         ),
     ]
 
 
-def _not_compared(both: pl.DataFrame, known: LedgerAnswers) -> str:
+def _compared(both: pl.DataFrame, known: LedgerAnswers) -> Sentence:
+    """That answers are as on record, and how many of their names could not be compared."""
+    said = Sentence("evidence.answers_agree", row_count=both.height)
     count = both["is_known"].not_().sum()
-    why = "purged from the ledger" if known.has_names else "encrypted, --config says where their key is"
-    return f"; matched names that are {why}, and not compared: {count:,}" if count else ""
+    if not count:
+        return said
+    why = "evidence.names_purged" if known.has_names else "evidence.names_encrypted"
+    return Sentence(why, finding=said, name_count=count)
 
 
 def _on_record(checks: pl.DataFrame, known: LedgerAnswers) -> pl.DataFrame:
@@ -303,12 +354,9 @@ def _answered(outcomes: pl.DataFrame) -> pl.DataFrame:
     return outcomes.filter(is_answered | pl.col("check_id").is_not_null())
 
 
-def _named(rows: list[int], places: Places | None) -> str:
-    """The first of some rows, with their places, as the end of a sentence."""
-    first, more = rows[:ROWS_NAMED_MAX], len(rows) - ROWS_NAMED_MAX
-    which = f"row{'' if len(rows) == 1 else 's'} {', '.join(map(str, first))}{in_brackets(first, places)}"
-    return f"{which} and {more:,} more" if more > 0 else which
+def _named(rows: list[int], places: Places | None) -> Sentence:
+    return rows_named(rows[:ROWS_NAMED_MAX], places, row_count=len(rows))
 
 
-def _finding(what: str, well: bool, said: str, differs: str) -> Finding:
+def _finding(what: Sentence, well: bool, said: Sentence, differs: Sentence) -> Finding:
     return Finding(what, said) if well else Finding(what, differs, DIFFERS)

@@ -5,15 +5,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import polars as pl
-
 from pipeline.errors import InputError, UsageError
 from pipeline.frames import Outcomes
-from pipeline.runs.ended import outcomes_in
-from pipeline.runs.folder import opened_to_read, outcome_files, read_summary
+from pipeline.runs.ended import EndedRun, outcomes_in
+from pipeline.runs.folder import outcome_files
+from pipeline.runs.manifest import read_manifest
+from pipeline.runs.proof import opened_to_read
+from pipeline.runs.remedies import RUN_AGAIN
 from pipeline.stages.read import PaymentSource, read
 from pipeline.wording import Sentence
-from schemas.folder import RUN_AGAIN, SUMMARY
 from schemas.summary import Summary
 
 
@@ -47,17 +47,21 @@ def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
         OutputError, DiskError: as `opened_to_read`.
     """
     with opened_to_read(folder, now=now, alone=True) as record:
-        identity, finish = record.run, record.last_finish
+        finish = record.last_finish
         if finish is None:
             raise UsageError(Sentence("runs.not_ended", folder=folder))
-        summary = read_summary(folder)
+        run = EndedRun(folder, read_manifest(folder))
+        summary = run.summary()
         path = _outcome_file(folder)
-        source = read(path, mapping=summary.input.mapping, decided=summary.input.decision)
-        _require_unchanged(path, source.sha256, finish.outcome_sha256)
+        source = read(
+            path,
+            mapping=summary.input.mapping,
+            decided=summary.input.decision,
+            country=summary.input.country,
+        )
+        if {source.sha256, finish.outcome_sha256} != {run.manifest.outcome_file.sha256}:
+            raise InputError(Sentence("runs.not_run_wrote", path=path, remedy=RUN_AGAIN))
         outcomes = outcomes_in(source, path)
-        told = (summary.input.sha256, summary.environment, summary.input.row_count, _counts(summary))
-        if told != (identity.input_sha256, identity.environment, outcomes.height, _counted(outcomes)):
-            raise _changed(folder / SUMMARY)
         yield FinishedRun(folder, summary, source, outcomes)
 
 
@@ -66,20 +70,3 @@ def _outcome_file(folder: Path) -> Path:
     if len(there) != 1:
         raise InputError(Sentence("runs.outcome_files_where", folder=folder, there_count=len(there)))
     return there[0]
-
-
-def _counts(summary: Summary) -> dict[str, int]:
-    return {total.outcome.value: total.row_count for total in summary.outcomes if total.row_count}
-
-
-def _counted(outcomes: pl.DataFrame) -> dict[str, int]:
-    return dict(outcomes.group_by("check_outcome").len().iter_rows())
-
-
-def _require_unchanged(path: Path, found: str, recorded: str) -> None:
-    if found != recorded:
-        raise _changed(path)
-
-
-def _changed(path: Path) -> InputError:
-    return InputError(Sentence("runs.not_run_wrote", path=path, run_again=RUN_AGAIN))

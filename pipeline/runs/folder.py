@@ -1,24 +1,21 @@
-"""The folder of one run: where its files are, and how it is opened. Every job opens it here."""
+"""The folder of one run: where its files are. `runs.proof` opens its ledger."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.folder_lock import require_folder, shared
 from pipeline.formats import NAMES, format_named
+from pipeline.runs.remedies import RUN_AGAIN, made_anew
 from pipeline.stores.sqlite.ledger_file import sqlite_errors
-from pipeline.stores.sqlite.reader import LedgerReader, ledger_reader
 from pipeline.wording import Sentence
 from schemas.folder import (
     ATTENTION,
     CHANGES,
     LEDGER,
-    RUN_AGAIN,
+    REASONS,
     SUMMARY,
     files_with_returned_names,
-    made_anew,
     outcome_name,
 )
 from schemas.strict import parse
@@ -47,7 +44,7 @@ def outcome_files(folder: Path) -> dict[str, Path]:
 
 def files_with_names(folder: Path) -> list[Path]:
     """The files that a run may have left in a folder and that hold names, also those that banks returned."""
-    holding = [folder / ATTENTION, folder / CHANGES, *files_with_returned_names(folder)]
+    holding = [folder / ATTENTION, folder / CHANGES, folder / REASONS, *files_with_returned_names(folder)]
     return [*outcome_files(folder).values(), *holding]
 
 
@@ -72,44 +69,21 @@ def require_idle(folder: Path) -> None:
         pass
 
 
-@contextmanager
-def opened_to_read(folder: Path, *, now: str, alone: bool = False) -> Iterator[LedgerReader]:
-    """What the ledger of a run has on record; no run can work in the folder until the block ends.
-
-    A job that writes files of the folder reads alone: other readers are excluded, too.
-
-    Raises:
-        UsageError: no run used the folder.
-        LockedError: a run or another exclusive job holds the folder; with `alone`, also any reader.
-        OutputError, DiskError: as `reader.ledger_reader`.
-    """
-    with ledger_reader(ledger_of(folder), now=now, alone=alone) as record:
-        yield record
-
-
 def read_summary(folder: Path) -> Summary:
-    """The summary of a run, as it is now.
-
-    Raises:
-        InputError: it does not exist, or is no summary.
-    """
+    """The summary of a run, as it is now; an InputError where it does not exist, or is no summary."""
     path = folder / SUMMARY
     try:
         return parse(Summary, path.read_bytes())
     except OSError as error:
         raise InputError(
-            Sentence("runs.cannot_read_2", path=path, why=error.strerror, made_anew=made_anew(path))
+            Sentence("runs.cannot_read_2", path=path, why=error, remedy=made_anew(path))
         ) from error
     except ValueError as error:
-        raise InputError(Sentence("runs.not_run_wrote", path=path, run_again=RUN_AGAIN)) from error
+        raise InputError(Sentence("runs.not_run_wrote", path=path, remedy=RUN_AGAIN)) from error
 
 
 def write_summary(folder: Path, summary: Summary) -> Path:
-    """Write the summary of a run that ends.
-
-    Raises:
-        OutputError, DiskError: as `write_atomically`.
-    """
+    """Write the summary of a run that ends; raises as `write_atomically`."""
     path = folder / SUMMARY
     with write_atomically(path) as file:
         file.write(summary.model_dump_json(indent=2).encode() + b"\n")

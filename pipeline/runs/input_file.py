@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import InputError, UsageError
-from pipeline.formats import MessageEntry, format_as_read
+from pipeline.formats import MessageEntry, format_as_read, pain001
 from pipeline.formats.message import Message
 from pipeline.runs.manifest import identity_of
 from pipeline.stages.read import ReadingArguments
 from pipeline.stages.read.messages import read_message
 from pipeline.stages.read.opening import opened
 from pipeline.wording import Sentence
-from schemas.summary import InputFile
+from schemas.summary import InputFile, Summary
 
 
 class MessageFile(NamedTuple):
@@ -28,12 +28,7 @@ class MessageFile(NamedTuple):
 
 
 def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile:
-    """Read the payment file of a run, which keeps no copy of it, in the format that it was read in.
-
-    Args:
-        folder: of the run.
-        file: what the run read; its format is one of messages.
-        given: where it is now, by `--input`; None: where `input_path` finds it.
+    """Read the message that a run read, and keeps no copy of, in its format; found where it is not given.
 
     Raises:
         UsageError: it is not there.
@@ -51,6 +46,23 @@ def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile
         raise _another(path)
     assert source.message is not None
     return MessageFile(path.name, data, entry, source.message, arguments)
+
+
+def require_pain001(format_name: str, *, name: str) -> None:
+    """Refuse it of a file that is no pain.001, and so has nothing it could refer to (UsageError)."""
+    if format_name != pain001.NAME:
+        raise UsageError(Sentence("jobs.answers_pain_none", name=name))
+
+
+def pain001_of(folder: Path, summary: Summary, given: Path | None) -> Message:
+    """What the payment file of a run says, which must be a pain.001; it is found where it is not given.
+
+    Raises:
+        UsageError: it is no pain.001, or it is not there.
+        InputError: it is another file, or was changed.
+    """
+    require_pain001(summary.input.format, name=summary.input.name)
+    return read_again(folder, summary.input, given).message
 
 
 def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
@@ -80,7 +92,7 @@ def _is_as_checked(path: Path, file: InputFile) -> bool:
     try:
         return path.stat().st_size == file.byte_count and identity_of(path)[0] == file.sha256
     except OSError as error:
-        raise InputError(Sentence("runs.cannot_read_check_path", path=path, why=error.strerror)) from error
+        raise InputError(Sentence("runs.cannot_read_check_path", path=path, why=error)) from error
 
 
 def _another(path: Path) -> InputError:

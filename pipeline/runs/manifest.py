@@ -3,24 +3,27 @@
 import hashlib
 import platform
 import ssl
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from functools import cache
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
+from unicodedata import normalize
 
 from pydantic import ValidationError
 
 from pipeline.errors import DiskError, InputError, UsageError
 from pipeline.files.atomic import write_atomically
+from pipeline.files.folder_lock import LOCK
 from pipeline.files.signatures import remove_signature
 from pipeline.rules.totals import control_totals
 from pipeline.runs.approvals import approvals_of
 from pipeline.runs.folder import has_begun
 from pipeline.runs.profile_used import RunSettings, profile_used
 from pipeline.stores.sqlite import SQLITE_VERSION
+from pipeline.stores.sqlite.ledger_file import ledger_files
 from pipeline.stores.values import FinishRecord, LedgerCounts
 from pipeline.wording import Sentence
 from schemas.folder import (
@@ -34,6 +37,7 @@ from schemas.folder import (
     kept_workbook,
 )
 from schemas.manifest import (
+    Adoption,
     FileEvidence,
     LedgerEvidence,
     Manifest,
@@ -43,6 +47,7 @@ from schemas.manifest import (
 from schemas.strict import parse, timestamp
 from schemas.summary import Summary
 
+_PAYABLE = ("release", "corrected", "outcomes", "payment")
 LIBRARIES = ("aiohttp", "anyio", "httpx", "polars", "pyarrow", "pydantic", "schwifty")
 """Those on which the reading of a file, a request or an answer depends."""
 
@@ -53,6 +58,8 @@ class LedgerSummary(NamedTuple):
     finish: FinishRecord
     counts: LedgerCounts
     created_at: str
+    finish_count: int
+    digests: Mapping[str, str]
 
 
 def write_manifest(
@@ -92,31 +99,36 @@ def write_manifest(
             reused_count=recorded.counts.reused_count,
             attempt_count=recorded.counts.attempt_count,
             created_at=recorded.created_at,
+            finish_count=recorded.finish_count,
+            digests=dict(recorded.digests),
         ),
         approvals=approvals_of(folder),
+        adoptions=_adoptions(folder) if recorded.finish_count > 1 else [],
     )
     _write(folder, manifest)
+
+
+def _adoptions(folder: Path) -> list[Adoption]:
+    """Those of the manifest that is about to be replaced."""
+    try:
+        return read_manifest(folder).adoptions
+    except (UsageError, InputError):
+        return []
 
 
 def refresh_manifest(
     folder: Path,
     *,
     now: datetime,
-    written: Collection[str] | None = None,
+    written: Collection[str],
     removed: Collection[str] = (),
-    split: SplitMade | None = None,
+    made: SplitMade | Adoption | None = None,
 ) -> Manifest:
     """Add files that were written to a run folder, and the approvals there, to its manifest.
 
-    What the run itself recorded stays as it was recorded, so that a later change of it shows.
-
-    Args:
-        folder: of a run that wrote its manifest.
-        now: the time.
-        written: names of the files that were just written, which are hashed again; None means all that
-            the manifest does not have yet.
-        removed: names of files that are no longer there, and need not be.
-        split: the split that was just made, if any.
+    What the run itself recorded stays as it was recorded, so that a later change of it shows. Files that were
+    just written are hashed again. Those removed are no longer there, and need not be. Made was a split, or
+    the folder is about to be signed as it was found.
 
     Raises:
         UsageError: there is no manifest.
@@ -128,18 +140,14 @@ def refresh_manifest(
     if approvals[: len(manifest.approvals)] != manifest.approvals:
         raise InputError(Sentence("runs.approval_recorded_gone", folder=folder / APPROVALS))
     known = {file.name: file for file in manifest.files if file.name not in removed}
-    added = (unrecorded(folder, manifest) if written is None else set(written)) - {
-        MANIFEST,
-        SIGNATURE,
-        APPROVALS,
-    }
-    assert manifest.outcome_file.name not in added, f"{folder}: only a run writes its outcome file"
-    known |= {name: evidence(folder / name) for name in sorted(added)}
+    assert manifest.outcome_file.name not in written, f"{folder}: only a run writes its outcome file"
+    known |= {name: evidence(folder / name) for name in sorted(written)}
     renewed = manifest.model_copy(
         update={
             "files": list(known.values()),
             "approvals": approvals,
-            "splits": manifest.splits if split is None else [*manifest.splits, split],
+            "adoptions": [*manifest.adoptions, *([made] if isinstance(made, Adoption) else [])],
+            "splits": [*manifest.splits, *([made] if isinstance(made, SplitMade) else [])],
             "written": timestamp(now),
         }
     )
@@ -150,8 +158,7 @@ def refresh_manifest(
 def keep_changed_workbook(folder: Path) -> str | None:
     """Rename the workbook where it was changed since it was written: it may hold decisions.
 
-    Returns:
-        The new name; None where there is nothing to keep, or no manifest to compare with.
+    The new name; None where there is nothing to keep, or no manifest to compare with.
 
     Raises:
         DiskError: it cannot be read or renamed.
@@ -167,17 +174,14 @@ def keep_changed_workbook(folder: Path) -> str | None:
     try:
         path.rename(folder / free)
     except OSError as error:
-        raise DiskError(Sentence("runs.cannot_renamed_copy", path=path, why=error.strerror)) from error
+        raise DiskError(Sentence("runs.cannot_renamed_copy", path=path, why=error)) from error
     return free
 
 
 def record_purge(folder: Path, purge: Purge) -> bool:
     """Record a purge in the manifest, before the files are deleted, so that none of them looks lost.
 
-    Without a manifest that can be read nothing is recorded, and the purge goes on.
-
-    Returns:
-        Whether it was recorded.
+    Without a manifest that can be read nothing is recorded, which is False, and the purge goes on.
 
     Raises:
         OutputError, DiskError: the manifest cannot be written.
@@ -216,32 +220,28 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
-    """The names of files in a run folder that its manifest does not have.
+    """The names of whatever is in a run folder and not in its manifest: files, folders, links, hidden or not.
 
-    The ledger has seals of its own and is not hashed: it changes when names are purged from it.
+    The ledger is not hashed, as it changes when names are purged from it: its digests are recorded.
     """
-    ours = {
-        MANIFEST,
-        SIGNATURE,
-        APPROVALS,
-        STORE,
-        manifest.outcome_file.name,
-        *(file.name for file in manifest.files),
-    }
-    present = {path.name for path in folder.iterdir() if path.is_file() and not path.is_symlink()}
-    return {name for name in present - ours if not name.startswith((".", LEDGER))}
+    ledger = (path.name for path in ledger_files(folder / LEDGER))
+    ours = (MANIFEST, SIGNATURE, APPROVALS, STORE, LOCK, *ledger)
+    recorded = (manifest.outcome_file, *manifest.files)
+    return {path.name for path in folder.iterdir()} - {*ours, *(file.name for file in recorded)}
+
+
+def looks_payable(name: str) -> bool:
+    """Whether someone may take a file for payments that were checked, by its name."""
+    folded = normalize("NFKC", name).casefold()
+    return any(word in folded for word in _PAYABLE)
 
 
 def evidence(path: Path) -> FileEvidence:
-    """The hash and size of a file.
-
-    Raises:
-        DiskError: it cannot be read.
-    """
+    """The hash and size of a file; a DiskError where it cannot be read."""
     try:
         sha256, byte_count = identity_of(path)
     except OSError as error:
-        raise DiskError(Sentence("runs.cannot_read_run", path=path, why=error.strerror)) from error
+        raise DiskError(Sentence("runs.cannot_read_run", path=path, why=error)) from error
     return FileEvidence(name=path.name, sha256=sha256, byte_count=byte_count)
 
 

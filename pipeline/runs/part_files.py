@@ -68,9 +68,9 @@ class PartFiles(NamedTuple):
         """What was planned for a bucket: a document, written last."""
         return self.root / f"planned-{bucket:05}.json"
 
-    def left(self, bucket: int, *, were_asked: bool) -> Path:
-        """The questions of a bucket that are left to ask: `Checks`, with `attempts` and `is_suspect`."""
-        return self.root / "left" / f"{'asked' if were_asked else 'open'}-{bucket:05}.parquet"
+    def left(self, bucket: int, name: str) -> Path:
+        """Some questions of a bucket that are left to ask: `Checks`, with `attempts` and `is_suspect`."""
+        return self.root / "left" / f"{name}-{bucket:05}.parquet"
 
     def answers(self, bucket: int) -> Path:
         """The folder of the `Answers` of a bucket."""
@@ -107,11 +107,7 @@ class PartFiles(NamedTuple):
 
 
 def write_frame(frame: pl.DataFrame, path: Path) -> None:
-    """Write a frame, whole or not at all, for its owner only.
-
-    Raises:
-        OutputError, DiskError: it cannot be written.
-    """
+    """Write a frame, whole or not at all, for its owner only; raises as `not_writable`."""
     with _replacing(path) as partial:
         descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "wb") as file:
@@ -122,11 +118,7 @@ def write_frame(frame: pl.DataFrame, path: Path) -> None:
 
 
 def write_document(document: BaseModel, path: Path) -> None:
-    """Write a document, whole or not at all; what it speaks of was written before, and is on the disk.
-
-    Raises:
-        OutputError, DiskError: it cannot be written.
-    """
+    """Write a document, whole or not at all; what it speaks of was written before, and is on the disk."""
     with _replacing(path) as partial:
         partial.touch(mode=0o600)
         partial.write_text(document.model_dump_json(), "utf-8")
@@ -141,11 +133,7 @@ def read_document(kind: type[_Document], path: Path) -> _Document | None:
 
 
 def read_frame(path: Path, schema: Schema, columns: list[str] | None = None) -> pl.DataFrame:
-    """A frame as it was written; without rows where there is none.
-
-    Raises:
-        DiskError: it cannot be read.
-    """
+    """A frame as it was written; without rows where there is none. Raises as `read_as_written`."""
     wanted = {name: kind for name, kind in schema.items() if columns is None or name in columns}
     if not path.exists():
         return pl.DataFrame(schema=wanted)
@@ -154,11 +142,7 @@ def read_frame(path: Path, schema: Schema, columns: list[str] | None = None) -> 
 
 
 def read_as_written(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
-    """A frame that is there, with the columns that it has.
-
-    Raises:
-        DiskError: it cannot be read.
-    """
+    """A frame that is there, with the columns that it has; a DiskError where it cannot be read."""
     try:
         return pl.read_parquet(path.read_bytes(), columns=columns)
     except (OSError, pl.exceptions.PolarsError) as error:

@@ -8,13 +8,14 @@ from enum import StrEnum
 from math import inf
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pipeline.stores.values import LeaseHolder
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName, Outcome
 
 if TYPE_CHECKING:
+    from pipeline.files.signatures import Signer
     from pipeline.stages.ask import AskingObserver
 
 Clock = Callable[[], datetime]
@@ -30,6 +31,8 @@ class ReusePermission(NamedTuple):
     """How old an answer may be."""
     in_ledger: bool = False
     """Also answers of other runs that the ledger of the profile has, where it is shared."""
+    signer: "Signer | None" = None
+    """Who must have signed the folders; None: the manifest alone proves each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,8 @@ class CheckJob:
     """Of a workbook; None: the only one that has data."""
     input_format: str | None = None
     """By name; None: the file says it."""
+    country: str | None = None
+    """Of all accounts that are no IBAN; None: that of the profile, if it has one."""
     format: str | None = None
     """Of the outcome file; None: that of the input, or CSV where it is one that is only read."""
     order: Literal["file", "amount"] = "file"
@@ -122,8 +127,8 @@ class RunProgress(NamedTuple):
     """Questions that had their answer before this run began, in none of the counts above."""
 
 
-class RunObserver(Protocol):
-    """An observer of the progress of a run."""
+class RunObserver:
+    """An observer of the progress of a run; as it is here, it takes notice of nothing."""
 
     def enter(self, phase: Phase) -> None:
         """Called as each phase begins; a run that had finished before does not enter all of them."""
@@ -191,7 +196,7 @@ class StopSwitch:
 class Notice(NamedTuple):
     """Something that a person should know about a run that goes on."""
 
-    sentence: str
+    said: Sentence
     facts: Mapping[str, str | int] = MappingProxyType({})
     """Name -> value: rows, files; no personal data."""
 

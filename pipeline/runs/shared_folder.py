@@ -13,11 +13,7 @@ from schemas.strict import parse
 
 
 def read_store_record(folder: Path) -> SharedRunRecord | None:
-    """The shared run that a folder belongs to; None where its ledger is its own.
-
-    Raises:
-        OutputError: the record cannot be read.
-    """
+    """The shared run that a folder belongs to, or an OutputError; None where its ledger is its own."""
     path = folder / STORE
     try:
         return parse(SharedRunRecord, path.read_bytes())
@@ -31,11 +27,7 @@ def read_store_record(folder: Path) -> SharedRunRecord | None:
 
 
 def write_store_record(folder: Path, record: SharedRunRecord) -> None:
-    """Note which run a folder belongs to, before anything is asked.
-
-    Raises:
-        OutputError, DiskError: as `write_atomically`.
-    """
+    """Note which run a folder belongs to, before anything is asked; raises as `write_atomically`."""
     with write_atomically(folder / STORE) as file:
         file.write(record.model_dump_json(indent=2).encode() + b"\n")
 
@@ -47,11 +39,6 @@ def forget_store_record(folder: Path) -> None:
 
 def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:
     """Whether the ledger of a folder says all there is to know of a run that has finished in it.
-
-    Args:
-        folder: of the run.
-        ledger: its own.
-        chosen: the profile, which may name a ledger that is shared.
 
     Raises:
         OtherRunError: the folder was begun with a shared ledger and the profile has none, or the reverse: its

@@ -12,6 +12,7 @@ from pipeline.files.folder_lock import require_ours
 from pipeline.formats import layout_before
 from pipeline.rules.modulus import Modulus, same_tables
 from pipeline.runs.approvals import approvals_of
+from pipeline.runs.earlier import earlier_run
 from pipeline.runs.folder import has_begun, ledger_of, outcome_file, outcome_files, read_summary
 from pipeline.runs.manifest import identity_of, read_manifest
 from pipeline.runs.request import CheckJob
@@ -27,6 +28,7 @@ from schemas.folder import (
     PAIN002,
     PAIN002_SIMULATED,
     PAYEES,
+    REASONS,
     REPORT_HTML,
     REPORTS,
     SIGNATURE,
@@ -35,6 +37,7 @@ from schemas.folder import (
     files_of_review,
     pain002_name,
 )
+from schemas.outcomes import Environment
 from schemas.summary import Summary
 
 
@@ -78,12 +81,16 @@ def _absolute(file: Path) -> Path:
     return Path(os.path.normpath(file.absolute()))
 
 
-def renamed_folders(places: Mapping[Path, Path]) -> str:
-    """Which files got a folder of another name than theirs, as a sentence; empty where none did."""
-    renamed = [f"{file} to {folder}" for file, folder in places.items() if not _has_name_of(folder, file)]
+def renamed_folders(places: Mapping[Path, Path]) -> Sentence | None:
+    """Which files got a folder of another name than theirs; None where none did."""
+    renamed = [
+        Sentence("runs.file_to_folder", file=file, folder=folder)
+        for file, folder in places.items()
+        if not _has_name_of(folder, file)
+    ]
     if len(places) == 1 or not renamed:
-        return ""
-    return f"files of one name, whose results go to folders of their own: {', '.join(renamed)}"
+        return None
+    return Sentence("runs.folders_renamed", folders=renamed)
 
 
 def _has_name_of(folder: Path, file: Path) -> bool:
@@ -144,14 +151,16 @@ def finished_before(
     return summary.model_copy(update={"calls": calls})
 
 
-def refuse_foreign_files(folder: Path, *, fresh: bool) -> None:
-    """Before anything is sent, refuse to replace files that are not of this tool.
+def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fresh: bool) -> None:
+    """Before anything is sent, refuse to replace files of others, and a real run by a simulated one.
 
     Raises:
-        OutputError: one of our file names is a link or a folder, or a file in a folder without a ledger; or
-            the recorded decisions, which go into the manifest, cannot be read.
+        OtherRunError: answers of a real server would be replaced.
+        OutputError: any user of the computer can write into it; one of our file names is a link or a folder,
+            or a file in a folder without a ledger; or the recorded decisions, which go into the manifest,
+            cannot be read.
     """
-    fixed = (SUMMARY, MANIFEST, SIGNATURE, PAYEES, CHANGES, *REPORTS, PAIN002, PAIN002_SIMULATED)
+    fixed = (SUMMARY, MANIFEST, SIGNATURE, PAYEES, CHANGES, REASONS, *REPORTS, PAIN002, PAIN002_SIMULATED)
     others = (folder / name for name in fixed)
     written = (*outcome_files(folder).values(), *others)
     ledger = ledger_files(ledger_of(folder))
@@ -165,6 +174,12 @@ def refuse_foreign_files(folder: Path, *, fresh: bool) -> None:
                 advice=(Sentence("advice.other_folder"), Sentence("advice.replace_results")),
             )
     require_ours(folder)
+    if folder.exists() and folder.stat().st_mode & 0o002:
+        raise OutputError(
+            Sentence("runs.others_can_write", folder=folder), advice=Sentence("advice.other_folder")
+        )
+    if fresh and (earlier := earlier_run(folder, now)) is not None:
+        earlier.require_replaceable(environment)
     try:
         approvals_of(folder)
     except InputError as error:
@@ -174,14 +189,14 @@ def refuse_foreign_files(folder: Path, *, fresh: bool) -> None:
 def remove_outdated(folder: Path) -> None:
     """Remove results of answers that the new ledger does not have."""
     # Not the workbook: decisions of people may be in it.
-    names = (SUMMARY, REPORT_HTML, ATTENTION, PAIN002, PAIN002_SIMULATED)
+    names = (SUMMARY, REASONS, REPORT_HTML, ATTENTION, PAIN002, PAIN002_SIMULATED)
     for path in (*outcome_files(folder).values(), *(folder / name for name in names)):
         path.unlink(missing_ok=True)
 
 
 def remove_stale(folder: Path, written: Collection[Path]) -> None:
     """Remove files of an earlier run that the new one has not written, and which would be out of date."""
-    optional = (PAYEES, CHANGES, PAIN002, PAIN002_SIMULATED)
+    optional = (PAYEES, CHANGES, REASONS, PAIN002, PAIN002_SIMULATED)
     for path in (*outcome_files(folder).values(), *(folder / name for name in optional)):
         if path not in written:
             path.unlink(missing_ok=True)

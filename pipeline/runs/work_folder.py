@@ -75,11 +75,7 @@ def require_private(root: Path) -> None:
 
 
 def read_questions(folder: Path, part: int) -> pl.DataFrame:
-    """`Checks` of a part.
-
-    Raises:
-        InputError: they cannot be read.
-    """
+    """`Checks` of a part; an InputError where they cannot be read."""
     path = questions_file(folder, part)
     try:
         checks = pl.read_parquet(path.read_bytes())
@@ -93,16 +89,12 @@ def read_questions(folder: Path, part: int) -> pl.DataFrame:
 
 
 def works_in(root: Path) -> Iterator[WorkRecord]:
-    """The runs that have their questions in a work folder, by their ids; one being written is not there yet.
-
-    Raises:
-        OutputError: there is no such folder.
-    """
+    """The runs with questions in a work folder, by their ids; one being written is not there yet."""
     try:
         folders = sorted(path for path in root.iterdir() if path.is_dir())
     except OSError as error:
         raise OutputError(
-            Sentence("runs.cannot_read_4", root=root, why=error.strerror), advice=Sentence("advice.name_work")
+            Sentence("runs.cannot_read_4", root=root, why=error), advice=Sentence("advice.name_work")
         ) from error
     for folder in folders:
         try:
@@ -112,11 +104,7 @@ def works_in(root: Path) -> Iterator[WorkRecord]:
 
 
 def remove_work(root: Path, run: UUID) -> bool:
-    """Delete the questions of a run; False where there are none.
-
-    Raises:
-        DiskError: they cannot be deleted.
-    """
+    """Delete the questions of a run, or a DiskError; False where there are none."""
     folder = work_of(root, run)
     if not folder.is_dir() or folder.is_symlink():
         return False
@@ -126,5 +114,5 @@ def remove_work(root: Path, run: UUID) -> bool:
     except FileNotFoundError:
         return True  # another process removes it too
     except OSError as error:
-        raise DiskError(Sentence("runs.cannot_deleted_delete", folder=folder, why=error.strerror)) from error
+        raise DiskError(Sentence("runs.cannot_deleted_delete", folder=folder, why=error)) from error
     return True

@@ -12,8 +12,12 @@ For each Verification of Payee account, `name` is MTCH, `close_name` CMTC, every
 an IBAN that is not in the table, or is in it as not applicable, NOAP.
 """
 
+import tomllib
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import NamedTuple
+
+from pydantic import TypeAdapter
 
 from pipeline.sandbox.banks import Conduct
 from pipeline.sandbox.matching import compare_identifications, identifications
@@ -65,96 +69,11 @@ class DummyAnswer(NamedTuple):
     matched_name: str | None
 
 
-UK_ACCOUNTS: tuple[UkAccount, ...] = (
-    UkAccount(
-        "00112200012345", AccountType.PERSONAL, "Avery Thornwood", "Averi Thornwood", "Rowan Blackmere"
-    ),
-    UkAccount(
-        "20041531926819", AccountType.PERSONAL, "Imogen Farraday", "Farraday Imogen", "Callum Netherby"
-    ),
-    UkAccount(
-        "00112255779911",
-        AccountType.BUSINESS,
-        "Brackenfell Joinery Ltd",
-        "Brakenfell Joinery",
-        "Saltmere Catering Ltd",
-    ),
-    UkAccount(
-        "30120000700700",
-        AccountType.BUSINESS,
-        "Rookwater & Sons Ltd",
-        "Rookwater and Son",
-        "Kitewell Publishing plc",
-    ),
-)
-
+_FILE = tomllib.loads((files(__package__) / "accounts.toml").read_text("utf-8"))
+UK_ACCOUNTS = TypeAdapter(tuple[UkAccount, ...]).validate_python(_FILE["uk"])
+IBAN_ACCOUNTS = TypeAdapter(tuple[IbanAccount, ...]).validate_python(_FILE["iban"])
 CLOSED_UK_ACCOUNTS = ("00112299999999", "20041500000001")
 """Not in the table above, on purpose: AC01 for every name and account type."""
-
-IBAN_ACCOUNTS: tuple[IbanAccount, ...] = (
-    IbanAccount(
-        "DE35370400440084210077",
-        "COBADEFFXXX",
-        "Cobaltree Instruments GmbH",
-        "Cobaltree Instrument",
-        "Driftmoor Textil GmbH",
-        {"LEI": "SIMU0000000000000183", "TXID": "DE000000117"},
-    ),
-    IbanAccount(
-        "FR7630003012340000482100733",
-        "SOGEFRPPXXX",
-        "Solène Montferrand",
-        "Solene Montferand",
-        "Étienne Sauvageot",
-    ),
-    IbanAccount(
-        "NL27RABO0384210070",
-        "RABONL2UXXX",
-        "Lanternside Logistics B.V.",
-        "Lanternside Logistic",
-        "Tidewick Packaging B.V.",
-        {"LEI": "SIMU0000000000000280", "BIC": "LANTNL20XXX"},
-    ),
-    IbanAccount(
-        "ES6600490012700004821007",
-        "BSCHESMMXXX",
-        "Lucía de Rocamora",
-        "Lucia Rocamora",
-        "Alejandro Altamirana",
-    ),
-    IbanAccount(
-        "IT17D0306901234000004821007",
-        "BCITITMMXXX",
-        "Umbercroft Panifici S.r.l.",
-        "Umbercroft Panificio",
-        "Millhaven Arredi S.r.l.",
-        {"TXID": "IT000000338"},
-    ),
-    IbanAccount(
-        "BE43000004821001",
-        "GEBABEBBXXX",
-        "Pieter van der Maasdijk",
-        "Peter van der Maasdijk",
-        "Femke Kerkhoven",
-    ),
-    IbanAccount(
-        "AT793400000004821007",
-        "RZOOAT2LXXX",
-        "Katrin Steinwalder",
-        "Katrin Steinwald",
-        "Tobias Brandholz",
-        is_checkable=False,
-    ),
-    IbanAccount(
-        "IE90AIBK90001748210071",
-        "AIBKIE2DXXX",
-        "Pebblecourt Dental Care Ltd",
-        "Pebblecourt Dental",
-        "Hazelcombe Dental Care Ltd",
-        {"TXID": "IE000000449"},
-        is_checkable=False,
-    ),
-)
 
 _UK_BY_IDENTIFICATION = {account.identification: account for account in UK_ACCOUNTS}
 _BY_IBAN = {account.iban: account for account in IBAN_ACCOUNTS}
@@ -184,10 +103,7 @@ class DummyAccounts:
         elif question.party.name is not None:
             response = vop_response(_outcome(question.party.name, account), account.name)
         else:
-            organisation = (
-                question.party.identification.organisation_id if question.party.identification else None
-            )
-            verdict = compare_identifications(identifications(organisation), account.identifications)
+            verdict = compare_identifications(identifications(question.party), account.identifications)
             response = VerificationOfPayeeResponse(party_id_match=verdict)
         return PayeeReply(response, Conduct.STEADY)
 

@@ -101,7 +101,6 @@ def _checks(
                 answering=answering[role],
                 responder=responder,
                 clock=conditions.clock,
-                clock_skew_max_s=settings.clock_skew_max_s,
-                request_wait_s=settings.request_wait_s,
+                settings=settings,
             )
     return endpoints

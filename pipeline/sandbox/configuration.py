@@ -41,12 +41,8 @@ def write_configuration(
 ) -> Path:
     """Write precheck.toml for a sandbox, into the folder of its certificates and secrets; return its path.
 
-    Args:
-        files: the sandbox's certificates, named in the configuration by relative path.
-        url: where the sandbox listens, such as https://127.0.0.1:8443.
-        test_daily_cap: requests a UTC day in the role test.
-        rate_per_s_max: what the server takes in a second; None for as much as comes.
-        wrong_urls: addresses of ports whose TLS is wrong, by what is wrong with it.
+    It names the files by relative paths. Without a maximum the server takes as much as comes. Ports whose TLS
+    is wrong are named by what is wrong with it.
 
     Raises:
         OutputError: it cannot be written.

@@ -133,9 +133,8 @@ async def controlled(folder: Path, control: SandboxControl) -> AsyncIterator[Pat
             path.unlink(missing_ok=True)
             listener.bind(os.fspath(path))
         except OSError as error:
-            reason = error.strerror or str(error)
             raise ConfigurationError(
-                Sentence("sandbox.no_control_address", path=path, reason=reason)
+                Sentence("sandbox.no_control_address", path=path, reason=error)
             ) from error
         finally:
             os.umask(umask)

@@ -32,11 +32,7 @@ def object_identifier(dotted: str) -> bytes:
 
 
 def members(content: bytes) -> Iterator[tuple[int, bytes]]:
-    """The values that follow one another in a content: tag and content of each.
-
-    Raises:
-        ValueError: the bytes are not DER.
-    """
+    """The values that follow one another in a content: tag and content of each; a ValueError for no DER."""
     position = 0
     while position < len(content):
         tag, length, position = _header(content, position)

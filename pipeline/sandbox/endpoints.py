@@ -22,7 +22,7 @@ from pipeline.sandbox.network import Network
 from pipeline.sandbox.openapi import describe
 from pipeline.sandbox.problems import Refusal, format_error, not_found
 from pipeline.sandbox.responders import Responder
-from pipeline.sandbox.settings import Clock
+from pipeline.sandbox.settings import Clock, SandboxSettings
 from pipeline.sandbox.surface import NameCheckApi, Question
 from schemas.cop import NameVerificationRequest, NameVerificationResponse, VerificationResult
 from schemas.outcomes import ApiName, Environment
@@ -108,8 +108,7 @@ class CheckEndpoint:
     responder: Responder
     """How long responders take, and how they fail."""
     clock: Clock
-    clock_skew_max_s: float
-    request_wait_s: float
+    settings: SandboxSettings
     methods: tuple[str, ...] = ("POST",)
 
     def recognise(self, request: web.BaseRequest, call: Call) -> None:
@@ -133,9 +132,9 @@ class CheckEndpoint:
             request.headers,
             self.api.correlation_header,
             now_s=self.clock.now(),
-            clock_skew_max_s=self.clock_skew_max_s,
+            clock_skew_max_s=self.settings.clock_skew_max_s,
         )
-        body = await intake.read_body(request, self.request_wait_s)
+        body = await intake.read_body(request, self.settings.request_wait_s)
         call.question = fingerprint(body)
         question = intake.read_question(self.api.document, body)
         call.question = fingerprint(intake.canonical(question))

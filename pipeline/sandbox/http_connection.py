@@ -80,7 +80,7 @@ class HttpConnection(web.RequestHandler):
         if self.transport is None or self._current_request is not None:
             return
         reply = self._refuse_unread(408, self.visit)
-        self.transport.write(reply.head() + reply.body)
+        self.transport.write(reply.whole())
         self.force_close()
 
     def _stop_watching(self) -> None:

@@ -39,13 +39,7 @@ class IdentityProvider:
         self._tokens: dict[str, _Token] = {}
 
     def issue(self, form: bytes) -> tuple[Environment, bytes]:
-        """Answer a token request.
-
-        Args:
-            form: the body, application/x-www-form-urlencoded.
-
-        Returns:
-            The role the token is for, and the JSON body of the answer (RFC 6749, section 5.1).
+        """Answer a token request, a form: the role that the token is for, and JSON (RFC 6749, section 5.1).
 
         Raises:
             ProblemError: 400 for a malformed form, 401 for a client, secret or scope that is not valid.
@@ -68,11 +62,7 @@ class IdentityProvider:
         return role, body.encode()
 
     def client_of(self, authorization: str | None, role: Environment) -> str:
-        """The client id behind the Authorization header of a request to a role.
-
-        Raises:
-            ProblemError: 401, with what is wrong.
-        """
+        """The client id behind the Authorization header of a request to a role; 401 with what is wrong."""
         if authorization is None:
             raise client_invalid("the Authorization header is missing", Refusal.TOKEN_MISSING, _CHALLENGE)
         scheme, _, value = authorization.partition(" ")

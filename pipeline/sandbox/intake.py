@@ -45,11 +45,7 @@ def correlation_id(headers: MultiMapping[str], header: str) -> str | None:
 
 
 def one_value(headers: MultiMapping[str], header: str, refusal: Refusal) -> str | None:
-    """The value of a header; None where it is missing.
-
-    Raises:
-        ProblemError: 400 where it stands twice: two readers could take two values.
-    """
+    """The value of a header; None where it is missing, 400 where it stands twice: readers could differ."""
     values = headers.getall(header, [])
     if len(values) > 1:
         raise format_error(f"header {header}: stands {len(values)} times", refusal)
@@ -81,11 +77,7 @@ def check_headers(
 
 
 def check_body_headers(headers: MultiMapping[str], content_type: str) -> None:
-    """Hold the rules about a body: its type, its charset, no encoding.
-
-    Raises:
-        ProblemError: 400, naming the first header that breaks one.
-    """
+    """Hold the rules about a body: its type, its charset, no encoding; 400 for the first that is broken."""
     stated = one_value(headers, "Content-Type", Refusal.CONTENT_TYPE) or ""
     if stated != content_type:
         if stated.partition(";")[0].strip().lower() != content_type:
@@ -98,11 +90,7 @@ def check_body_headers(headers: MultiMapping[str], content_type: str) -> None:
 
 
 def read_question(model: type[AnyQuestion], body: bytes) -> AnyQuestion:
-    """Read a body as a question, strictly.
-
-    Raises:
-        ProblemError: 400, naming each member that breaks a rule.
-    """
+    """Read a body as a question, strictly; 400 naming each member that breaks a rule."""
     try:
         question = strict.parse(model, body)
     except ValidationError as error:

@@ -28,11 +28,7 @@ class DailyCap:
         self._used: dict[str, int] = {}
 
     def admit(self, client: str) -> None:
-        """Count one request of a client.
-
-        Raises:
-            ProblemError: 429, with the seconds to midnight UTC.
-        """
+        """Count one request of a client; 429 with the seconds to midnight UTC where it is one too many."""
         now = self._clock()
         today = int(now // _DAY_S)
         if today != self._day:
@@ -57,11 +53,7 @@ class RateLimit:
         self._admitted: dict[str, deque[float]] = {}
 
     def admit(self, client: str) -> None:
-        """Count one request of a client.
-
-        Raises:
-            ProblemError: 429, to be repeated after a second.
-        """
+        """Count one request of a client; 429, to be repeated after a second, where it is one too many."""
         if self.rate_per_s_max is None:
             return
         now = self._clock()

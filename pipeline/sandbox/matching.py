@@ -18,7 +18,7 @@ from functools import lru_cache
 
 from pipeline.sandbox.names import SURNAME_PARTICLES, TITLES, are_variants
 from schemas.outcomes import Outcome
-from schemas.vop import IdMatch, OrganisationId
+from schemas.vop import IdMatch, Party
 
 
 class Likeness(IntEnum):
@@ -43,16 +43,9 @@ _LEGAL_FORMS = frozenset({
 
 
 def compare_names(asked: str, held: str, *, business: bool, lenient: bool) -> Outcome:
-    """Compare a name as entered by the payer with the name of the account.
+    """Compare a name as the payer entered it with the one that the bank holds: match, close or no match.
 
-    Args:
-        asked: the name in the request.
-        held: the name that the bank holds.
-        business: whether the account is a business account.
-        lenient: whether this bank takes a slight deviation for a full match.
-
-    Returns:
-        `match`, `close_match` or `no_match`.
+    A lenient bank takes a slight deviation for a full match.
 
     >>> compare_names("thornwood avery", "Avery Thornwood", business=False, lenient=True).value
     'close_match'
@@ -77,8 +70,9 @@ def compare_identifications(asked: Mapping[str, str], held: Mapping[str, str]) -
     return IdMatch.MTCH if all(asked[kind] == held[kind] for kind in comparable) else IdMatch.NMTC
 
 
-def identifications(organisation: OrganisationId | None) -> dict[str, str]:
-    """The identifications of a request by kind: LEI, BIC, a scheme code, or a scheme's own name."""
+def identifications(party: Party) -> dict[str, str]:
+    """The identifications of a payee by kind: LEI, BIC, a scheme code, or a scheme's own name."""
+    organisation = party.identification.organisation_id if party.identification else None
     if organisation is None:
         return {}
     found: dict[str, str] = {}

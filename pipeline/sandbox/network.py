@@ -125,8 +125,7 @@ def response_on(
     """What a bank answers about one of its accounts: by name where there is one, else by identification."""
     party = question.party
     if party.name is None:
-        organisation = party.identification.organisation_id if party.identification else None
-        verdict = compare_identifications(identifications(organisation), account.identifications)
+        verdict = compare_identifications(identifications(party), account.identifications)
         return VerificationOfPayeeResponse(party_id_match=verdict)
     outcome = compare_names(party.name, account.name, business=account.is_business, lenient=is_lenient)
     return vop_response(outcome, account.name)

@@ -45,13 +45,9 @@ class _Certificate:
 
 
 def requester_of(certificate: bytes | None, authority: x509.Certificate, now: datetime) -> str:
-    """The authorisation number of the participant that presents a client certificate.
+    """The authorisation number of the participant that presents a client certificate, in DER, if any.
 
-    Args:
-        certificate: the peer's certificate in DER; None where the client presented none. TLS has
-            checked that it has the key, and nothing else.
-        authority: who must have issued it.
-        now: the moment at which it must be valid.
+    TLS has checked that the participant has its key, and nothing else.
 
     Raises:
         ProblemError: 401, with what is wrong with the certificate.
@@ -78,11 +74,7 @@ def requester_of(certificate: bytes | None, authority: x509.Certificate, now: da
 
 
 def check_requesting_bic(authorisation_number: str, bic: str) -> None:
-    """Require that a requesting BIC belongs to the participant of the certificate.
-
-    Raises:
-        ProblemError: 401 where it belongs to another participant.
-    """
+    """Require that a requesting BIC belongs to the participant of the certificate; 401 where it does not."""
     if bic not in DIRECTORY[authorisation_number]:
         raise client_invalid(
             "requestingAgent is not a BIC of the participant named by the certificate",

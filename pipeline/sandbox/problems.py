@@ -78,14 +78,10 @@ class ProblemError(Exception):
         headers: Mapping[str, str] | None = None,
         refusal: Refusal | None = None,
     ) -> None:
-        """Describe the problem.
+        """Describe the problem; its detail never quotes a name, an account or a secret.
 
-        Args:
-            status: HTTP status.
-            code: machine-readable code.
-            detail: what is wrong with this request; never quotes a name, an account or a secret.
-            headers: response headers that belong to the problem, such as Retry-After.
-            refusal: what was wrong with the request; None where it was not the request.
+        Headers are those that belong to it, such as Retry-After. There is no refusal where it was not the
+        request that was wrong.
         """
         super().__init__(detail)
         self.status = status

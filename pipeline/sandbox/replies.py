@@ -29,3 +29,7 @@ class Reply:
         lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}"]
         lines += [f"{name}: {value}" for name, value in headers.items()]
         return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+    def whole(self) -> bytes:
+        """Head and body."""
+        return self.head() + self.body

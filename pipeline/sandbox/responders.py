@@ -15,13 +15,10 @@ class Responder:
     """The far end of one API: how long it takes, and how it fails."""
 
     def __init__(self, *, wait_max_s: float, latency_s: float, latency_spread: float, seed: int) -> None:
-        """Describe the responders of one API.
+        """Describe the responders of one API, for which the gateway waits `wait_max_s` before it answers 504.
 
-        Args:
-            wait_max_s: how long the gateway waits for a responder before it answers 504.
-            latency_s: median of the log-normal wait added to every answer; 0 for none.
-            latency_spread: of that wait, the standard deviation of its logarithm; 0: always the median.
-            seed: of the waits.
+        A log-normal wait is added to every answer, by its median, 0 for none, and the standard deviation of
+        its logarithm, 0 for always the median.
         """
         self._wait_max_s = wait_max_s
         self._latency_s = latency_s
@@ -29,11 +26,7 @@ class Responder:
         self._chance = random.Random(seed)  # noqa: S311 (waits are no secret)
 
     async def respond(self, conduct: Conduct) -> None:
-        """Take the time that the responder takes, and fail as it fails.
-
-        Raises:
-            ProblemError: 500, 502 or 504, as the reference describes them.
-        """
+        """Take the time that the responder takes, and fail as it fails: 500, 502 or 504, by the reference."""
         match conduct:
             case Conduct.STEADY:
                 await self._wait()

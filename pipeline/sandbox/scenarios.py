@@ -115,11 +115,7 @@ def scenario_named(name: str) -> Scenario:
 
 
 def write_scenario(folder: Path, scenario: Scenario) -> list[Path]:
-    """Write the payment files of a scenario into the folder of its sandbox, mode 0600.
-
-    Raises:
-        OutputError: they cannot be written.
-    """
+    """Write the payment files of a scenario into the folder of its sandbox, mode 0600."""
     files = {
         "scenario.csv": [*_uk_rows(scenario), *(_iban_rows() if scenario.name in {"basic", "tls"} else [])]
     }

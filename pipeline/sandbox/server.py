@@ -55,11 +55,8 @@ async def serve(
 ) -> None:
     """Serve until asked to stop.
 
-    Args:
-        settings: where and how.
-        announce: called once, with the base URL, when the server listens.
-        stop: the event that ends it.
-        conclude: called at the end with the verdict in one line, where one is written.
+    `announce` is called once, with the base URL, when the server listens; `conclude` at the end with the
+    verdict in one line, where one is written.
 
     Raises:
         ConfigurationError: the address cannot be listened on.
@@ -194,7 +191,7 @@ def _listen(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), backlog=_BACKLOG)
     except OSError as error:
         raise ConfigurationError(
-            Sentence("sandbox.sandbox_cannot_listen", host=host, port=port, why=error.strerror)
+            Sentence("sandbox.sandbox_cannot_listen", host=host, port=port, why=error)
         ) from error
 
 

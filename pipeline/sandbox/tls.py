@@ -40,16 +40,10 @@ def server_context(
     is_client_certificate_required: bool,
     tls: Tls = Tls.REFERENCE,
 ) -> ssl.SSLContext:
-    """A TLS context for the server.
+    """A TLS context for the server, with a file for each kind of key, that has a key and its certificate.
 
-    Unless a client certificate is required, one that is missing or bad in any way still makes a
-    connection: the API that needs a good one answers 401, and the other APIs ignore it.
-
-    Args:
-        servers: files with a key and its certificate, one per kind of key.
-        client_authority: who must have issued a client certificate.
-        is_client_certificate_required: whether the handshake fails without a valid one.
-        tls: which versions and suites it speaks.
+    Unless a client certificate is required, one that is missing or bad in any way still makes a connection:
+    the API that needs a good one answers 401, and the other APIs ignore it.
 
     Raises:
         TlsError: this Python cannot be limited to the suites of the reference.

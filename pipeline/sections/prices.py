@@ -6,7 +6,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
+from pipeline.errors import WrongValueError
 from pipeline.rules.currencies import currencies
+from pipeline.wording import Sentence
 from schemas.prices import Price
 
 _PRICE = re.compile(r"(?P<amount>(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,6})?) (?P<currency>[A-Z]{3})")
@@ -17,19 +19,16 @@ def price_of(said: object) -> Price:
     """Read a price, as the file has it.
 
     Raises:
-        ValueError: it is none; the message says what to write.
+        WrongValueError: it is none; the sentence says what to write.
 
     >>> price_of("0.15 GBP")
     Price(amount=Decimal('0.15'), currency='GBP')
     """
     found = _PRICE.fullmatch(said) if isinstance(said, str) else None
     if found is None:
-        raise ValueError(
-            'must be text such as "0.15 GBP": an amount with at most nine digits before the point and six '
-            "after it, a space, and a currency of three capital letters"
-        )
+        raise WrongValueError(Sentence("config.price"))
     if found["currency"] not in currencies():
-        raise ValueError(f'{found["currency"]} is no currency of ISO 4217; write one, such as "0.15 GBP"')
+        raise WrongValueError(Sentence("config.price_currency", currency=found["currency"]))
     return Price(amount=Decimal(found["amount"]), currency=found["currency"])
 
 

@@ -6,8 +6,10 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, SecretStr, model_validator
 
+from pipeline.errors import WrongValueError
 from pipeline.sections.prices import PriceText, price_of
 from pipeline.sections.values import FilePath, HttpsUrl, Section, VariableName, Words, secret, secret_if_named
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName, Environment
 from schemas.prices import Price
 
@@ -77,15 +79,12 @@ class Oauth(Server):
     @model_validator(mode="after")
     def _names_one_secret(self) -> Self:
         if (self.client_secret_env is None) == (self.client_secret_file is None):
-            raise ValueError("give exactly one of client_secret_env and client_secret_file")
+            keys = ["client_secret_env", "client_secret_file"]
+            raise WrongValueError(Sentence("config.exactly_one", keys=keys))
         return self
 
     def client_secret(self) -> SecretStr:
-        """Read the client secret from where the file points.
-
-        Raises:
-            ConfigurationError: it is not there, or others could read it.
-        """
+        """Read the client secret from where the file points; raises as `secret`."""
         return secret(self.client_secret_env, self.client_secret_file)
 
     @property
@@ -103,9 +102,5 @@ class MutualTls(Server):
     client_key_password_file: FilePath | None = None
 
     def client_key_password(self) -> SecretStr | None:
-        """Read the password of the client key, or None where the key has none.
-
-        Raises:
-            ConfigurationError: it is missing where the file points, or others could read it.
-        """
+        """Read the password of the client key, or None where the key has none; raises as `secret`."""
         return secret_if_named(self.client_key_password_env, self.client_key_password_file)

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr, StringConstraints, ValidationInfo
 
-from pipeline.errors import ConfigurationError
+from pipeline.errors import ConfigurationError, WrongValueError
 from pipeline.stores.kinds import store_url
 from pipeline.wording import Sentence
 
@@ -28,7 +28,7 @@ def _newest_below_folder(said: str, info: ValidationInfo) -> str:
     """The pattern of folders, below that of the file."""
     opening, _, pattern = said.strip().partition("newest of ")
     if opening or not pattern.strip():
-        raise ValueError('write "newest of PATTERN", such as "newest of payroll-*.precheck"')
+        raise WrongValueError(Sentence("config.newest_of"))
     folder = (info.context or {}).get("folder", Path())
     # What the folder of the file is called is no pattern.
     return str(Path(glob.escape(str(folder))) / Path(pattern.strip()).expanduser())
@@ -40,11 +40,11 @@ def _https(url: str) -> str:
         is_reachable = bool(parts.hostname) and parts.port != 0
     except ValueError:
         # Its own message would quote the address, and a password that should not be in it.
-        raise ValueError("is not an address; write https://HOST or https://HOST:PORT") from None
+        raise WrongValueError(Sentence("config.no_address", form="https://HOST:PORT")) from None
     if parts.scheme != "https":
-        raise ValueError("must start with https://")
+        raise WrongValueError(Sentence("config.https"))
     if not is_reachable or _NOT_IN_AN_ADDRESS.search(url):
-        raise ValueError("must be a plain address: no user name, no password, no '?', no '#', no space")
+        raise WrongValueError(Sentence("config.plain_address"))
     return url.rstrip("/")
 
 
@@ -83,9 +83,7 @@ def secret(variable: str | None, path: Path | None) -> SecretStr:
         mode = path.stat().st_mode
         value = path.read_text("utf-8-sig").rstrip("\r\n")
     except OSError as error:
-        raise ConfigurationError(
-            Sentence("sections.secret_cannot_read", path=path, why=error.strerror)
-        ) from None
+        raise ConfigurationError(Sentence("sections.secret_cannot_read", path=path, why=error)) from None
     except UnicodeDecodeError:
         raise ConfigurationError(Sentence("sections.secret_not_utf_8", path=path)) from None
     if mode & 0o077:

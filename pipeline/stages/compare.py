@@ -11,7 +11,9 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES, WARNINGS, Changes, Payees, Warnings
+from pipeline.rules.findings import said, said_of_each
 from pipeline.rules.payees import KEYED, Hashed, keyed, keyed_ids, masked_account, masked_name
+from pipeline.wording import Sentence
 from schemas.outcomes import WarningCode
 
 SHOWN_MAX = 3
@@ -49,17 +51,12 @@ class PayeeDifferences(NamedTuple):
 
 
 def compare(payees: Payees, names: pl.Series, earlier: Sequence[EarlierPayees]) -> PayeeDifferences:
-    """Find what changed since earlier runs.
+    """Find what changed since earlier runs, latest first; names are those of every row, to be shown masked.
 
     A payee is the same by its id where both files have one, else by its name. Its account has changed where
     it is none of those that the earlier run paid it to. The name of an account has changed where it is none
-    of those that the earlier run paid there. What no run knows is looked up in their unconfirmed payees.
-    A payee is new where neither it nor its account is known, and not changed either.
-
-    Args:
-        payees: `Payees`.
-        names: the name in every row of the file, to be shown masked.
-        earlier: the runs to compare with, latest first.
+    of those that the earlier run paid there. What no run knows is looked up in their unconfirmed payees. A
+    payee is new where neither it nor its account is known, and not changed either.
     """
     assert payees.schema == PAYEES
     if not earlier:
@@ -264,26 +261,22 @@ def warnings_of(changes: Changes, *, with_names: bool = False) -> Warnings:
     is_account, is_name = (
         pl.col("code") == code for code in (WarningCode.ACCOUNT_CHANGED, WarningCode.NAME_CHANGED)
     )
-    sides = pl.format(": {} then, {} now", pl.col("then").fill_null("no longer kept"), "now")
-    account = pl.format(
-        "the payee was paid to another account in {}{}; before you pay, ask the payee by a contact that you "
-        "knew before",
-        "earlier",
-        sides,
+    kept = {"then": pl.col("then").fill_null(str(Sentence("rule.no_longer_kept")))}
+    sides = {column: pl.col(column) for column in ("earlier", "then", "now")}
+    account = said_of_each("rule.account_changed", in_english=kept, **sides)
+    name = (
+        said_of_each("rule.name_changed_from", in_english=kept, **sides)
+        if with_names
+        else said_of_each("rule.name_changed", earlier=sides["earlier"])
     )
-    name = pl.format(
-        "the account was paid under another name in {}{}; make sure that it is the payee's",
-        "earlier",
-        sides if with_names else pl.lit(""),
-    )
-    new = pl.lit(
-        "last time, neither the payee nor the account was there and confirmed by a match or released; "
-        "make sure that the payment is meant"
-    )
+    new = said(Sentence("rule.payee_new"))
     warnings = changes.select(
         "row",
         "code",
         field=pl.when(is_account).then(pl.lit("account_number")).otherwise(pl.lit("name")),
-        message=pl.when(is_account).then(account).when(is_name).then(name).otherwise(new),
+        **{
+            text: pl.when(is_account).then(account[text]).when(is_name).then(name[text]).otherwise(new[text])
+            for text in ("message", "said")
+        },
     )
     return Warnings(warnings.select(pl.col(column).cast(kind) for column, kind in WARNINGS.items()))

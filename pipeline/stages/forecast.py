@@ -1,5 +1,6 @@
 """forecast: a plan -> Forecast. What asking would take, found without a call."""
 
+import json
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from math import ceil
@@ -46,15 +47,10 @@ def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the f
     limits: Mapping[ApiName, ApiLimits],
     places: Places | None = None,
 ) -> Forecast:
-    """Forecast what checking a file takes.
+    """Forecast what checking a file takes, under the limits of each API that the profile has.
 
-    Args:
-        input_name: the file's name.
-        environment: which kind of server would answer.
-        findings: `Rejects` and `Warnings`.
-        planned: `Checks` and `Assignments`, and what of the checks would not be asked.
-        limits: per API that the profile has.
-        places: of the rows in their file; None where they have none.
+    The findings are `Rejects` and `Warnings`; what is planned `Checks` and `Assignments`, and which of the
+    checks would not be asked.
     """
     checks, assignments, spared = planned
     rows = assignments.join(checks.select("check", "api"), on="check", how="inner")
@@ -115,7 +111,7 @@ def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
             RejectedRow(
                 row=row, place=place_text(row, places) or None, field=field, code=code, message=message
             )
-            for row, field, code, message in rejects.head(ROWS_LISTED_MAX).iter_rows()
+            for row, field, code, message, _ in rejects.head(ROWS_LISTED_MAX).iter_rows()
         ],
         broken_rules=_broken_rules(rejects),
         warning_count=warnings.height,
@@ -140,10 +136,14 @@ def _counts(rows: pl.DataFrame, spared: SparedChecks) -> QuestionCounts:
 def _broken_rules(rejects: pl.DataFrame) -> list[BrokenRule]:
     kinds = (
         rejects.group_by("field", "code", "message", maintain_order=True)
-        .agg(pl.len().alias("row_count"), pl.col("row").head(ROWS_NAMED_MAX).alias("rows"))
+        .agg(
+            pl.len().alias("row_count"),
+            pl.col("row").head(ROWS_NAMED_MAX).alias("rows"),
+            pl.col("said").first(),
+        )
         .sort("row_count", descending=True, maintain_order=True)
     )
-    return [BrokenRule(**kind) for kind in kinds.iter_rows(named=True)]
+    return [BrokenRule(**kind | {"said": json.loads(kind["said"])}) for kind in kinds.iter_rows(named=True)]
 
 
 def _api_forecast(api: ApiName, counts: QuestionCounts, limits: ApiLimits) -> ApiForecast:

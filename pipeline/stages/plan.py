@@ -25,17 +25,12 @@ class Plan(NamedTuple):
 
 
 def plan(accepted: Accepted, order: Literal["file", "amount"] = "file") -> Plan:
-    """Find the distinct questions.
+    """Find the distinct questions, and which of them each accepted payment asks.
 
-    Args:
-        accepted: an `Accepted` frame.
-        order: by the first payment that asks, or by the largest single payment behind a question,
-            so that scarce calls go to the largest payments. Amounts are compared as numbers,
-            whatever their currency; a payment without an amount comes last.
-
-    Returns:
-        `Checks`, numbered from 1 by first appearance in the file whatever the order, and
-        `Assignments`, one row per accepted payment.
+    The order is by the first payment that asks, or by the largest single payment behind a question, so that
+    scarce calls go to the largest payments. Amounts are compared as numbers, whatever their currency; a
+    payment without an amount comes last. `Checks` are numbered from 1 by first appearance in the file
+    whatever the order.
     """
     assert accepted.schema == ACCEPTED
     numbers = accepted.select(list(QUESTION)).with_row_index("position")

@@ -6,6 +6,7 @@ every row takes its verdict, and the particulars of its answer, by their positio
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import polars as pl
 
@@ -17,6 +18,7 @@ from pipeline.frames import (
     BASES,
     NOTE,
     OUTCOMES,
+    REASONS,
     REJECTS,
     WARNINGS,
     Answers,
@@ -24,12 +26,23 @@ from pipeline.frames import (
     Findings,
     Outcomes,
     Questions,
+    Reasons,
 )
 from pipeline.rules.unasked import UNASKED
+from pipeline.wording import Sentence
 from schemas.outcomes import Action, Environment, Outcome
 
 _KIND = ("api", "by_name", "state", "code", "day")
 """What a verdict follows from; the day is that of an answer of an earlier run, null for others."""
+
+
+class Resolved(NamedTuple):
+    """Every payment, decided."""
+
+    outcomes: Outcomes
+    """In row order."""
+    reasons: Reasons
+    """What stands behind their reasons."""
 
 
 def resolve(
@@ -38,8 +51,8 @@ def resolve(
     answers: Answers,
     apis: Iterable[Api | ApiDeclaration],
     environment: Environment,
-) -> Outcomes:
-    """Decide every payment, by exactly one answer per question: `Outcomes` in row order.
+) -> Resolved:
+    """Decide every payment, by exactly one answer per question.
 
     The tables of the APIs that were asked say what a code means.
     """
@@ -66,7 +79,9 @@ def resolve(
     assert outcomes.schema == OUTCOMES
     assert outcomes["row"].n_unique() == outcomes.height
     assert outcomes["check_outcome"].null_count() == 0
-    return Outcomes(outcomes)
+    reasons = verdicts.select(reason="check_reason", said="said").unique("reason", maintain_order=True)
+    assert reasons.schema == REASONS
+    return Resolved(Outcomes(outcomes), Reasons(reasons))
 
 
 def _asked(
@@ -101,14 +116,28 @@ def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api | ApiDeclaration]) -> pl.D
         for api, is_by_name, state, code in kinds.select("api", "by_name", "state", "code").iter_rows()
     ]
     said = pl.DataFrame(
-        [(meaning.outcome, meaning.reason, meaning.action) for meaning in meanings],
-        schema={column: OUTCOMES[column] for column in ("check_outcome", "check_reason", "check_action")},
+        [
+            (meaning.outcome, str(meaning.reason), meaning.action, f"[{meaning.reason.as_text()}]")
+            for meaning in meanings
+        ],
+        schema={
+            **{column: OUTCOMES[column] for column in ("check_outcome", "check_reason", "check_action")},
+            "said": pl.String,
+        },
         orient="row",
     )
-    reused = pl.format("{} Answered on {} by an earlier run.", "check_reason", "day")
+    reused = pl.format(f"{{}} {Sentence(_REUSED, day='{}')}", "check_reason", "day")
+    said_reused = pl.concat_str(_OPEN, pl.lit(f',["{_REUSED}",{{"day":{{"day":"'), "day", pl.lit('"}}]]'))
     return said.hstack(kinds.select("day", check_code="code", check_api="api")).select(
-        pl.exclude("day", "check_reason"), check_reason=pl.coalesce(reused, "check_reason")
+        pl.exclude("day", "check_reason", "said"),
+        check_reason=pl.coalesce(reused, "check_reason"),
+        said=pl.coalesce(said_reused, "said"),
     )
+
+
+_OF_FIELD, _NOTE, _REUSED = "answer.of_field", "answer.note", "answer.reused"
+_OPEN = pl.col("said").str.strip_suffix("]")
+"""A list of sentences, to which more are added."""
 
 
 def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
@@ -117,12 +146,21 @@ def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
     It is rejected where it breaks a rule; where only the profile excludes it, nothing is wrong with it.
     """
     sentence = pl.format("{}: {}", "field", "message")
+    said = pl.concat_str(
+        pl.lit(f'["{_OF_FIELD}",{{"field":{{"said":["field.'),
+        "field",
+        pl.lit('",{}]},"message":{"said":'),
+        "said",
+        pl.lit("}}]"),
+    )
     code = pl.col("check_code")
     outcomes = {unasked: meaning.outcome for unasked, meaning in UNASKED.items()}
     actions = {unasked: meaning.action for unasked, meaning in UNASKED.items()}
     return (
         rejects.group_by("row", maintain_order=True)
-        .agg(check_code=pl.col("code").first(), check_reason=sentence.str.join(". ") + ".")
+        .agg(
+            check_code=pl.col("code").first(), check_reason=sentence.str.join(". ") + ".", said=_list_of(said)
+        )
         .with_columns(
             check_outcome=code.replace_strict(
                 outcomes, default=Outcome.REJECTED, return_dtype=OUTCOMES["check_outcome"]
@@ -132,6 +170,10 @@ def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
             ),
         )
     )
+
+
+def _list_of(said: pl.Expr) -> pl.Expr:
+    return pl.format("[{}]", said.str.join(","))
 
 
 def _particulars(answers: pl.DataFrame) -> pl.DataFrame:
@@ -149,10 +191,14 @@ def _with_notes(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The same, where a row with a warning has a verdict of its own, which includes it."""
     note = pl.format(f"{NOTE}{{}}.", "message")
-    notes = warnings.group_by("row", maintain_order=True).agg(note=note.str.join(" "))
+    said = pl.concat_str(pl.lit(f'["{_NOTE}",{{"message":{{"said":'), "said", pl.lit("}}]"))
+    notes = warnings.group_by("row", maintain_order=True).agg(
+        note=note.str.join(" "), more=_list_of(said).str.strip_prefix("[")
+    )
     noted = rows.with_row_index("position").join(notes, on="row", maintain_order="left")
     own = verdicts.select(pl.all().gather(noted["verdict"])).with_columns(
-        check_reason=pl.concat_str("check_reason", noted["note"], separator=" ")
+        check_reason=pl.concat_str("check_reason", noted["note"], separator=" "),
+        said=pl.concat_str(_OPEN, noted["more"], separator=","),
     )
     numbers = pl.int_range(verdicts.height, verdicts.height + own.height, dtype=pl.UInt32, eager=True)
     renumbered = rows["verdict"].scatter(noted["position"], numbers)

@@ -1,7 +1,7 @@
 """summarise: everything -> Summary, of which reports are made."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
@@ -11,7 +11,7 @@ from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS, Outcom
 from pipeline.rules.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.rules.warnings import warning_counts
 from schemas.changes import Comparison
-from schemas.outcomes import Action, ApiName, Environment, Outcome
+from schemas.outcomes import UNDECIDED, Action, ApiName, Environment, Outcome
 from schemas.summary import (
     ROWS_LISTED_MAX,
     ROWS_NAMED_MAX,
@@ -27,8 +27,6 @@ from schemas.summary import (
 
 ATTENTION = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 """The outcomes whose rows a person must look at before anything is paid."""
-UNDECIDED = (Outcome.DEFERRED, Outcome.UNANSWERED)
-"""The outcomes that a later run may change."""
 _NEEDS_ATTENTION = pl.col("check_outcome").is_in(list(ATTENTION))
 _IS_UNDECIDED = pl.col("check_outcome").is_in(list(UNDECIDED))
 
@@ -57,6 +55,13 @@ class SummaryHeader(NamedTuple):
     message: Message | None = None
     """What was read of a payment format, for its batches."""
 
+    def said(self, *, is_left: bool) -> dict[str, Any]:
+        """The same as fields of `Summary`, given whether rows are left for a later run."""
+        fields = self._asdict()
+        del fields["message"]
+        is_simulated = self.environment is Environment.SANDBOX
+        return fields | {"simulated": is_simulated, "next_step": self.next_step if is_left else None}
+
 
 def summarise(
     header: SummaryHeader,
@@ -80,19 +85,11 @@ def summarise(
         pl.col("check_api").count(), _IS_UNDECIDED.sum(), _NEEDS_ATTENTION.sum().alias("attention")
     ).row(0)
     return Summary(
-        tool_version=header.tool_version,
-        profile=header.profile,
-        environment=header.environment,
-        simulated=header.environment is Environment.SANDBOX,
-        many_names_reason=header.many_names_reason,
-        started=header.started,
-        finished=header.finished,
-        input=header.input,
+        **header.said(is_left=undecided_count > 0),
         outcomes=outcome_totals(rows),
         codes=_code_counts(rows),
         batches=batches.listed,
         batch_count=batches.batch_count,
-        routes=header.routes,
         calls=calls,
         saved_call_count=asked_count - sum(call.question_count for call in calls),
         attention=_attention_rows(rows.lazy().filter(_NEEDS_ATTENTION)),
@@ -105,11 +102,7 @@ def summarise(
         ],
         warning_count=warnings.height,
         warning_codes=warning_counts(warnings),
-        compared=header.compared,
-        modulus=header.modulus,
         complete=undecided_count == 0,
-        next_step=header.next_step if undecided_count else None,
-        given_up=header.given_up,
     )
 
 

@@ -31,6 +31,7 @@ from pipeline.frames import (
 )
 from pipeline.rules import responder_bics as agents
 from pipeline.rules.cleaning import cleaned, normalized
+from pipeline.rules.findings import said
 from pipeline.rules.modulus import MODULUS, Modulus, old_failures, states
 from pipeline.rules.payee_names import NOT_LATIN
 from pipeline.rules.rules import DEFECTS, HAS_IDENTIFICATION, PLAIN, RULES, RULES_BY_SUSPECTS, Rule
@@ -70,36 +71,32 @@ class ValidationResult(NamedTuple):
     accepted: Accepted
     rejects: Rejects
     warnings: Warnings
+    assumed_type_count: int
+    """Accepted payments that are asked about with an account type, and state none that could be read."""
 
 
 def validate(payments: Payments, routes: Routes, places: Places | None = None) -> ValidationResult:
-    """Sort the payments into accepted and rejected ones.
+    """Sort the payments into accepted and rejected ones, by the APIs that the profile has.
 
-    Args:
-        payments: a `Payments` frame, as read.
-        routes: the APIs that the profile has.
-        places: of the rows in their file, for messages; None where they have none.
-
-    Returns:
-        `Accepted` in row order; `Rejects` by row, then by the order of the rules; `Warnings`,
-        which stop nothing.
+    `Accepted` in row order; `Rejects` by row, then by the order of the rules; `Warnings`, which stop nothing.
     """
     assert payments.schema == PAYMENTS
     assert payments["defect"].drop_nulls().is_in(DEFECTS).all()
     fit, unfit = [pl.DataFrame(schema=ACCEPTED)], [pl.DataFrame(schema=REJECTS)]
-    odd = [pl.DataFrame(schema=WARNINGS)]
+    odd, assumed_type_count = [pl.DataFrame(schema=WARNINGS)], 0
     for some in payments.iter_slices(_ROWS_AT_ONCE):
         judged = _sorted_out(some, routes)
         fit.append(slim(judged.accepted))
         unfit.append(judged.rejects)
         odd.append(judged.warnings)
+        assumed_type_count += judged.assumed_type_count
     accepted, rejects = Accepted(slim(*fit)), Rejects(pl.concat(unfit))
     assert accepted.height + rejects["row"].n_unique() == payments.height
     references = payments["reference"]
     warnings = [warnings_about(accepted, lambda rows: references.gather(rows - 1), places), *odd]
     if routes.modulus is not None and routes.modulus.is_old:
         warnings.append(old_failures(accepted, routes.modulus.tables))
-    return ValidationResult(accepted, rejects, Warnings(pl.concat(warnings)))
+    return ValidationResult(accepted, rejects, Warnings(pl.concat(warnings)), assumed_type_count)
 
 
 _ROWS_AT_ONCE = 262_144
@@ -116,6 +113,7 @@ def _sorted_out(payments: pl.DataFrame, routes: Routes) -> ValidationResult:
         Accepted(_accepted(clean.lazy().filter(is_fit), routes)),
         Rejects(rejects),
         Warnings(value_warnings(clean, is_fit)),
+        clean.filter(is_fit, "takes_account_type", pl.col("account_type").is_null()).height,
     )
 
 
@@ -258,7 +256,7 @@ def _findings(rows: pl.Series, position: int) -> pl.DataFrame:
     return rows.to_frame().with_columns(
         field=pl.lit(rule.field),
         code=pl.lit(rule.code),
-        message=pl.lit(rule.sentence),
+        **said(rule.sentence),
         position=pl.lit(position, pl.UInt32),
     )
 

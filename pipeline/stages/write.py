@@ -37,13 +37,8 @@ def write(  # noqa: PLR0913 (what, where and how)
 ) -> WrittenOutcomes:
     """Write `outcomes.csv` or `outcomes.parquet`: for programs, every cell as it was in the input.
 
-    Args:
-        original: The columns of the input, untouched.
-        outcomes: `frames.OUTCOMES`, one row for each row of the original, in its order.
-        folder: Where to write; must exist.
-        format_name: One of `formats.NAMES`.
-        dialect: Of the input.
-        name: Of the file, in the place of `outcomes`.
+    There is one outcome for each row of the original, in its order. The folder must exist; `format_name` is
+    one of `formats.NAMES`. A file of another name has it in the place of `outcomes`.
 
     Raises:
         OutputError: a file cannot be created.

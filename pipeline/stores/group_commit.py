@@ -86,11 +86,7 @@ class GroupCommit(ABC, Generic[Line, B]):
             self._joining = None
 
     async def _written(self, *lines: Line) -> B:
-        """Have these lines written together; the batch that they joined, which is over.
-
-        Raises:
-            PrecheckError: an earlier write failed.
-        """
+        """Have lines written together, unless an earlier write failed: the batch they joined, now over."""
         assert self._joining is not None, "written to outside of writing()"
         if self.refusal is not None:
             raise self.refusal

@@ -23,11 +23,7 @@ def _kind_of(url: str) -> StoreKind:
 
 
 def store_url(url: str) -> str:
-    """The address of a shared store, as it was written.
-
-    Raises:
-        ValueError: as `StoreKind.require_address`.
-    """
+    """The address of a shared store, as it was written; raises as `StoreKind.require_address`."""
     _kind_of(url).require_address(url)
     return url
 

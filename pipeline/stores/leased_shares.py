@@ -56,19 +56,10 @@ class Waiting(NamedTuple):
     """On the clock of anyio."""
 
     def on(self, holder: LeaseHolder, announced: LeaseHolder | None) -> LeaseHolder:
-        """Wait for this one, after that one.
-
-        Raises:
-            IncompleteError: the deadline has come; nothing was sent.
-        """
+        """Wait for this one, after that one; an IncompleteError at the deadline, and nothing was sent."""
         if anyio.current_time() >= self.deadline:
             raise IncompleteError(
-                Sentence(
-                    "stores.been_asking_this",
-                    server=holder.server,
-                    holder=holder.name,
-                    since_when=holder.since_when,
-                ),
+                holder.waited_for_in_vain,
                 advice=(Sentence("stores.run_same_command"), Sentence("advice.wait_longer")),
             )
         if holder != announced:
@@ -97,13 +88,7 @@ class LeasedShare:
     """A share that changes as other processes come and go."""
 
     def __init__(self, account: ServerAccount, new_holder: NewHolder, *, ticks: Callable[[], float]) -> None:
-        """Have nothing yet.
-
-        Args:
-            account: what it is a share of.
-            new_holder: makes the holder of a lease, at the beginning and at each return.
-            ticks: the clock that this process keeps its rate by; it never goes back.
-        """
+        """Have nothing yet; a holder is made now, and at each return. The ticks never go back."""
         self._account = account
         self._new_holder = new_holder
         self._renew = new_holder()
@@ -152,13 +137,9 @@ class LeasedShare:
         return False
 
     async def begin(self, waiting: Waiting | None) -> bool:
-        """Wait until there is a share for this process.
+        """Wait until there is a share for this process; False where it would have to wait for another one.
 
-        Args:
-            waiting: for another process; None where it holds shares of other accounts, and so waits for none.
-
-        Returns:
-            False where it would have to.
+        It may not where it holds shares of other accounts.
         """
         announced: LeaseHolder | None = None
         while (renewal := await self._renewed()).part == NOTHING:
@@ -237,13 +218,7 @@ class LeasedShares:
     """The accounts of a store, divided among the processes that ask at the same time."""
 
     def __init__(self, open_divisions: OpenDivisions, terms: LeaseTerms, *, every_s: float) -> None:
-        """Lease nothing yet.
-
-        Args:
-            open_divisions: of the store.
-            terms: of this process.
-            every_s: how often to renew each lease, at least.
-        """
+        """Lease nothing yet; each lease is renewed so often, at least."""
         self._open_divisions = open_divisions
         self._terms = terms
         self._every_s = every_s
@@ -277,17 +252,11 @@ async def leased_shares(
     every_s: float,
     waiting: Waiting,
 ) -> AsyncIterator[Mapping[str, LeasedShare]]:
-    """Hold a share of each account until the block ends.
+    """Hold a share of each account until the block ends, and renew each lease so often at least.
 
     Whoever waits for another process holds nothing meanwhile that this one may wait for: all is given back,
-    and the account that was missing comes first the next time. So no two wait for one another, also where
-    one of them had a share of each and lost some, as after a sleep.
-
-    Args:
-        accounts: each once.
-        new_share: makes the share of an account, which has nothing yet.
-        every_s: how often to renew each lease, at least.
-        waiting: for other processes.
+    and the account that was missing comes first the next time. So no two wait for one another, also where one
+    of them had a share of each and lost some, as after a sleep.
 
     Raises:
         IncompleteError: one did not become free in time; nothing was sent.

@@ -1,6 +1,6 @@
 """The questions of one process that holds the folder of a run, and so shares them with no other."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
 import polars as pl
 
@@ -12,32 +12,40 @@ CHUNK_SIZE = 256
 
 
 class LocalSource:
-    """The questions of one frame, in its order: the lock of the run's folder keeps other processes out.
+    """The questions of some frames, in their order: the lock of the run's folder keeps other processes out.
 
     Leases are not recorded. The ledger knows what was asked; a run that resumes finds the rest again.
     """
 
     is_shared = False
 
-    def __init__(self, todo: pl.DataFrame, question_key: Callable[[Check], bytes]) -> None:
-        """Begin with the first of them.
+    def __init__(
+        self,
+        todo: pl.DataFrame,
+        question_key: Callable[[Check], bytes],
+        more: Sequence[Callable[[], Awaitable[pl.DataFrame]]] = (),
+    ) -> None:
+        """Begin with the first of them: `Checks`, with `attempts` and `is_suspect` as in `Question`.
 
-        Args:
-            todo: `Checks`, with `attempts` and `is_suspect` as in `Question`.
-            question_key: gives the key of a check in the ledger.
+        Each of `more` reads another such frame, once an API has none left in those before.
         """
         apis = todo["api"].unique(maintain_order=True).to_list()
         self._left = {
             ApiName(api): todo if len(apis) == 1 else todo.filter(pl.col("api") == api) for api in apis
         }
         self._question_key = question_key
+        self._more = more
+        self._unread: dict[ApiName, Iterator[Callable[[], Awaitable[pl.DataFrame]]]] = {}
         self._chunk_count = 0
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:
         """The next questions for an API."""
         left = self._left.get(api)
-        if left is None or left.is_empty():
-            return None
+        while left is None or left.is_empty():
+            read = next(self._unread.setdefault(api, iter(self._more)), None)
+            if read is None:
+                return None
+            left = (await read()).filter(pl.col("api") == api)
         self._left[api] = left[CHUNK_SIZE:]
         self._chunk_count += 1
         questions = []
@@ -64,6 +72,7 @@ class LocalSource:
     async def give_back(self, api: ApiName | None = None) -> None:
         """Give out no more questions."""
         if api is None:
-            self._left = {}
+            self._left, self._more, self._unread = {}, (), {}
         else:
             self._left.pop(api, None)
+            self._unread[api] = iter(())

@@ -51,11 +51,7 @@ class Ledger(Protocol):
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
         """Record that a request is about to leave. It may leave once this has returned.
 
-        Args:
-            question: its key.
-            attempt: one more than it had.
-            request_id: the correlation id of the request.
-            time: UTC, ISO 8601 with Z.
+        The attempt is one more than the question had. Times are UTC, ISO 8601 with Z, here and below.
 
         Raises:
             DiskError: this or an earlier write is not durable; nothing more is accepted.
@@ -64,18 +60,10 @@ class Ledger(Protocol):
         """
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
-        """Record that an attempt gave nothing usable, with the detail of the problem.
-
-        Raises:
-            DiskError, LeaseLostError: as `intend`.
-        """
+        """Record that an attempt gave nothing usable, with the detail of the problem; raises as `intend`."""
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
-        """Record the final answer, to the latest attempt. Once: again is a mistake.
-
-        Raises:
-            DiskError, LeaseLostError: as `intend`.
-        """
+        """Record the final answer, to the latest attempt. Once: again is a mistake. Raises as `intend`."""
 
 
 class RunLedger(Ledger, Protocol):
@@ -183,11 +171,9 @@ class Share(Protocol):
     """A leased part of an account. The shares of all processes never add up to more than the account."""
 
     def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:
-        """Have this process keep the limits, from now on.
+        """Have this process keep the limits, from now on: they are used at once, and whenever they change.
 
-        Args:
-            use: called with the current limits at once, and again whenever they change.
-            in_flight: how many requests have a place; it is no other process's while it is taken.
+        As many requests as `in_flight` says have a place; it is no other process's while it is taken.
         """
 
     def pause(self, wait_s: float) -> None:
@@ -199,8 +185,7 @@ class Share(Protocol):
     async def rejoin(self) -> bool:
         """Have a share again, after `leave`, without waiting for another process to leave.
 
-        Returns:
-            False where one would have to; there is no share then, and it may be tried again.
+        False where one would have to; there is no share then, and it may be tried again.
 
         Raises:
             PrecheckError: as the lease.

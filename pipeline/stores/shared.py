@@ -6,7 +6,7 @@ A store is a package that is what `StoreKind` asks for, and a line in `pipeline.
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 from uuid import UUID
 
 import polars as pl
@@ -24,11 +24,12 @@ from pipeline.stores.values import (
     RoundState,
     RunIdentity,
     ServerAccount,
+    Window,
 )
+from pipeline.wording import Sentence
 
 LEDGER_WAIT_MAX_S = 300.0
 """How long a server that is away is waited for."""
-Window = Literal["utc_day", "rolling_24h"]
 QuestionParts = Callable[[int], pl.DataFrame]
 """The number of a part of the questions -> its `Checks`, in the order in which `PlannedChunk` counts them."""
 RequestCopy = Callable[[Check, RecordedRequest], Awaitable[None]]
@@ -96,26 +97,16 @@ class QuestionRounds(Protocol):
         """How far the latest round has come. The process that looks is seen from then on."""
 
     async def open_round(self, chunks: Sequence[PlannedChunk], *, after: int) -> bool:
-        """Open the next round with these chunks, to be claimed in this order.
+        """Open the round after this one with these chunks of what is left to ask, to be claimed in order.
 
-        Args:
-            chunks: of what is left to ask.
-            after: the number of the latest round, as it was when the chunks were planned.
-
-        Returns:
-            False where another process opened a round meanwhile: join that one.
+        False where another process opened a round since the chunks were planned: join that one.
         """
 
     async def end_round(self, number: int, *, is_over: bool = False) -> bool:
-        """End a round with no undone chunk; what is undone is asked in the next one.
+        """End a round with no undone chunk; what is undone is asked in the next one. Whether it has ended.
 
-        Args:
-            number: of the round.
-            is_over: end it also where chunks are undone that no live process holds: for a process that leaves
-                when the cap is used up, or when it is asked to stop.
-
-        Returns:
-            Whether it has ended, whichever process ended it.
+        With `is_over` it ends also where chunks are undone that no live process holds: for a process that
+        leaves when the cap is used up, or when it is asked to stop.
         """
 
 
@@ -149,12 +140,8 @@ class SharedRun(Ledger, QuestionSource, QuestionRounds, Protocol):
     ) -> Mapping[str, Sequence[FinalAnswer]]:
         """The latest answer that another run of the same profile and environment has to each question.
 
-        Args:
-            questions: their keys.
-            not_before: UTC, ISO 8601 with Z; older answers are left out.
-
-        Returns:
-            SHA-256 of the input of a run -> its answers, without their names.
+        SHA-256 of the input of a run -> its answers, without their names. Those before a time, UTC, ISO 8601
+        with Z, are left out.
         """
 
 
@@ -177,23 +164,15 @@ class SharedStore(Protocol):
         """Wait no longer than this for a store that is away."""
 
     def plan_of(self, parts: Iterable[pl.DataFrame]) -> QuestionPlan:
-        """What two hosts must have in common to share a run.
-
-        Args:
-            parts: `Checks`, in the order of their numbers.
-        """
+        """What two hosts must have in common to share a run, from its `Checks` in the order of numbers."""
 
     def join(
         self, identity: RunIdentity, plan: QuestionPlan, *, new_id: UUID, run_id: UUID | None = None
     ) -> StoredRun:
         """The run that this process is to work on.
 
-        Args:
-            identity: input, profile and environment.
-            plan: of its questions.
-            new_id: of the run, where it begins now.
-            run_id: the run of a folder that has one; it is joined also after it has finished. None: the
-                unfinished run of this identity, or else a new one.
+        It is the run of a folder that has one, also after it has finished; or else the unfinished run of this
+        identity, or a new one with this id.
 
         Raises:
             UsageError: the run of the folder is not in this store, or has another identity.
@@ -207,20 +186,10 @@ class SharedStore(Protocol):
     def shared_run(
         self, run: StoredRun, questions: QuestionParts, *, caps: Mapping[str, AccountCap]
     ) -> SharedRun:
-        """This process's view of a run; to be closed.
-
-        Args:
-            run: which one.
-            questions: gives the questions of a part of it.
-            caps: by the API of the account; its intents take units of them.
-        """
+        """This process's view of a run, to be closed; its intents take units of the caps, by their APIs."""
 
     def lines(self, run: StoredRun) -> Iterator[RecordedRequest]:
-        """Every request of a run in the order in which they were recorded, then the answers of earlier runs.
-
-        Raises:
-            DiskError: a line is not as it was written.
-        """
+        """Every request of a run in the order of their recording, then the answers of earlier runs."""
 
     def mark_finished(self, run: StoredRun) -> bool:
         """Record that every question has its final answer; False where another process has done so."""
@@ -242,8 +211,8 @@ class SharedStore(Protocol):
 class StoreFinding(NamedTuple):
     """What `precheck ledger check` found about one thing."""
 
-    name: str
-    said: str
+    name: Sentence
+    said: Sentence
     is_wrong: bool = False
 
 

@@ -17,9 +17,10 @@ The rules that keep the sum within the account, whatever joins, dies or sleeps:
 A process whose limits for the account are others than those of the first one has no part beside it.
 """
 
+import json
 from collections.abc import Callable, Iterable, Sequence
 from math import inf
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from pipeline.stores.values import LeaseHolder, ServerAccount
 
@@ -72,6 +73,26 @@ class Division(NamedTuple):
     paused_until: float = 0.0
     """The server asked for a pause: nobody sends anything before."""
 
+    def as_json(self) -> str:
+        """As stores keep it, with names for what a person may look up."""
+        shares = [each._asdict() | {"who": each.who._asdict()} for each in self.shares]
+        return json.dumps({"paused_until": self.paused_until, "shares": shares})
+
+    @classmethod
+    def of_json(cls, content: str | bytes) -> Self:
+        """What `as_json` gave."""
+        said = json.loads(content)
+        shares = (
+            each
+            | {
+                "who": LeaseHolder(**each["who"]),
+                "part": SharePart(*each["part"]),
+                "given_up": SharePart(*each["given_up"]),
+            }
+            for each in said["shares"]
+        )
+        return cls(tuple(HeldShare(**each) for each in shares), said["paused_until"])
+
 
 class ShareWish(NamedTuple):
     """What a process reports and wants when it renews its lease."""
@@ -101,14 +122,9 @@ class ShareRenewal(NamedTuple):
 def renewed(
     division: Division, account: ServerAccount, wish: ShareWish, me: HeldShare, now: float
 ) -> tuple[Division, ShareRenewal]:
-    """Renew the lease of one process, or have it join or leave.
+    """Renew the lease of one process, or have it join or leave; the time never goes back in between.
 
-    Args:
-        division: as the last renewal left it, of whichever process.
-        account: what it divides.
-        wish: of the process.
-        me: `joining(...)` of the process; what the division has of it goes first.
-        now: never earlier than in the renewal before.
+    The process is as `joining(...)` gives it; what the division has of it goes first.
     """
     shares = [settled for each in division.shares if (settled := _settled(each, account, now)) is not None]
     mine = next((each for each in shares if each.holder == me.holder), None)

@@ -1,10 +1,21 @@
 """The values of the stores: rows of a ledger, questions left to ask, shares of a server account."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
-from pipeline.frames import AnswerState, Check
+from pipeline.frames import TURNED_AWAY_CODES, AnswerState, Check, OwnCode
+from pipeline.wording import Moment, Sentence
+from schemas.problem import ProblemCode
+
+Window = Literal["utc_day", "rolling_24h"]
+"""What a day of a cap is."""
+FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
+"""How a request ends that is the last one for its question."""
+ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT, ProblemCode.CLIENT_INVALID}
+"""Codes that are no sign of a server or a network in trouble, and so may come back for ever. With 401 and 403
+the status is the code, so that CLIENT_INVALID came with a status that refuses one question."""
 
 
 class RunIdentity(NamedTuple):
@@ -17,6 +28,26 @@ class RunIdentity(NamedTuple):
     profile_sha256: str
     environment: str
     tool_version: str
+
+
+class LedgerProof(NamedTuple):
+    """What the lines of a ledger are proved by; `NO_PROOF`: by nothing but their seals."""
+
+    digests: Mapping[str, str] = MappingProxyType({})
+    """Table -> SHA-256 of the seals of its lines, as in the manifest; empty where there is none."""
+    finish_count: int = 0
+    """How many outcome files were on record when the manifest was written."""
+    signing_key_of: Callable[[bytes], bytes] | None = None
+    """The key of a run -> the key of the second half of its seals; None where nothing is signed."""
+    proved_finishes: int = 0
+    """Lines up to this outcome file are proved by a signed manifest."""
+
+    def signing_key(self, run_key: bytes) -> bytes | None:
+        """The key of the second half of a run's seals; None where nothing is signed."""
+        return None if self.signing_key_of is None else self.signing_key_of(run_key)
+
+
+NO_PROOF = LedgerProof()
 
 
 class FinalAnswer(NamedTuple):
@@ -45,6 +76,12 @@ class ReusedAnswer(NamedTuple):
     """Of the input of the earlier run."""
     reused_at: str
 
+    def as_answer(self, attempts: int) -> FinalAnswer:
+        """As an answer of this run, which made so many requests for the question."""
+        return FinalAnswer(
+            self.question, AnswerState.REUSED, self.code, None, self.request_id, self.time, attempts
+        )
+
 
 class FinishRecord(NamedTuple):
     """An outcome file that was written, and how much of it was decided then."""
@@ -60,7 +97,8 @@ class RequestAttempt(NamedTuple):
 
     number: int
     request_id: str
-    sent_at: str
+    sent: str
+    """When it left."""
     ended: str
     """An `AnswerState` where it brought the final answer, `failed`, or `in doubt` after a kill."""
     code: str | None
@@ -85,7 +123,7 @@ class RecordedRequest(NamedTuple):
     answer: FinalAnswer | None
     detail: str
     """The server's description of a problem; empty where there is none."""
-    reused: "ReusedAnswer | None" = None
+    reused: ReusedAnswer | None = None
     """The answer of the earlier run."""
 
 
@@ -213,17 +251,30 @@ class LeaseHolder(NamedTuple):
     """None where it is this one."""
 
     @property
-    def name(self) -> str:
-        """Which run it is, for a sentence."""
+    def name(self) -> Sentence:
+        """Which run it is, as a value of a sentence."""
         if self.pid is None:
-            return "another run"
-        return f"process {self.pid}" if self.host is None else f"process {self.pid} on {self.host}"
+            return Sentence("stores.another_run")
+        if self.host is None:
+            return Sentence("stores.process", pid=self.pid)
+        return Sentence("stores.process_on_host", pid=self.pid, host=self.host)
 
     @property
-    def since_when(self) -> str:
-        """Since when it has been asking, for the same sentence; empty where that is not known.
+    def waited_for(self) -> Sentence:
+        """That this run is waited for.
 
-        >>> LeaseHolder("cop.example:443", 4242, "2030-01-02T03:04:05Z").since_when
-        ' since 2030-01-02 03:04:05 UTC'
+        >>> str(LeaseHolder("cop.example:443", 42, "2030-01-02T03:04:05Z").waited_for)
+        'waiting for process 42, which has been asking cop.example:443 since 2030-01-02 03:04:05 UTC'
         """
-        return "" if self.since is None else f" since {self.since.rstrip('Z').replace('T', ' ')} UTC"
+        if self.since is None:
+            return Sentence("stores.waiting_for", holder=self.name, server=self.server)
+        since = Moment(self.since)
+        return Sentence("stores.waiting_for_since", holder=self.name, server=self.server, since=since)
+
+    @property
+    def waited_for_in_vain(self) -> Sentence:
+        """That this run was waited for long enough."""
+        if self.since is None:
+            return Sentence("stores.been_asking_this", holder=self.name, server=self.server)
+        since = Moment(self.since)
+        return Sentence("stores.been_asking_this_since", holder=self.name, server=self.server, since=since)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import TlsError
-from pipeline.wording import Sentence
+from pipeline.wording import Moment, Sentence
 
 if TYPE_CHECKING:
     from cryptography.x509 import Certificate
@@ -34,10 +34,10 @@ class CertificateFacts:
     """The authorisation number, such as PSDFR-ACPR-99999."""
     client_authentication: bool
     """Whether it may be used by a client."""
-    problems: tuple[str, ...]
+    problems: tuple[Sentence, ...]
     """Why a server would refuse it, each a sentence; empty where none is seen."""
-    notices: tuple[str, ...]
-    """What will become a problem."""
+    expires_soon: bool
+    """Whether the next one is due."""
 
 
 def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
@@ -57,9 +57,7 @@ def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
     try:
         certificate = x509.load_pem_x509_certificate(path.read_bytes())
     except OSError as error:
-        raise TlsError(
-            Sentence("transport.client_certificate_cannot_read", path=path, why=error.strerror)
-        ) from None
+        raise TlsError(Sentence("transport.client_certificate_cannot_read", path=path, why=error)) from None
     except ValueError:
         raise TlsError(Sentence("transport.client_certificate_no_certificate", path=path)) from None
     numbers = certificate.subject.get_attributes_for_oid(ObjectIdentifier(_ORGANISATION_IDENTIFIER_OID))
@@ -72,35 +70,29 @@ def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
         not_after=expiry,
         organisation_identifier=number,
         client_authentication=may_be_a_client,
-        problems=tuple(
-            f"client_certificate {path}: {problem}"
-            for problem in (
-                *_problems_of_time(certificate.not_valid_before_utc, expiry, now),
-                *([] if may_be_a_client else ["not made for client authentication; order one that is"]),
-                *_problems_of_number(number),
-            )
+        problems=(
+            *_problems_of_time(path, certificate.not_valid_before_utc, expiry, now),
+            *([] if may_be_a_client else [Sentence("transport.certificate_not_for_clients", path=path)]),
+            *_problems_of_number(path, number),
         ),
-        notices=(
-            (f"client_certificate {path}: it expires on {expiry:%Y-%m-%d}; order the next one",)
-            if now <= expiry < now + EXPIRY_NOTICE
-            else ()
-        ),
+        expires_soon=now <= expiry < now + EXPIRY_NOTICE,
     )
 
 
-def _problems_of_time(not_before: datetime, not_after: datetime, now: datetime) -> list[str]:
+def _problems_of_time(path: Path, not_before: datetime, not_after: datetime, now: datetime) -> list[Sentence]:
     if now < not_before:
-        return [f"not valid before {not_before:%Y-%m-%d %H:%M} UTC; check this machine's clock"]
+        time = Moment(not_before.isoformat())
+        return [Sentence("transport.certificate_not_yet_valid", path=path, time=time)]
     if now > not_after:
-        return [f"expired on {not_after:%Y-%m-%d}; install its successor"]
+        return [Sentence("transport.certificate_expired_on", path=path, day=not_after.date())]
     return []
 
 
-def _problems_of_number(number: str | None) -> list[str]:
+def _problems_of_number(path: Path, number: str | None) -> list[Sentence]:
     if number is None:
-        return ["no authorisation number (organizationIdentifier) in its subject; a PSD2 QWAC has one"]
+        return [Sentence("transport.certificate_without_number", path=path)]
     if _AUTHORISATION.fullmatch(number) is None:
-        return ["its organizationIdentifier is no PSD2 authorisation number, such as PSDFR-ACPR-99999"]
+        return [Sentence("transport.certificate_number_odd", path=path)]
     return []
 
 

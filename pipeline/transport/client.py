@@ -153,7 +153,7 @@ class Client:
         headers = [*self._headers, *request.headers.raw]
         if token is not None:
             headers.append((b"Authorization", b"Bearer " + token.value.encode("ascii")))
-        extensions = {"trace": partial(_held_back, self._door, may_leave)}
+        extensions = {**request.extensions, "trace": partial(_held_back, self._door, may_leave)}
         return httpx.Request(
             request.method, url, headers=headers, stream=request.stream, extensions=extensions
         )

@@ -6,21 +6,32 @@ header added, no time limit kept, and nothing sent twice, because only the calle
 costs.
 """
 
+import asyncio
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from typing import cast
 
 import aiohttp
 import httpx
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
+from aiohttp.http_parser import RawResponseMessage
 from aiohttp.tracing import Trace
 
-from pipeline.transport.retry import NetworkFailure
+from pipeline.transport.retry import FRESH_CONNECTION, REFUSALS, REQUEST_ID, NetworkFailure
 
 _KEEP_ALIVE_S = 15.0
 _SENDING = "http11.send_request_headers.started"
 """The event of httpx's `trace` extension for a request that has its connection and is about to leave."""
+_SILENCE_S = 0.25
+"""How long a connection of its own must bring nothing before its request leaves."""
+_CONNECTIONS_TRIED_MAX = 2
+"""Connections that a request is handed, each of which turns out to be unusable before it leaves."""
 
 _AS_HTTPX_SAYS = (
     (aiohttp.ClientConnectorError, httpx.ConnectError),
@@ -34,13 +45,16 @@ _AS_HTTPX_SAYS = (
 class AiohttpTransport(httpx.AsyncBaseTransport):
     """Connections to one server, kept for the next request after a whole response and dropped otherwise.
 
-    Of a request's extensions it honours `trace`, with one event: the request is about to leave.
+    A connection that carries bytes without an open request is closed: they would pass for the next reply
+    (aiohttp issue 13656). So is one that brought a refusal without the id of its request, which may be such
+    bytes. Of a request's extensions it honours `trace`, with one event (the request is about to leave),
+    `FRESH_CONNECTION` and `REQUEST_ID`.
     """
 
     def __init__(self, context: ssl.SSLContext, connections_max: int) -> None:
         """Start without a connection, for at most so many at once. Called where an event loop runs."""
         self._session = aiohttp.ClientSession(
-            connector=_Connector(ssl=context, limit=connections_max, keepalive_timeout=_KEEP_ALIVE_S),
+            connector=_Connector(context=context, limit=connections_max),
             timeout=aiohttp.ClientTimeout(),
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
@@ -50,7 +64,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, whose body is in memory, and return its response with the body still to come."""
-        _leaving.set(request)
+        _leaving.set(_Departure(request))
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
         with _errors_of_httpx():
             response = await self._session.request(
@@ -81,12 +95,59 @@ class _Body(httpx.AsyncByteStream):
         self._response.close()
 
 
-_leaving: ContextVar[httpx.Request | None] = ContextVar("_leaving", default=None)
-"""The request of this task that has not left yet."""
+@dataclass(slots=True)
+class _Departure:
+    """A request on its way to a connection."""
+
+    request: httpx.Request
+    has_left: bool = False
+
+    @property
+    def needs_fresh(self) -> bool:
+        return bool(self.request.extensions.get(FRESH_CONNECTION))
+
+
+_leaving: ContextVar[_Departure | None] = ContextVar("_leaving", default=None)
+"""The request of this task."""
+
+
+class _Protocol(ResponseHandler):
+    """aiohttp's reader of replies, which closes a connection that carries bytes without an open request."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self._is_answered = True
+        self._request_id: str | None = None
+
+    def expect_reply(self, request: httpx.Request) -> None:
+        """A request is about to leave: what comes from now on is its reply."""
+        self._is_answered = False
+        self._request_id = request.extensions.get(REQUEST_ID)
+
+    def feed_data(self, data: tuple[RawResponseMessage, aiohttp.StreamReader], size: int = 0) -> None:
+        """The head of a reply is here; those of the class 1xx are followed by another."""
+        message, _ = data
+        self._is_answered = message.code >= 200
+        if message.code in REFUSALS and self._request_id not in message.headers.values():
+            self.force_close()
+        super().feed_data(data, size)
+
+    def data_received(self, data: bytes) -> None:
+        """Bytes are here. Session tickets of TLS are none: the layer below keeps them."""
+        is_complete = self._payload is None or self._payload.is_eof()
+        if data and self._is_answered and is_complete:
+            self.force_close()
+            self.close()
+        else:
+            super().data_received(data)
 
 
 class _Connector(aiohttp.TCPConnector):
     """aiohttp's pool, which hands out a connection only when a request may leave on it, and only once."""
+
+    def __init__(self, *, context: ssl.SSLContext, limit: int) -> None:
+        super().__init__(ssl=context, limit=limit, keepalive_timeout=_KEEP_ALIVE_S)
+        self._factory = cast("partial[ResponseHandler]", partial(_Protocol, self._loop))
 
     async def connect(
         self,
@@ -98,23 +159,46 @@ class _Connector(aiohttp.TCPConnector):
 
         Raises:
             ClientConnectionError: it is asked for again, as aiohttp does for a GET that brought nothing.
+            NetworkFailure: held back; or every connection was closed, or carried bytes, before it left.
         """
-        request = _leaving.get()
-        if request is None:
+        departure = _leaving.get()
+        if departure is None or departure.has_left:
             raise aiohttp.ClientConnectionError("sent already")
-        connection = await super().connect(req, traces, timeout)
-        _leaving.set(None)
-        if (trace := request.extensions.get("trace")) is not None:
-            try:
-                await trace(_SENDING, {})
-            except NetworkFailure:
-                connection.release()  # held back, and as good as before
-                raise
-            except BaseException:
-                # Cancelled here: no other code knows of the connection.
-                connection.close()
-                raise
-        return connection
+        for _ in range(_CONNECTIONS_TRIED_MAX):
+            connection = await super().connect(req, traces, timeout)
+            if departure.needs_fresh:
+                await asyncio.sleep(_SILENCE_S)
+            if await _may_leave(departure.request, connection):
+                assert isinstance(connection.protocol, _Protocol)
+                departure.has_left = True
+                connection.protocol.expect_reply(departure.request)
+                return connection
+            connection.close()
+        raise NetworkFailure("connect")
+
+    async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
+        """A kept connection, unless the request needs a fresh one."""
+        departure = _leaving.get()
+        return None if departure is not None and departure.needs_fresh else await super()._get(key, traces)
+
+
+async def _may_leave(request: httpx.Request, connection: Connection) -> bool:
+    """Wait until a request may leave; whether its connection can still carry it then.
+
+    Raises:
+        NetworkFailure: held back.
+    """
+    if (trace := request.extensions.get("trace")) is not None:
+        try:
+            await trace(_SENDING, {})
+        except NetworkFailure:
+            connection.release()  # held back, and as good as before
+            raise
+        except BaseException:
+            # Cancelled here: no other code knows of the connection.
+            connection.close()
+            raise
+    return connection.protocol is not None and connection.protocol.is_connected()
 
 
 @contextmanager

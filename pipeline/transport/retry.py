@@ -3,17 +3,15 @@
     status or failure                     decision      why
     ------------------------------------  ------------  ----------------------------------------------
     200                                   Accept        now the body must prove itself
-    400 413 415 422                       Refuse        the same question would be refused again
+    400 413 415 422                       Refuse        where its form proves that it is the API's own
     401                                   RenewToken    once per check, then TurnAway
-    403                                   TurnAway      no permission, or a filter objects
-    3xx 404 405                           TurnAway      the address is wrong, or a filter objects
-    408 429 500 502 503 504, other 5xx    Retry         Retry-After is obeyed where the server sends it
+    408 425 429 and 5xx                   Retry         Retry-After is obeyed where the server sends it
     connect, tls, broken, deadline        Retry         the answer, if there was one, is lost
     oversized, encoded                    GiveUp        an answer that nobody asked for in that form
-    anything else                         GiveUp        the reference does not say what it means
+    anything else                         TurnAway      no permission, a wrong address, or a filter objects
 
-Source: API reference, "Errors". 403, 404, 405, 408, 413, 415, 422, 429, 503 and Retry-After are not in
-it; they are read as RFC 9110 and RFC 6585 define them, because gateways in between send them.
+Source: API reference, "Errors". All other statuses and Retry-After are not in it; they are read as RFC 9110
+and RFC 6585 define them, because gateways in between send them.
 """
 
 from collections.abc import Mapping
@@ -24,13 +22,19 @@ from typing import Literal
 
 import httpx
 
-from pipeline.errors import ConfigurationError, CredentialsError, PrecheckError
-from pipeline.wording import Sentence
+from pipeline.errors import PrecheckError
+from pipeline.transport.turned_away import turned_away
 
 ATTEMPTS_MAX = 3
 WAIT_INITIAL_S = 0.5
 WAIT_MAX_S = 20.0
 RETRY_AFTER_MAX_S = 3600.0
+FRESH_CONNECTION = "fresh_connection"
+"""The extension of an httpx request that needs a connection of its own, silent until it leaves."""
+REQUEST_ID = "request_id"
+"""The extension with the correlation id that the reply should repeat."""
+REFUSALS = frozenset({400, 413, 415, 422})
+"""Statuses with which a server, or something before it, will not look at a question."""
 
 FailureKind = Literal["connect", "tls", "broken", "deadline", "oversized", "encoded", "held"]
 """How an exchange ended without a response.
@@ -62,7 +66,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """The server will not look at this question, today or tomorrow."""
+    """The server, or something before it, will not look at this question; its form shows which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +107,11 @@ class RetryState:
     """A token was sent that may be replaced: False under mutual TLS, and once this check has had
     its token renewed."""
     number_max: int = ATTEMPTS_MAX
+    is_fresh: bool = False
+    """It was sent on a connection of its own."""
 
 
-def decide(  # noqa: PLR0911  one return for each row of the table above
+def decide(
     reply: httpx.Response | NetworkFailure, attempt: RetryState, *, chance: float, now: datetime
 ) -> Decision:
     """What to do after one exchange.
@@ -121,20 +127,14 @@ def decide(  # noqa: PLR0911  one return for each row of the table above
     match reply.status_code:
         case 200:
             return Accept()
-        case 400 | 413 | 415 | 422:
+        case status if status in REFUSALS:
             return Refuse()
         case 401 if attempt.renewable:
             return RenewToken()
-        case 401 | 403:
-            return TurnAway(_credentials_refused(reply.status_code))
-        case 404 | 405:
-            return TurnAway(_wrong_address(reply.status_code))
-        case status if 300 <= status <= 399:
-            return TurnAway(_wrong_address(status))
-        case status if status in {408, 429} or 500 <= status <= 599:
+        case status if status in {408, 425, 429} or 500 <= status <= 599:
             return _again(attempt, chance, floor_s=pause_s(reply.headers, now=now))
         case _:
-            return GiveUp()
+            return TurnAway(turned_away(reply))
 
 
 def pause_s(headers: Mapping[str, str], *, now: datetime) -> float:
@@ -184,13 +184,3 @@ def _again(attempt: RetryState, chance: float, *, floor_s: float) -> Retry | Giv
     wait_max_s = min(WAIT_INITIAL_S * 2 ** (attempt.number - 1), WAIT_MAX_S)
     # A pause that the server asks for is a floor: jitter after it keeps the crowd from returning at once.
     return Retry(floor_s + chance * wait_max_s)
-
-
-def _credentials_refused(status: int) -> CredentialsError:
-    if status == 403:
-        return CredentialsError(Sentence("transport.server_http_these"))
-    return CredentialsError(Sentence("transport.server_http_client"))
-
-
-def _wrong_address(status: int) -> ConfigurationError:
-    return ConfigurationError(Sentence("transport.server_http_there", status=status))

@@ -6,11 +6,13 @@ and "VoP Standard: mutual TLS".
 """
 
 import asyncio
+import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import certifi
+from aiohappyeyeballs import start_connection
 from pydantic import SecretStr
 
 from pipeline.errors import CredentialsError, IncompleteError, PrecheckError, TlsError
@@ -23,6 +25,8 @@ __all__ = ["CertificateFacts", "client_context", "explain", "inspect_certificate
 HANDSHAKE_DEADLINE_S = 10.0
 REFUSAL_WAIT_S = 0.3
 """How long a TLS 1.3 server is given to refuse the client certificate after the handshake."""
+RACE_S = 0.25
+"""How long one address of a host is waited for before the next is tried as well (RFC 8305)."""
 
 
 def client_context(
@@ -128,7 +132,7 @@ def _rejected_pair(error: ssl.SSLError, certificate: Path, key: Path, *, encrypt
 
 
 def _unreadable(what: str, path: Path | None, error: OSError) -> TlsError:
-    return TlsError(Sentence("transport.cannot_read_check", what=what, path=path, why=error.strerror))
+    return TlsError(Sentence("transport.cannot_read_check", what=what, path=path, why=error))
 
 
 _VERIFY_ADVICE = {
@@ -197,8 +201,14 @@ def explain(error: ssl.SSLError, server: str) -> PrecheckError | None:
     return None
 
 
-async def preflight(host: str, port: int, context: ssl.SSLContext) -> str:
+class ClosedAtOnceError(CredentialsError):
+    """The server closed a connection right after the handshake, without an alert that says why."""
+
+
+async def preflight(host: str, port: int, context: ssl.SSLContext, *, waits_s: Sequence[float] = ()) -> str:
     """Prove, before any row is sent, that a connection can be made and is not closed at once.
+
+    What a server does that reloads, or is away for a moment, is tried again after each of the waits.
 
     In TLS 1.3 the client has finished its handshake before the server looks at its certificate.
     A refusal comes with the first read, as an alert or as a plain end of the connection, and would
@@ -210,14 +220,25 @@ async def preflight(host: str, port: int, context: ssl.SSLContext) -> str:
     Raises:
         TlsError: no connection that keeps the rules can be made.
         CredentialsError: the server refuses our certificate, or closed right after it got it.
-        IncompleteError: there is no connection at all.
+        IncompleteError: there is no connection, or the server ended it in the handshake.
     """
+    for wait_s in waits_s:
+        try:
+            return await _connected(host, port, context)
+        except (IncompleteError, ClosedAtOnceError):
+            await asyncio.sleep(wait_s)
+    return await _connected(host, port, context)
+
+
+async def _connected(host: str, port: int, context: ssl.SSLContext) -> str:
+    """As `preflight`, tried once."""
     server = f"{host}:{port}"
+    failure: PrecheckError
     try:
         async with asyncio.timeout(HANDSHAKE_DEADLINE_S):
             return await _greet(host, port, context)
     except ssl.SSLError as error:
-        failure = explain(error, server) or TlsError(
+        failure = explain(error, server) or IncompleteError(
             Sentence("transport.tls_handshake_failed", server=server, reason=error.reason)
         )
     except TimeoutError:
@@ -227,22 +248,23 @@ async def preflight(host: str, port: int, context: ssl.SSLContext) -> str:
             )
         )
     except ConnectionResetError:
-        failure = TlsError(Sentence("transport.closed_connection_during", server=server))
+        failure = IncompleteError(Sentence("transport.closed_connection_during", server=server))
     except OSError as error:
-        reason = error.strerror or type(error).__name__
-        failure = IncompleteError(Sentence("transport.no_connection", server=server, reason=reason))
+        failure = IncompleteError(Sentence("transport.no_connection", server=server, reason=error))
     raise failure
 
 
 async def _greet(host: str, port: int, context: ssl.SSLContext) -> str:
-    reader, writer = await asyncio.open_connection(host, port, ssl=context)
+    addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    connected = await start_connection(addresses, happy_eyeballs_delay=RACE_S, interleave=1)
+    reader, writer = await asyncio.open_connection(sock=connected, ssl=context, server_hostname=host)
     try:
         tls: ssl.SSLObject = writer.get_extra_info("ssl_object")
         suite, version, _bits = tls.cipher() or ("none", "none", 0)
         if suite not in SUITES:
             raise TlsError(Sentence("transport.chose_suite_api", host=host, port=port, suite=suite))
         if await _closed_at_once(reader):
-            raise CredentialsError(Sentence("transport.closed_connection_right", host=host, port=port))
+            raise ClosedAtOnceError(Sentence("transport.closed_connection_right", host=host, port=port))
         return f"{version} {suite}"
     finally:
         # A server may keep its side open after our close_notify: waiting for its end could take for ever.

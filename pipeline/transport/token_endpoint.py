@@ -57,12 +57,14 @@ class TokenEndpoint:
         try:
             response = await once(http_request, context=self._context, deadline_s=TOKEN_DEADLINE_S)
         except NetworkFailure as failure:
-            raise TokenUnavailable(f"{self._where}: no answer ({failure.kind})") from None
+            raise TokenUnavailable(
+                Sentence("transport.token_no_answer", where=self._where, kind=failure.kind)
+            ) from None
         return self._read(response)
 
     @property
-    def _where(self) -> str:
-        return f"token endpoint {urlsplit(self._url).hostname}"
+    def _where(self) -> Sentence:
+        return Sentence("transport.token_endpoint", host=urlsplit(self._url).hostname)
 
     def _read(self, response: httpx.Response) -> TokenResponse:
         match response.status_code:
@@ -75,7 +77,7 @@ class TokenEndpoint:
                     )
                 )
             case status if status in {408, 429} or status >= 500:
-                raise TokenUnavailable(f"{self._where}: HTTP {status}")
+                raise TokenUnavailable(Sentence("transport.token_later", where=self._where, status=status))
             case status:
                 raise ConfigurationError(
                     Sentence("transport.http_hands_out", where=self._where, status=status)
@@ -83,13 +85,10 @@ class TokenEndpoint:
         try:
             answer = parse(TokenResponse, response.content)
         except ValueError:
-            raise self._no_token("its answer is not the JSON of RFC 6749") from None
+            raise ProtocolError(Sentence("transport.no_token_json", where=self._where)) from None
         if answer.token_type is not None and answer.token_type.casefold() != "bearer":
-            raise self._no_token("it gives a token of another type than Bearer")
+            raise ProtocolError(Sentence("transport.no_bearer_token", where=self._where))
         value = answer.access_token.get_secret_value()
         if not (value.isascii() and value.isprintable() and " " not in value):
-            raise self._no_token("it gives a token that does not fit into a header")
+            raise ProtocolError(Sentence("transport.token_not_for_header", where=self._where))
         return answer
-
-    def _no_token(self, what: str) -> ProtocolError:
-        return ProtocolError(Sentence("transport.check_token_url_ask", where=self._where, what=what))

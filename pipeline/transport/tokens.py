@@ -27,7 +27,11 @@ Fetch = Callable[[TokenRequest], Awaitable[TokenResponse]]
 
 
 class TokenUnavailable(Exception):  # noqa: N818  like NetworkFailure: an event to ride out, not an error
-    """The token endpoint gave no token this time and may the next: its text is "where: what"."""
+    """The token endpoint gave no token this time and may the next: a sentence says where, and what."""
+
+    def __init__(self, reason: Sentence) -> None:
+        super().__init__(reason)
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,7 @@ class Tokens:
             except TokenUnavailable as error:
                 self._wait_before_next()
                 failure: PrecheckError = IncompleteError(
-                    Sentence("transport.check_token_url_network", error=str(error))
+                    Sentence("transport.check_token_url_network", error=error.reason)
                 )
             except PrecheckError as error:
                 self._wait_before_next()

@@ -5,10 +5,12 @@ Code raises, records and passes on a `Sentence`; a surface puts it into words wi
 """
 
 from pipeline.wording.catalogue import ENGLISH
+from pipeline.wording.language import LANGUAGES, aloud, language, language_of, speak
 from pipeline.wording.sentences import (
     ANY_COLUMN,
     PLACE,
     ColumnPair,
+    Moment,
     Sentence,
     SurfaceKind,
     Value,
@@ -19,11 +21,17 @@ from pipeline.wording.sentences import (
 __all__ = [
     "ANY_COLUMN",
     "ENGLISH",
+    "LANGUAGES",
     "PLACE",
     "ColumnPair",
+    "Moment",
     "Sentence",
     "SurfaceKind",
     "Value",
+    "aloud",
+    "language",
+    "language_of",
     "require_words",
+    "speak",
     "words",
 ]

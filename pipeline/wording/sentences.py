@@ -1,13 +1,18 @@
 """A sentence as data, its key in a catalogue and the values that it names; and the same in words."""
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
+from decimal import Decimal
 from enum import StrEnum
+from errno import errorcode
 from pathlib import PurePath
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias, TypeGuard
 
 from pipeline.wording.catalogue import ENGLISH, entry_of
+from pipeline.wording.values import List, Number, Time, day_of
 
 
 class SurfaceKind(StrEnum):
@@ -19,6 +24,12 @@ class SurfaceKind(StrEnum):
     """Names options and commands."""
     PAGE = "page"
     """Names buttons and pages of the desk."""
+
+
+class Moment(str):
+    """A time of a document: UTC, ISO 8601 with Z. `{time}` shows its minute; `{time:iso}` all of it."""
+
+    __slots__ = ()
 
 
 class ColumnPair(NamedTuple):
@@ -33,7 +44,9 @@ ANY_COLUMN = "HEADER"
 PLACE = "#"
 """Stands before the place of a column, counted from 1."""
 _KEY = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
-Value: TypeAlias = "str | int | float | date | PurePath | ColumnPair | Sentence | Sequence[Value] | None"
+Value: TypeAlias = (
+    "str | int | float | Decimal | date | PurePath | ColumnPair | Sentence | Sequence[Value] | None"
+)
 
 
 class Sentence:
@@ -44,16 +57,19 @@ class Sentence:
 
     __slots__ = ("key", "values")
 
-    def __init__(self, key: str, /, **values: "Value") -> None:
+    def __init__(self, key: str, /, **values: "Value | OSError") -> None:
         """Take the key and what the words name.
 
         Args:
             key: `ROOM.name`: the entry `ROOM.name` of `catalogues/LANGUAGE/ROOM.po`.
             values: a path is shown in full on a command line and by its last part on a page; the number
-                called `count` chooses between singular and plural.
+                called `count` chooses between singular and plural; of an error of the system it is what the
+                system says.
         """
         self.key = key
-        self.values: Mapping[str, Value] = values
+        self.values: Mapping[str, Value] = {
+            name: _of_system(value) if isinstance(value, OSError) else value for name, value in values.items()
+        }
 
     def __repr__(self) -> str:
         """Name the values and do not show them: they may be personal data."""
@@ -72,10 +88,20 @@ class Sentence:
         """The same sentence with more values, such as the file that it is about."""
         return type(self)(self.key, **{**self.values, **values})
 
+    def renamed(self, old: str, new: str) -> Self:
+        """The same sentence about the same thing by another name, such as a file by its path.
+
+        >>> str(Sentence("advice.either", one="a.csv", other="b.csv").renamed("a.csv", "jan/a.csv"))
+        'jan/a.csv, or b.csv'
+        """
+        return type(self)(
+            self.key, **{name: _renamed(value, old, new) for name, value in self.values.items()}
+        )
+
     def lists(self, name: str) -> "Sequence[Value]":
         """The list of this name among its values or those of a sentence within it; empty if there is none."""
         mine = self.values.get(name)
-        if isinstance(mine, Sequence) and not isinstance(mine, str):
+        if _is_several(mine):
             return mine
         within = (value.lists(name) for value in self.values.values() if isinstance(value, Sentence))
         return next(filter(None, within), ())
@@ -83,6 +109,10 @@ class Sentence:
     def as_data(self) -> list[Any]:
         """The sentence as JSON may hold it; `of_data` reads it back."""
         return [self.key, {name: _as_data(value) for name, value in self.values.items()}]
+
+    def as_text(self) -> str:
+        """The same as a text of JSON."""
+        return json.dumps(self.as_data(), ensure_ascii=False)
 
     @classmethod
     def of_data(cls, data: list[Any]) -> Self:
@@ -98,36 +128,68 @@ class Sentence:
                 raise ValueError("no sentence")
 
 
-def _as_data(value: "Value") -> Any:  # noqa: ANN401 (what JSON may hold)
+SYSTEM_ERRORS = frozenset(
+    {
+        *("eacces", "eaddrinuse", "eaddrnotavail", "ebusy", "econnrefused", "econnreset"),
+        *("edquot", "eexist", "efbig", "ehostunreach", "einval", "eio", "eisdir", "eloop"),
+        *("emfile", "enametoolong", "enetunreach", "enoent", "enospc", "enotdir", "enotempty"),
+        *("enxio", "eperm", "erofs", "estale", "etimedout", "gaierror"),
+    }
+)
+"""The errors of the system that `system.po` has words for: no file may be open any more when one is met."""
+
+
+def _of_system(error: OSError) -> "Sentence | str":
+    """What the system says, in the language of the sentence; without the path that it is about."""
+    name = errorcode.get(error.errno or 0, type(error).__name__).lower()
+    return Sentence(f"system.{name}") if name in SYSTEM_ERRORS else error.strerror or name
+
+
+def _renamed(value: "Value", old: str, new: str) -> "Value":
     match value:
-        case str() | int() | float() | None:
-            return value
-        case date():
-            return value.isoformat()
-        case PurePath():
-            return {"path": str(value)}
-        case ColumnPair():
-            return {"pair": list(value)}
         case Sentence():
-            return {"said": value.as_data()}
+            return value.renamed(old, new)
+        case str() | PurePath():
+            return new if str(value) == old else value
         case _:
-            return [_as_data(one) for one in value]
+            return value
+
+
+_TAGGED: Sequence[tuple[str, type, Callable[[Any], Any], Callable[[Any], "Value"]]] = (
+    ("moment", Moment, str, Moment),
+    ("decimal", Decimal, str, Decimal),
+    ("day", date, date.isoformat, date.fromisoformat),
+    ("path", PurePath, str, PurePath),
+    ("pair", ColumnPair, list, lambda pair: ColumnPair(*pair)),
+    ("said", Sentence, Sentence.as_data, Sentence.of_data),
+)
+"""What JSON does not have: its name there, its kind, and how it is written and read."""
+
+
+def _as_data(value: "Value") -> Any:  # noqa: ANN401 (what JSON may hold)
+    for tag, kind, written, _ in _TAGGED:
+        if isinstance(value, kind):
+            return {tag: written(value)}
+    return [_as_data(one) for one in value] if _is_several(value) else value
 
 
 def _of_data(data: Any) -> "Value":  # noqa: ANN401 (what JSON may hold)
     match data:
         case str() | int() | float() | None:
             return data
-        case {"path": str(path)}:
-            return PurePath(path)
-        case {"pair": [str(field), str(column)]}:
-            return ColumnPair(field, column)
-        case {"said": [*said]}:
-            return Sentence.of_data(said)
         case [*several]:
             return [_of_data(one) for one in several]
-        case _:
-            raise ValueError("no value of a sentence")
+        case {**tagged} if len(tagged) == 1:
+            [(name, text)] = tagged.items()
+            for tag, _, _, read in _TAGGED:
+                with suppress(TypeError, ArithmeticError):
+                    if tag == name:
+                        return read(text)
+    raise ValueError("no value of a sentence")
+
+
+def _is_several(value: "Value") -> "TypeGuard[Sequence[Value]]":
+    return isinstance(value, Sequence) and not isinstance(value, str)
 
 
 def words(said: Sentence, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> str:
@@ -160,65 +222,19 @@ def require_words(*said: Sentence) -> None:
         raise ValueError("no words for it") from error
 
 
-class _List(str):
-    """A list in words: `{names}` is joined by commas; `{names:or}` has a word before the last."""
-
-    __slots__ = ("language", "several")
-    language: str
-    several: Sequence[str]
-
-    @classmethod
-    def of(cls, several: Sequence[str], language: str) -> Self:
-        """These texts, to be joined as the words of a language say."""
-        made = cls(", ".join(several))
-        made.several, made.language = several, language
-        return made
-
-    def __format__(self, style: str) -> str:
-        if style in _MARKS:
-            return _MARKS[style].join(self.several)
-        from babel.lists import format_list
-
-        return format_list(self.several, _STYLES[style], LOCALES[self.language])
-
-
-_MARKS: Mapping[str, str] = {"": ", ", "each": " ", ";": "; "}
-_STYLES: Mapping[str, Literal["standard", "or"]] = {"and": "standard", "or": "or"}
-LOCALES: Mapping[str, str] = {"en": "en_GB", "de": "de_DE", "fr": "fr_FR"}
-_SEPARATORS: Mapping[str, str] = {"en": ",.", "de": ".,", "fr": "\u202f,"}
-"""What stands between thousands, and before decimals."""
-
-
-class _Number(str):
-    """A number in words: `{line}` shows bare digits; `{count:,}` and `{size:.1f}` follow the language."""
-
-    __slots__ = ("language", "number")
-    language: str
-    number: float
-
-    @classmethod
-    def of(cls, number: float, language: str) -> Self:
-        """This number, to be written as the words of a language say."""
-        made = cls(number)
-        made.number, made.language = number, language
-        return made
-
-    def __format__(self, style: str) -> str:
-        written = format(self.number, style)
-        return written.translate(str.maketrans(",.", _SEPARATORS[self.language]))
-
-
 def _spoken(value: Value, surface: SurfaceKind, language: str) -> str:  # noqa: PLR0911 (a line for each kind)
     """A value in words."""
     match value:
+        case Moment():
+            return Time.of(value, language, at_length=surface is SurfaceKind.PAGE)
         case str():
             return value
         case None:
             return words(Sentence("advice.unknown"), surface, language)
-        case float() | int():
-            return _Number.of(value, language)
+        case float() | int() | Decimal():
+            return Number.of(value, language)
         case date():
-            return value.isoformat()
+            return day_of(value, language, at_length=surface is SurfaceKind.PAGE)
         case PurePath():
             return value.name if surface is SurfaceKind.PAGE else str(value)
         case ColumnPair():
@@ -226,7 +242,7 @@ def _spoken(value: Value, surface: SurfaceKind, language: str) -> str:  # noqa: 
         case Sentence():
             return words(value, surface, language)
         case _:
-            return _List.of([_spoken(one, surface, language) for one in value], language)
+            return List.of([_spoken(one, surface, language) for one in value], language)
 
 
 def _pair(pair: ColumnPair) -> Sentence:

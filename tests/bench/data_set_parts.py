@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from answers import answered
 
 from pipeline.config.profiles import choose
-from pipeline.executors.datasets.asking import SetAsked
 from pipeline.executors.datasets.engines import engine
+from pipeline.executors.results import AskingResult
 from pipeline.frames import CHECKS
 from pipeline.jobs.data_set_outcomes import CheckedSet, decide_parts, leave, look_at_answers
 from pipeline.jobs.data_set_plan import plan_parts, task_of
@@ -29,7 +29,7 @@ def main(path, folder):
     for bucket in range(shared.bucket_count):
         answers = answered(read_frame(shared.files.questions(bucket), CHECKS))
         write_frame(answers, shared.files.answers(bucket) / "all.parquet")
-    asked = SetAsked({}, AskingTally(), 0, None)
+    asked = AskingResult({}, AskingTally(), 0, None)
     answers = look_at_answers(shared, planned, asked)
     run = CheckedSet(job, data, chosen, planned, asked, answers, "2026-01-01T00:00:00.000Z")
     with engine("pool") as at_work:

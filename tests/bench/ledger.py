@@ -8,7 +8,8 @@ import anyio
 from table import Figure
 
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.values import RunIdentity
 
 WORKERS = 1000
 STEP = 50_000

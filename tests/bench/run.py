@@ -1,4 +1,4 @@
-"""`make bench`: measure what docs/performance.md promises, on this machine, beside what others would write.
+"""`make bench`: measure the figures of docs/dev/performance.md here, beside what others would write.
 
 Everything is measured from outside: whole commands as child processes against one sandbox in a process of
 its own, over TLS, with the ledger on. Processor time is the operating system's account of a child; it is
@@ -50,7 +50,7 @@ def main():
     parser.add_argument(
         "--long", action="store_true", help="10 to 20 million rows and 10 million checks, too"
     )
-    parser.add_argument("--write", action="store_true", help="put the table into docs/performance.md")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/dev/performance.md")
     options = parser.parse_args()
     figures: list[Figure] = []
     loops = evenness.samples()

@@ -8,12 +8,12 @@ from uuid import uuid4
 
 import anyio
 import polars as pl
-from postgres import LEDGER_KEY, OWNER, RUNNER, PostgresServer, clocks, database_of, programs
+from postgres import LEDGER_KEY, OWNER, RUNNER, PostgresServer, clocks, programs
 from table import Figure
 
 from pipeline.frames import CHECKS, Answer, AnswerState, Check
 from pipeline.stores.postgres.address import parsed
-from pipeline.stores.postgres.administration import create
+from pipeline.stores.postgres.administration import PostgresCare
 from pipeline.stores.postgres.store import PostgresStore
 from pipeline.stores.shared import AskingProcess, QuestionPlan
 from pipeline.stores.values import PlannedChunk, RunIdentity
@@ -43,8 +43,8 @@ def figures(_folder, options):
 
 def _figures(server, options):
     database = server.empty_database()
-    with database_of(server, database, OWNER) as owner:
-        create(owner, LEDGER_KEY, grant_to=RUNNER)
+    with PostgresCare(parsed(server.url(database, OWNER)), clocks()) as care:
+        care.create(LEDGER_KEY, grant_to=RUNNER)
     process = AskingProcess(uuid4(), "bench", os.getpid(), "1")
     client_us, server_us = [], []
     with PostgresStore.open(parsed(server.url(database)), LEDGER_KEY, process, clocks()) as store:

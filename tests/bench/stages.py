@@ -59,7 +59,7 @@ def decided(source):
     warnings = pl.concat([warnings, unknown_in_sequence(about_uk_accounts(checks), assignments, answers)])
     asked = bases(checks)
     del checks
-    outcomes = resolve(
+    outcomes, _ = resolve(
         (rejects, warnings),
         (asked, assignments),
         answers,
@@ -75,7 +75,7 @@ def decided(source):
 
 
 def planned(source):
-    accepted, rejects, warnings = validate(source.payments, Routes([ApiName.COP, ApiName.VOP_GATEWAY]))
+    accepted, rejects, warnings, *_ = validate(source.payments, Routes([ApiName.COP, ApiName.VOP_GATEWAY]))
     refusal = why_refused(many_names(accepted, warnings), where="the file")
     return route_counts(accepted), refusal, rejects, warnings, plan(accepted)
 

@@ -97,9 +97,9 @@ def test_what_changed_is_told_first_in_every_report_with_old_and_new_masked(desk
 
     assert done.status == 0
     assert codes_of(desk) == CODES
-    told = done.err.index("Compared with january.precheck.")
-    assert told < done.err.index("february.csv: 4 payments")
-    lines = done.err[told:].splitlines()
+    told = done.out.index("Compared with january.precheck.")
+    assert told < done.out.index("february.csv: 4 payments")
+    lines = done.out[told:].splitlines()
     [account] = [line for line in lines if "other account" in line and "**" in line]
     assert account.split() == ["2", "3", "1,850.00", "GBP", "other", "account", "**2345", "**7890"]
     [name] = [line for line in lines if "other name" in line and "**" in line]
@@ -121,7 +121,7 @@ def test_what_changed_is_told_first_in_every_report_with_old_and_new_masked(desk
     assert (*rows[0][:2], *rows[0][4:7]) == (2, "line 3", "other account", "**2345", "**7890")
     assert [row[0] for row in rows] == [2, 1, 4], "accounts first, then names, then new payees"
     story = desk("show", folder, "--row", "1")
-    assert "S****e M*********d then" in " ".join(story.err.split())
+    assert "S****e M*********d then" in " ".join(story.out.split())
 
 
 def test_nothing_is_sent_for_it_and_the_outcomes_stay(desk, sandbox, january, february):
@@ -139,8 +139,8 @@ def test_plan_tells_the_same(desk, january, february):
     done = desk("plan", february, "--compare-with", january)
 
     assert done.status == 0
-    assert "1 payment: other account; 1 payment: other name; 1 payment: new payee" in done.err
-    assert "**2345" in done.err
+    assert "1 payment: other account; 1 payment: other name; 1 payment: new payee" in done.out
+    assert "**2345" in done.out
     assert not (desk.folder / "february.precheck").exists()
 
 
@@ -222,7 +222,7 @@ def test_a_first_run_says_so_in_a_sentence_and_keeps_what_the_next_one_needs(des
     done = desk("run", february, *configured(NEWEST))
 
     assert done.status == 0
-    assert "Compared with nothing" in done.err
+    assert "Compared with nothing" in done.out
     assert codes_of(desk) == {}
     assert (desk.folder / "february.precheck" / "payees.csv").exists()
 
@@ -232,7 +232,7 @@ def test_where_everybody_is_new_one_sentence_says_so(desk, run, january):
 
     done = run(file, "--compare-with", january)
 
-    assert "No payee and no account of this file is known from january.precheck" in done.err
+    assert "No payee and no account of this file is known from january.precheck" in done.out
     assert "new payee  " not in done.err
     assert codes_of(desk, "payments.precheck")[1] == "PAYEE_NEW", "a policy can still hold them"
 
@@ -269,8 +269,8 @@ def test_once_names_are_purged_the_next_run_still_sees_a_changed_account(desk, r
     done = run(march, "--compare-with", folder)
 
     assert codes_of(desk, "payments.precheck") == {1: "ACCOUNT_CHANGED", 2: "NAME_CHANGED"}
-    assert "**6819" in done.err
-    assert "no longer kept" in done.err
+    assert "**6819" in done.out
+    assert "no longer kept" in done.out
 
 
 def test_a_run_whose_keys_were_purged_with_its_payments_is_refused(desk, run, january, february):

@@ -53,11 +53,11 @@ def test_the_test_role_is_asked_fifty_questions_a_day_and_the_rest_is_deferred(
     assert desk.outcomes() == rows
     shown = desk("quota")
     assert shown.status == 0
-    assert re.search(r"127\.0\.0\.1:\d+.* 50 .* 50 .*00:00 UTC", shown.err)
+    assert re.search(r"127\.0\.0\.1:\d+.* 50 .* 50 .*00:00 UTC", shown.out)
     named = desk("quota", PRECHECK_CONFIG=str(server.config))
-    assert re.search(r"127\.0\.0\.1:\d+ \(test cop; client \*\*\*\*\w*\)", named.err)
+    assert re.search(r"127\.0\.0\.1:\d+ \(test cop; client \*\*\*\*\w*\)", named.out)
     planned = desk("plan", file, *server.using("test"))
-    assert "from tomorrow: today's 50 are used" in planned.err
+    assert "from tomorrow: today's 50 are used" in planned.out
 
 
 def test_a_cap_is_spent_once_however_the_server_is_spelled(desk, sandbox, network_payments):
@@ -74,7 +74,7 @@ def test_a_cap_is_spent_once_however_the_server_is_spelled(desk, sandbox, networ
     assert len(sandbox.questions(before)) == 8
     assert statuses == [0, 75, 75]
     shown = desk("quota")
-    assert shown.err.count("localhost:") == 1
+    assert shown.out.count("localhost:") == 1
     assert "LOCALHOST" not in shown.err
 
 

@@ -106,7 +106,7 @@ def test_whatever_role_a_sandbox_plays_its_answers_are_called_simulated(desk, sa
     finished = desk("run", file, *sandbox.using(profile))
 
     assert finished.status == 0
-    assert "SIMULATED" in finished.err
+    assert "SIMULATED" in finished.out
     assert [row["check_environment"] for row in desk.outcomes()] == ["sandbox"]
 
 

@@ -37,7 +37,7 @@ def test_a_file_without_headers_is_asked_corrected_and_released_without_headers(
     assert (folder / "release.simulated.csv").read_text() == ROWS.splitlines(keepends=True)[0]
     assert (folder / "hold.simulated.csv").read_text() == "".join(ROWS.splitlines(keepends=True)[1:])
     assert desk("verify", folder).status == 0
-    assert "Finished already" in desk("run", "payments.csv", *MAPS, *sandbox.using("sandbox")).err
+    assert "Finished already" in desk("run", "payments.csv", *MAPS, *sandbox.using("sandbox")).out
 
 
 def test_a_file_without_headers_says_how_to_name_its_columns(desk):
@@ -61,7 +61,7 @@ def test_columns_shows_a_table_by_place_of_a_file_without_headers(desk):
         r"^#2 +name +its cells look like names; --map name=#2 +Avery Thornwood; Rowan Blackmere *$",
         r"^#3 +sort_code +its cells look like sort codes; --map sort_code=#3 +00-11-22; 20-04-15 *$",
     ):
-        assert re.search(line, shown.err, re.MULTILINE), line
+        assert re.search(line, shown.out, re.MULTILINE), line
     [said] = shown.sentences
     assert said.endswith("--map name=#2 --map sort_code=#3 --map account_number=#4 --map amount=#5")
 

@@ -48,7 +48,7 @@ def manifest_of(folder):
 
 def not_well(finished):
     """What verify says is not as it should be: what, and the sentence."""
-    found = [line.removeprefix("PROBLEM ") for line in finished.err.splitlines() if line.startswith("PROB")]
+    found = [line.removeprefix("PROBLEM ") for line in finished.out.splitlines() if line.startswith("PROB")]
     return dict(line.split(": ", 1) for line in found)
 
 
@@ -115,8 +115,8 @@ def test_verify_finds_an_untouched_folder_well_and_changes_nothing(desk, folder,
 
     finished = desk("verify", folder, "--input", file)
 
-    assert (finished.status, finished.out) == (0, "")
-    lines = [line for line in finished.err.splitlines() if line]
+    assert (finished.status, finished.err) == (0, "")
+    lines = [line for line in finished.out.splitlines() if line]
     assert all(line.startswith("ok ") for line in lines)
     assert len(lines) >= 10
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()} == before
@@ -131,7 +131,7 @@ def test_verify_names_a_file_that_was_changed_or_has_gone(desk, folder, name):
     gone = desk("verify", folder)
 
     assert (changed.status, gone.status) == (65, 65)
-    assert changed.out == "", "without --json, findings are for people"
+    assert changed.err == ""
     assert not_well(changed)[name].startswith("changed since the run")
     assert not_well(gone)[name].startswith("No such file")
 
@@ -206,7 +206,7 @@ def test_verify_notices_a_changed_ledger_and_still_looks_at_the_rest(desk, folde
     assert finished.status == 74
     assert set(not_well(finished)) == {"ledger"}
     assert "start over with --fresh" in not_well(finished)["ledger"]
-    assert "ok      rows" in finished.err
+    assert "ok      rows" in finished.out
 
 
 def test_verify_does_not_take_another_input_for_the_one_that_was_checked(desk, folder):
@@ -224,7 +224,7 @@ def test_verify_says_which_files_are_no_part_of_the_evidence(desk, folder):
     finished = desk("verify", folder)
 
     assert finished.status == 0
-    assert "notes.txt; no part of the evidence" in finished.err
+    assert "notes.txt; no part of the evidence" in finished.out
 
 
 def test_verify_and_show_are_told_apart_from_a_run_that_works_in_the_folder(desk, sandbox, folder):
@@ -343,7 +343,7 @@ def test_a_purge_deletes_the_files_also_where_it_was_asked_for_them_later(desk, 
 
     again = desk("purge", "payments.precheck", "--outcomes")
 
-    assert "deleted outcomes.csv, attention.csv, report.html, report.xlsx" in again.err
+    assert "deleted outcomes.csv, attention.csv, reasons.jsonl, report.html, report.xlsx" in again.err
     assert "may still hold" not in again.err
     assert not (desk.folder / "payments.precheck" / "outcomes.csv").exists()
 
@@ -358,8 +358,8 @@ def test_report_writes_the_reports_anew_without_a_call_and_byte_for_byte(desk, s
 
     finished = desk("report", folder)
 
-    assert (finished.status, finished.out) == (0, "")
-    assert "No match or not possible: 1 row" in finished.err
+    assert (finished.status, finished.err) == (0, "")
+    assert "No match or not possible: 1 row" in finished.out
     assert (folder / "attention.csv").read_bytes() == attention
     assert sandbox.call_count == before
     assert desk("verify", folder).status == 0
@@ -460,7 +460,7 @@ def test_show_says_so_where_an_earlier_run_had_the_answer(desk, sandbox, folder)
 
     assert story.answered_by_earlier_run
     assert story.attempts == []
-    assert "an earlier run had the answer" in shown.err
+    assert "an earlier run had the answer" in shown.out
 
 
 def test_show_tells_of_an_undecided_row_that_it_is(desk, sandbox, file):
@@ -512,7 +512,7 @@ def test_no_line_is_wider_than_the_terminal_and_a_pipe_gets_no_escape(desk, fold
         finished = desk(name, folder, *words, COLUMNS=str(width), NO_COLOR="1")
         assert "\x1b" not in finished.err
         if name != "verify":  # its lines are sentences, wrapped by the terminal
-            assert max(map(len, finished.err.splitlines())) <= width
+            assert max(map(len, finished.out.splitlines())) <= width
         assert "…" not in finished.err
 
 
@@ -524,4 +524,14 @@ def test_hostile_text_cannot_steer_the_terminal(desk, sandbox):
     shown = desk("show", "payments.precheck", "--row", 1, FORCE_COLOR="1")
 
     assert "\x1b[31mRed" not in shown.err
-    assert "Evil\\x1b[31mRed [bold]" in shown.err
+    assert "Evil\\x1b[31mRed [bold]" in shown.out
+
+
+def test_a_folder_that_every_user_can_write_into_is_refused_before_anything_is_asked(desk, sandbox):
+    out = desk.folder / "open"
+    out.mkdir()
+    out.chmod(0o777)
+    before = sandbox.call_count
+    refused = desk("run", desk.payments([MATCH]), *sandbox.using("sandbox"), "--out", out)
+    assert (refused.status, sandbox.call_count) == (73, before)
+    assert "every user of this computer can write into this folder; run `chmod o-w" in refused.err

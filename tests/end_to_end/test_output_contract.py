@@ -208,7 +208,7 @@ def test_the_end_of_several_files_tells_of_each_and_of_all(desk, sandbox):
 
     finished = desk("run", files[0], "bad.csv", files[1], *sandbox.using("sandbox"))
 
-    end = finished.err.partition("3 files:")[2]
+    end = finished.out.partition("3 files:")[2]
     lines = [line.split() for line in end.splitlines()]
     assert ["2", "1", "1", "0", "0", "jan.csv"] in lines
     assert ["65", "bad.csv"] in lines
@@ -225,13 +225,13 @@ def test_an_error_that_concerns_every_file_ends_the_command_and_tells_how_far_it
 
     assert finished.status == 78
     assert len(finished.sentences) == 2
-    *_, bad, jan, feb, sentence = finished.err.splitlines()
+    *_, bad, jan, feb = finished.out.splitlines()
     assert [line.split() for line in (bad, jan, feb)] == [
         ["65", "bad.csv"],
         ["-", "jan.csv"],
         ["-", "feb.csv"],
     ]
-    assert "no profile 'nowhere'" in sentence
+    assert "no profile 'nowhere'" in finished.sentences[-1]
 
 
 def test_two_files_that_would_share_a_folder_are_refused_before_anything_is_read(desk):
@@ -268,8 +268,10 @@ def test_json_puts_the_summary_and_nothing_else_on_standard_output(desk, sandbox
     assert printed.simulated
 
 
-def test_without_json_standard_output_is_empty(desk, sandbox):
-    assert desk("run", desk.payments([MATCH]), *sandbox.using("sandbox")).out == ""
+def test_the_answer_is_on_standard_output_and_nothing_else_is(desk, sandbox):
+    finished = desk("run", desk.payments([MATCH]), *sandbox.using("sandbox"))
+    assert "The outcome of every row is in payments.precheck." in finished.out
+    assert "The outcome of every row" not in finished.err
 
 
 def test_quiet_says_nothing_of_a_run_that_went_well(desk, sandbox):
@@ -312,7 +314,7 @@ def test_without_a_profile_the_embedded_sandbox_answers_and_says_so_loudly(desk)
     finished = desk("run", file)
 
     assert finished.status == 0
-    assert "SIMULATED" in finished.err
+    assert "SIMULATED" in finished.out
     rows = desk.outcomes()
     assert [row["check_outcome"] for row in rows] == ["match", "no_match", "rejected"]
     assert {row["check_environment"] for row in rows} == {"sandbox"}

@@ -35,7 +35,7 @@ def test_a_run_writes_it_beside_its_other_files(desk, sandbox, file):
     finished = desk("run", file, *sandbox.using("sandbox"), "--pain002")
 
     assert finished.status == 0
-    assert REPORT in finished.err
+    assert REPORT in finished.out
     found = texts(desk, "MsgId", "OrgnlMsgId", "OrgnlEndToEndId", "TxSts")
     assert found["OrgnlMsgId"] == ["MESSAGE-1"]
     assert found["OrgnlEndToEndId"] == ["E-1", "E-2"]

@@ -28,7 +28,7 @@ def said_by(command):
 
 def calls(planned):
     """What the column of calls says of CoP."""
-    [line] = [line for line in planned.err.splitlines() if line.startswith("cop ")]
+    [line] = [line for line in planned.out.splitlines() if line.startswith("cop ")]
     return int(line.split()[2])
 
 
@@ -62,10 +62,10 @@ def test_a_price_makes_no_other_run_and_only_calls_that_are_left_cost(desk, sand
         "vop": sandbox.section("sandbox", "vop", price_per_call="0.2 EUR"),
     }
     words = (begun, *desk.using(**sections))
-    planned = desk("plan", *words, "--json")
+    planned = desk("plan", *words)
     assert calls(planned) == 7
     assert "Cost: 1.05 GBP (cop 0.15 GBP a call); repeated calls are not included." in said(planned)
-    forecast = json.loads(planned.out)
+    forecast = json.loads(desk("plan", *words, "--json").out)
     assert forecast["costs"] == [{"amount": "1.05", "currency": "GBP"}]
     assert [api["cost"] for api in forecast["apis"]] == forecast["costs"]
     before = sandbox.call_count

@@ -53,10 +53,11 @@ from pipeline.apis import (
     post,
 )
 from pipeline.apis import require_echo, require_json
-from pipeline.frames import Check, RouteReason
+from pipeline.frames import Check, Meaning, RouteReason
 from pipeline.sections.servers import Oauth, Server
+from pipeline.wording import Sentence
 from schemas.fjord import FjordAnswer, FjordQuestion
-from schemas.outcomes import Action, ApiName, Meaning, Outcome
+from schemas.outcomes import Action, ApiName, Outcome
 from schemas.strict import parse
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def read(response: "httpx.Response", _check: Check, request_id: str) -> ParsedAn
     try:
         verdict = parse(FjordAnswer, response.content).verdict
     except ValueError:
-        raise ContractBreachError("the body is no answer") from None
+        raise ContractBreachError(Sentence("apis.not_of_model", model="FjordAnswer")) from None
     return ParsedAnswer(MATCH_CODE if verdict == "SAME" else f"FJORD_{verdict}", None)
 
 
@@ -97,9 +98,13 @@ def api(section: Server) -> Api:
 
 
 MEANINGS = {
-    (Basis.NAME, MATCH_CODE): Meaning(Outcome.MATCH, Action.PAY, "The holder has this name.", "more."),
-    (Basis.NAME, "FJORD_OTHER"): Meaning(Outcome.NO_MATCH, Action.ASK_PAYEE, "Another holder.", "who it is."),
-    (Basis.NAME, "FJORD_UNKNOWN"): Meaning(Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, "No account.", "why."),
+    (Basis.NAME, MATCH_CODE): Meaning(Outcome.MATCH, Action.PAY, Sentence("fjord.same"), "more."),
+    (Basis.NAME, "FJORD_OTHER"): Meaning(
+        Outcome.NO_MATCH, Action.ASK_PAYEE, Sentence("fjord.other"), "who it is."
+    ),
+    (Basis.NAME, "FJORD_UNKNOWN"): Meaning(
+        Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, Sentence("fjord.unknown"), "why."
+    ),
 }
 DECLARATION = ApiDeclaration(
     name=ApiName.FJORD,
@@ -136,10 +141,11 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from pipeline.apis import MATCH_CODE, Api, ApiDeclaration, Basis, ParsedAnswer, Route, post
-from pipeline.frames import Check, RouteReason
+from pipeline.frames import Check, Meaning, RouteReason
 from pipeline.sections.servers import Oauth, Server
+from pipeline.wording import Sentence
 from schemas.albion import AlbionAnswer, AlbionQuestion
-from schemas.outcomes import Action, ApiName, Meaning, Outcome
+from schemas.outcomes import Action, ApiName, Outcome
 from schemas.strict import parse
 
 if TYPE_CHECKING:
@@ -164,8 +170,8 @@ def api(_section: Server) -> Api:
 
 
 MEANINGS = {
-    (Basis.NAME, MATCH_CODE): Meaning(Outcome.MATCH, Action.PAY, "The holder has this name.", "more."),
-    (Basis.NAME, "AC01"): Meaning(Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, "No such account.", "why."),
+    (Basis.NAME, MATCH_CODE): Meaning(Outcome.MATCH, Action.PAY, Sentence("albion.same"), "more."),
+    (Basis.NAME, "AC01"): Meaning(Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, Sentence("albion.unknown"), "why."),
 }
 DECLARATION = ApiDeclaration(
     name=ApiName.ALBION,
@@ -180,8 +186,26 @@ DECLARATION = ApiDeclaration(
 )
 '''
 
-WRITTEN = {"schemas/fjord.py": SCHEMA, "pipeline/apis/fjord.py": MODULE}
-UK_WRITTEN = {"schemas/albion.py": UK_SCHEMA, "pipeline/apis/albion.py": UK_MODULE}
+
+def catalogues(room, **sentences):
+    """What its codes say of a row; the words of the toys are the same in each language."""
+    entries = "".join(f'\nmsgid "{room}.{name}"\nmsgstr "{said}"\n' for name, said in sentences.items())
+    head = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=utf-8\\n"\n'
+    return {
+        f"pipeline/wording/catalogues/{language}/{room}.po": head + entries for language in ("en", "de", "fr")
+    }
+
+
+WRITTEN = {
+    "schemas/fjord.py": SCHEMA,
+    "pipeline/apis/fjord.py": MODULE,
+    **catalogues("fjord", same="The holder has this name.", other="Another holder.", unknown="No account."),
+}
+UK_WRITTEN = {
+    "schemas/albion.py": UK_SCHEMA,
+    "pipeline/apis/albion.py": UK_MODULE,
+    **catalogues("albion", same="The holder has this name.", unknown="No such account."),
+}
 ADDED = {
     "schemas/outcomes.py": [('    VOP_STANDARD = "vop_standard"\n', '    FJORD = "fjord"\n')],
     "pipeline/apis/registry.py": [

@@ -2,15 +2,12 @@
 
 import hashlib
 import json
-import sqlite3
-from contextlib import closing
 from datetime import date
 from decimal import Decimal
 
 import polars as pl
 import pytest
-
-from pipeline.stores.sqlite.seals import new_seal, register_seal
+from forgers import fit_manifest, forge
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -42,19 +39,13 @@ def make_fit(folder, change):
     assert after != before
     path.write_text(after, "utf-8")
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    with closing(sqlite3.connect(folder / "ledger.db")) as db, db:
-        [run_key] = db.execute("SELECT run_key FROM run").fetchone()
-        register_seal(db, run_key)
-        db.execute("UPDATE finish SET outcome_sha256 = ?", (sha256,))
-        db.execute(f"UPDATE finish SET seal = {new_seal('finish')}")
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["outcome_file"] |= {"sha256": sha256, "byte_count": path.stat().st_size}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    forge(folder / "ledger.db", f"UPDATE finish SET outcome_sha256 = '{sha256}'")
+    fit_manifest(folder)
 
 
 def problems(finished):
     """What verify says is not as it should be: what, and the sentence."""
-    found = [line.removeprefix("PROBLEM ") for line in finished.err.splitlines() if line.startswith("PROB")]
+    found = [line.removeprefix("PROBLEM ") for line in finished.out.splitlines() if line.startswith("PROB")]
     return dict(line.split(": ", 1) for line in found)
 
 
@@ -68,7 +59,7 @@ def test_a_redirected_account_is_found_by_the_question_that_was_asked(desk, fold
     assert set(found) == {"questions"}
     assert found["questions"].startswith("another payee or account than was asked about")
     assert "row 1 (line 2);" in found["questions"]
-    assert "87654321" not in finished.err
+    assert "87654321" not in finished.out
 
 
 def test_with_the_payment_file_each_cell_that_was_changed_is_found(desk, folder, file):
@@ -136,8 +127,8 @@ def test_names_in_a_ledger_under_a_key_are_compared_once_the_key_is_there(desk, 
     without, with_key = desk("verify", folder), desk("verify", folder, "--config", config)
 
     assert (without.status, with_key.status) == (0, 0)
-    assert "encrypted, --config says where their key is, and not compared: 1" in without.err
-    assert "not compared" not in with_key.err
+    assert "encrypted, --config says where their key is, and not compared: 1" in without.out
+    assert "not compared" not in with_key.out
     make_fit(folder, lambda text: text.replace("Avery Thornwood,cop", "Mallory Thornwood,cop"))
     assert desk("verify", folder).status == 0
     assert set(problems(desk("verify", folder, "--config", config))) == {"answers"}
@@ -149,7 +140,7 @@ def test_purged_names_are_not_missed(desk, folder, file):
     finished = desk("verify", folder, "--input", file)
 
     assert finished.status == 0
-    assert "purged from the ledger, and not compared: 1" in finished.err
+    assert "purged from the ledger, and not compared: 1" in finished.out
 
 
 @pytest.mark.nightly
@@ -165,7 +156,7 @@ def test_other_formats_and_files_with_torn_rows_are_compared_as_well(desk, sandb
         assert desk(*words).status == 0
         finished = desk("verify", form, "--input", file)
         assert finished.status == 0, finished.err
-        assert "ok      cells: every cell of torn.csv" in finished.err
+        assert "ok      cells: every cell of torn.csv" in finished.out
         assert desk("verify", form).status == 0
 
 
@@ -189,4 +180,4 @@ def test_typed_columns_and_files_without_headers_are_compared_as_well(desk, sand
         assert run.status == 0, run.err
         finished = desk("verify", "out", "--input", name)
         assert finished.status == 0, finished.err
-        assert f"ok      cells: every cell of {name}" in finished.err
+        assert f"ok      cells: every cell of {name}" in finished.out

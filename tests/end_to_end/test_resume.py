@@ -62,7 +62,7 @@ def test_a_second_run_sends_nothing_not_even_for_a_token(desk, sandbox, file):
     assert (first.status, second.status) == (0, 0)
     assert len(sandbox.questions(before)) == ROW_COUNT
     assert sandbox.call_count == after
-    assert "nothing was sent" in second.err
+    assert "nothing was sent" in second.out
     assert (folder / "outcomes.csv").read_bytes() == written
 
 
@@ -240,7 +240,7 @@ def test_another_profile_on_the_same_folder_is_refused(desk, sandbox, network_pa
     finished = desk("run", file, *sandbox.using("sandbox"))
 
     assert finished.status == 2
-    assert "another profile" in finished.err
+    assert "holds a run with the profile production; run it with --profile production" in finished.err
 
 
 def test_a_profile_is_corrected_and_the_same_command_goes_on(desk, sandbox, network_payments):

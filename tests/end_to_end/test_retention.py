@@ -1,12 +1,9 @@
 """purge of many folders by age: what is old and finished goes, on record; all else is told and left."""
 
 import json
-import sqlite3
-from contextlib import closing
 
 import pytest
-
-from pipeline.stores.sqlite.seals import new_seal, register_seal
+from forgers import fit_manifest, forging
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -24,21 +21,18 @@ def checked(desk, sandbox):
         out = desk.folder / "runs" / f"{name}.precheck"
         desk.ran("run", desk.payments(rows, f"{name}.csv"), *sandbox.using("sandbox"), "--out", out, *words)
         if long_ago:
-            age(out / "ledger.db")
+            age(out)
         return out
 
     return run
 
 
-def age(path):
+def age(folder):
     """Turn the clock of a ledger back, seals and all."""
-    with closing(sqlite3.connect(path)) as db, db:
-        db.executescript("DROP TRIGGER answer_never_changes")
-        [run_key] = db.execute("SELECT run_key FROM run").fetchone()
-        register_seal(db, run_key)
+    with forging(folder / "ledger.db") as db:
         for table, column in (("run", "created_at"), ("answer", "time"), ("finish", "time")):
             db.execute(f"UPDATE {table} SET {column} = ?", (LONG_AGO,))
-            db.execute(f"UPDATE {table} SET seal = {new_seal(table)}")
+    fit_manifest(folder)
 
 
 def contents(folder):
@@ -97,7 +91,10 @@ def test_a_dry_run_says_what_would_go_and_deletes_nothing(desk, checked):
 
     assert finished.status == 0
     assert "1 returned name would be purged from the ledger" in finished.err
-    assert "would be deleted outcomes.csv, attention.csv, report.html, report.xlsx" in finished.err
+    assert (
+        "would be deleted outcomes.csv, attention.csv, reasons.jsonl, report.html, report.xlsx"
+        in finished.err
+    )
     assert contents(folder) == before
 
 

@@ -6,6 +6,8 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
+from forgers import fit_manifest, forge
+from signers import key_files
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -60,7 +62,7 @@ def test_only_matches_are_used_again_and_every_row_says_so(desk, sandbox, januar
     calls = {call["api"]: call for call in summary_of(desk, "february.precheck")["calls"]}
     assert (calls["cop"]["question_count"], calls["cop"]["reused_count"]) == (3, 1)
     assert calls["vop_gateway"]["reused_count"] == 1
-    assert "2 answers of an earlier run used again" in done.err
+    assert "2 answers of an earlier run used again" in done.out
 
 
 def test_without_the_option_everything_is_asked(desk, sandbox, january):
@@ -188,3 +190,47 @@ def test_a_changed_line_of_the_earlier_ledger_is_never_used(desk, sandbox, janua
 
     assert done.status == 74
     assert sandbox.questions(before) == []
+
+
+FORGED = "UPDATE answer SET code = 'MTCH', matched_name = NULL, name_salt = NULL"
+
+
+def test_a_forged_ledger_gives_no_answer_whose_seals_are_whole(desk, sandbox, january):
+    forge(january / "ledger.db", FORGED)
+    before = sandbox.call_count
+    file = desk.payments([NO_MATCH, MATCH], name="february.csv")
+
+    refused = desk("run", file, *sandbox.using("sandbox"), "--reuse-from", january)
+
+    assert (refused.status, sandbox.call_count) == (65, before)
+    assert f"{january / 'ledger.db'}: not the ledger that manifest.json records" in refused.err
+    assert not (desk.folder / "february.precheck" / "outcomes.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("attack", "said"),
+    [
+        (["manifest.json.sig"], "january.precheck: not signed: there is no manifest.json.sig"),
+        (["manifest.json.sig", "manifest.json"], "that the signing key has not sealed: "),
+    ],
+)
+def test_where_the_profile_signs_only_signed_or_sealed_answers_are_used(desk, sandbox, attack, said):
+    """With the signature, or if a run was killed before its manifest; not after a forgery of either."""
+    key, _ = key_files(desk, "signing")
+    january, words = desk.folder / "january.precheck", (*sandbox.using("sandbox"), "--sign-with", key)
+    assert desk("run", desk.payments([NO_MATCH, MATCH], name="january.csv"), *words).status == 0
+    file = desk.payments([MATCH], name="february.csv")
+    again = ("run", file, *words, "--reuse-from", january)
+    calls = sandbox.call_count
+    assert (desk(*again, "--out", "signed").status, sandbox.call_count) == (0, calls)
+    for name in attack:
+        (january / name).unlink()
+    if len(attack) == 2:
+        assert (desk(*again, "--out", "unfinished").status, sandbox.call_count) == (0, calls)
+    forge(january / "ledger.db", FORGED)
+    if len(attack) == 1:
+        fit_manifest(january)
+
+    refused = desk(*again)
+
+    assert (refused.status, sandbox.call_count, said in refused.err) == (65, calls, True), refused.err

@@ -49,7 +49,7 @@ def test_a_mixed_file_becomes_a_corrected_file_a_released_file_and_a_hold_list(c
 
     # The command that was printed checks the corrected file: what was corrected matches now.
     words = shlex.split(fixed["next_step"])
-    assert fixed["next_step"] in done.err
+    assert fixed["next_step"] in done.out
     assert checked(*words[1:], "--quiet").status == 0
     again = words[-1]
     outcomes = checked.outcomes(again)
@@ -93,10 +93,10 @@ def test_show_ends_with_what_was_decided_and_where_the_payment_went(checked):
             "approved_by": "Noor",
             "self_approved": True,
         }
-    text = checked("show", FOLDER, "--row", rejected).err
+    text = checked("show", FOLDER, "--row", rejected).out
     assert "held in      hold.simulated.csv" in text.partition("Payment file\n")[2]
     assert "approved by  Noor, self-approved, " in text
-    corrected = checked("show", FOLDER, "--row", 2).err
+    corrected = checked("show", FOLDER, "--row", 2).out
     decisions = corrected.partition("Decisions\n")[2].partition("Payment file\n")[0]
     assert "by Mara Ellery, " in decisions
     assert "UTC: agreed" in decisions
@@ -284,7 +284,10 @@ def test_a_purge_names_what_it_leaves_alone_and_may_hold_names(checked):
     folder = checked.folder / FOLDER
     shutil.copyfile(folder / "report.xlsx", folder / "decided.xlsx")
     kept = checked("purge", FOLDER)
-    assert "outcomes.csv, attention.csv, report.html, report.xlsx, decided.xlsx may still hold" in kept.err
+    assert (
+        "outcomes.csv, attention.csv, reasons.jsonl, report.html, report.xlsx, decided.xlsx may still hold"
+        in kept.err
+    )
     assert "decided.xlsx may still hold" in checked("purge", FOLDER, "--outcomes").err
     assert (folder / "decided.xlsx").exists()
 
@@ -361,7 +364,7 @@ def test_fix_with_nothing_that_it_can_correct_says_that_no_payment_file_was_writ
 
     assert done.status == 0
     corrections = "payments.precheck/corrections.csv"
-    assert done.err.splitlines()[1:] == [line.format(corrections=corrections) for line in said]
+    assert done.out.splitlines()[1:] == [line.format(corrections=corrections) for line in said]
     assert len(rows_of(desk.folder / corrections)) == len(rows) - 1
     assert not list((desk.folder / "payments.precheck").glob("corrected*"))
 
@@ -370,5 +373,5 @@ def test_fix_that_was_told_to_correct_nothing_says_that_no_payment_file_was_writ
     done = checked("fix", FOLDER)
 
     assert done.status == 0
-    assert "\nNo payment file was written.\nTo correct the file, decide in a copy of the workbook" in done.err
+    assert "\nNo payment file was written.\nTo correct the file, decide in a copy of the workbook" in done.out
     assert not list((checked.folder / FOLDER).glob("corrected*"))

@@ -64,10 +64,10 @@ def test_the_outcome_file_has_the_payments_and_the_summary_names_the_rest(desk, 
         (11, "note", None),
     ]
     unit = UNIT[kind].capitalize()
-    for document in (done.err, (folder / "report.html").read_text()):
+    for document in (done.out, (folder / "report.html").read_text()):
         assert f"{unit} 9 is no payment" in document
         assert "Zoe Marrow" not in document
-    assert f"Row 2 ({UNIT[kind]} 6)" in done.err
+    assert f"Row 2 ({UNIT[kind]} 6)" in done.out
 
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
@@ -88,7 +88,7 @@ def test_every_list_says_where_a_row_stands(desk, sandbox, file, kind):
     assert [cell.value for cell in sheet[3]][:2] == ["Row", "Place"]
     assert [cell.value for cell in sheet["B"]][3:] == [f"{place} {number}" for number in (5, 6, 7)]
     told = desk("show", "payments.precheck", "--row", 3)
-    assert f"row 3 ({place} 7)" in told.err
+    assert f"row 3 ({place} 7)" in told.out
     assert json.loads(desk("show", "payments.precheck", "--row", 3, "--json").out)["place"] == f"{place} 7"
     assert f"rows 1 to 3 ({place}s 5 to 7)" in desk("show", "payments.precheck", "--row", 4).err
 
@@ -110,7 +110,7 @@ def test_fix_split_and_verify_take_up_such_a_file(desk, sandbox, file):
     verified = desk("verify", "payments.precheck", "--input", name)
     assert verified.status == 0, verified.err
     assert desk("report", "payments.precheck").status == 0
-    assert desk("run", name, *sandbox.using("sandbox")).err.count("Finished already") == 1
+    assert desk("run", name, *sandbox.using("sandbox")).out.count("Finished already") == 1
 
 
 def test_a_total_that_differs_is_told_everywhere_and_can_end_the_run_with_1(desk, sandbox, file, kind):
@@ -119,7 +119,7 @@ def test_a_total_that_differs_is_told_everywhere_and_can_end_the_run_with_1(desk
     assert done.status == 1
     said = "it says 200.00, and the payments add up to 175.50 GBP; make sure that none is missing."
     assert f'Warning: {UNIT[kind].capitalize()} 9 is no payment ("total"): {said}' in " ".join(
-        done.err.split()
+        done.out.split()
     )
     folder = desk.folder / "payments.precheck"
     assert said in (folder / "report.html").read_text()
@@ -128,13 +128,13 @@ def test_a_total_that_differs_is_told_everywhere_and_can_end_the_run_with_1(desk
     again = desk("run", name, "--fail-on", "warning", *sandbox.using("sandbox"))
     assert again.status == 1
     split = desk("split", "payments.precheck", "--allow-simulated", *sandbox.using("sandbox")[:2])
-    assert said in " ".join(split.err.split())
+    assert said in " ".join(split.out.split())
 
 
 def test_the_plan_names_the_rows_that_are_no_payments(desk, file, kind):
     done = desk("plan", file(ROWS))
-    assert "payments: 3 payments" in done.err or "3 payments, 3 to be checked" in done.err
-    assert f"{UNIT[kind].capitalize()} 9 is no payment" in done.err
+    assert "payments: 3 payments" in done.out or "3 payments, 3 to be checked" in done.out
+    assert f"{UNIT[kind].capitalize()} 9 is no payment" in done.out
 
 
 def test_an_account_above_the_headers_sends_nothing(desk, sandbox, file, kind):
@@ -151,7 +151,7 @@ def test_the_line_is_the_one_of_an_editor_where_cells_have_line_breaks(desk, san
     rows = [{**dict(zip(HEADERS, row, strict=True)), "note": note} for row in PAYMENTS]
     desk.payments(rows, header=(*HEADERS, "note"))
     done = desk("run", "payments.csv", *sandbox.using("sandbox"))
-    assert "Row 2 (line 4)." in done.err
-    assert "row 3 (line 6): sandbox" in desk("show", "payments.precheck", "--row", 3).err
+    assert "Row 2 (line 4)." in done.out
+    assert "row 3 (line 6): sandbox" in desk("show", "payments.precheck", "--row", 3).out
     [attention] = table(desk.folder / "payments.precheck" / "attention.csv")
     assert attention["check_place"] == "line 6"

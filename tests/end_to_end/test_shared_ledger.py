@@ -267,7 +267,7 @@ def test_a_cap_that_is_reached_ends_the_asking_of_all_hosts_and_defers_the_rest(
         assert found.total() - found["deferred"] == cap
         codes = {row["check_code"] for row in desk.outcomes(folder) if row["check_outcome"] == "deferred"}
         assert codes == {"DAILY_CAP"}
-    assert all("the daily cap of 60 is used up" in end.err for end in ends), ends
+    assert all("the daily cap of 60 is used up" in end.out for end in ends), ends
 
 
 def test_hosts_with_other_limits_for_one_account_are_refused_naming_both(
@@ -297,7 +297,7 @@ def test_status_shows_the_run_who_asks_and_what_each_may_use(
     with host("a")("run", file, *words, "--out", "a") as first:
         wait_until(lambda: in_ledger("SELECT count(*) FROM precheck.answer") > 0)
         found = json.loads(host("b")(*look, "--json").end().out)
-        shown = host("b")(*look).end().err
+        shown = host("b")(*look).end().out
         first.kill()
         first.communicate()
 

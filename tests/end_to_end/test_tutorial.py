@@ -118,9 +118,9 @@ def samples(desk):
 
 @pytest.fixture
 def nightly(desk):
-    """The script of docs/operations.md, as it stands there."""
+    """The script that operators copy."""
     script = desk.folder / "nightly.sh"
-    script.write_text(next(text for text in blocks("docs/operations.md", "sh") if text.startswith("#!")))
+    script.write_text((ROOT / "docs" / "deployment" / "nightly.sh").read_text())
     script.chmod(0o700)
     return script
 
@@ -162,6 +162,16 @@ def test_tutorial_commands_succeed_in_order_and_print_what_the_page_shows(termin
 
 @pytest.mark.docs
 @pytest.mark.usefixtures("samples")
+def test_evidence_is_shown_as_verify_prints_it(terminal):
+    terminal("cp sample_data/payments_mixed.csv payroll.csv; precheck run payroll.csv --quiet")
+    [[(command, shown)]] = [[*typed(block)] for block in blocks("docs/evidence.md", "console")]
+    printed, status = terminal(command)
+    assert status == 0
+    assert shows(shown, printed), printed
+
+
+@pytest.mark.docs
+@pytest.mark.usefixtures("samples")
 def test_readme_shows_what_the_demo_prints(terminal, desk):
     shown = next(text for text in blocks("README.md", "text") if "SIMULATED" in text)
     recipe = line_starting((ROOT / "Makefile").read_text("utf-8"), "\t$(BIN)/precheck run ")
@@ -189,7 +199,7 @@ def test_nightly_script_lets_a_file_of_matches_pass_and_none_with_another_decide
         if outcome == "match":
             assert (status, printed) == (0, "match.csv: every row is a match\n")
         else:
-            assert (status, "look at the rows of checked/" in printed) == (1, True), printed
+            assert (status, "review the rows of checked/" in printed) == (1, True), printed
 
 
 @pytest.mark.docs

@@ -107,7 +107,8 @@ def test_a_run_that_is_stopped_speaks_in_sentences_and_not_as_a_log_does(desk, s
         stopped = running.end()
 
     assert stopped.status == 128 + signal.SIGINT
-    stopping, *summary, end = stopped.err.splitlines()
+    stopping, end = stopped.err.splitlines()
+    summary = stopped.out.splitlines()
     said = (
         r"payments\.csv SIMULATED: stopping; waiting up to 8 s for the answers to \d+ requests? in flight\."
     )

@@ -1,6 +1,7 @@
 """The recipes of docs/operations.md, run as they stand: what they end with, and what their logs hold then."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -10,18 +11,19 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs" / "operations.md").read_text("utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-[SCRIPT] = (text for _, text in BLOCKS if text.startswith("#!/bin/sh"))
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+PAGE = (DOCS / "operations.md").read_text("utf-8")
+SCRIPT, SERVICE, DAG = (
+    (DOCS / "deployment" / name).read_text("utf-8")
+    for name in ("nightly.sh", "payee-precheck.service", "airflow_dag.py")
+)
 [CRON] = re.findall(r"^0 2 \* \* 1-5 +(.*)$", PAGE, re.MULTILINE)
-[SERVICE] = (text for _, text in BLOCKS if "ExecStart=" in text)
-[DAG] = (text for _, text in BLOCKS if "airflow" in text)
 MATCH = {"name": "Avery Thornwood", "sort_code": "001122", "account_number": "00012345"}
 NO_MATCH = MATCH | {"name": "Rowan Blackmere"}
 SAID = {
     0: "payroll.csv: every row is a match",
-    1: "payroll.csv: look at the rows of checked/",
-    75: "payroll.csv: not finished; the same call goes on",
+    1: "payroll.csv: review the rows of checked/",
+    75: "payroll.csv: not finished; run the same command again",
     76: "payroll.csv: stopped with 76; see the log",
     77: "payroll.csv: stopped with 77; see the log",
 }
@@ -180,7 +182,7 @@ def test_airflow_ends_its_task_so_and_shows_this(night):
     last = done.stdout.splitlines()[-1]
     ends = {
         0: SAID[0],
-        1: "look at the rows of outcomes.csv",
+        1: "review the rows of outcomes.csv",
         75: "Airflow: AirflowException not finished (75)",
         76: "Airflow: AirflowFailException stopped with 76",
         77: "Airflow: AirflowFailException stopped with 77",
@@ -204,3 +206,33 @@ def test_a_ping_and_metrics_that_fail_are_told_however_quiet_it_is(desk, sandbox
         "the metrics file cannot be written",
         "the ping was not taken",
     ]
+
+
+@pytest.mark.parametrize("night", [75], indirect=True)
+def test_a_night_resumes_the_unfinished_check_of_a_file_that_was_touched(night, sandbox):
+    file, script = night.desk.folder / "payroll.csv", [str(night.desk.folder / "nightly.sh"), "payroll.csv"]
+    os.utime(file, (1_700_000_000, 1_700_000_000))
+    assert night.run(script).returncode == 75
+    [folder] = (night.desk.folder / "checked").iterdir()
+    asked = len(sandbox.questions())
+    os.utime(file)
+
+    again = night.run(script)
+
+    assert again.returncode == 75, "its cap is used up"
+    assert f"payroll.csv: resuming the unfinished check in checked/{folder.name}\n" in again.stdout
+    assert [path.name for path in (night.desk.folder / "checked").iterdir()] == [folder.name]
+    assert len(sandbox.questions()) == asked
+    file.write_text(file.read_text() + "Ada Quillon,112233,00000001\n")
+    assert "resuming" not in night.run(script).stdout
+    assert len(list((night.desk.folder / "checked").iterdir())) == 2
+
+
+@pytest.mark.parametrize("night", [0], indirect=True)
+def test_a_night_checks_a_finished_file_of_another_date_anew(night):
+    file, script = night.desk.folder / "payroll.csv", [str(night.desk.folder / "nightly.sh"), "payroll.csv"]
+    os.utime(file, (1_700_000_000, 1_700_000_000))
+    assert night.run(script).returncode == 0
+    os.utime(file)
+    assert night.run(script).returncode == 0
+    assert len(list((night.desk.folder / "checked").iterdir())) == 2

@@ -57,7 +57,7 @@ def test_a_total_that_differs_is_told_before_anything_is_sent(desk, lie):
 
     planned = desk("plan", file, "--json")
 
-    warnings = [line for line in planned.err.splitlines() if line.startswith("Warning: The file")]
+    warnings = [line for line in desk("plan", file).out.splitlines() if line.startswith("Warning: The file")]
     assert [said in line for line in warnings] == [True]
     controls = json.loads(planned.out)["controls"]
     assert [one["agrees"] for one in controls].count(False) == 1
@@ -94,7 +94,7 @@ def test_a_run_tells_a_total_that_differs_everywhere_and_can_fail_on_it(run):
     said = "The file says 3 payments and has 2; it may be cut."
 
     assert finished.status == 1
-    assert f"Warning: {said}" in finished.err
+    assert f"Warning: {said}" in finished.out
     assert said in (folder / "report.html").read_text()
     cells = [row[1].value for row in openpyxl.load_workbook(folder / "report.xlsx")["Summary"]]
     assert said in cells
@@ -148,7 +148,7 @@ def test_what_is_set_aside_is_told_and_never_checked(run):
     summary = summary_in(folder)
     assert summary["input"]["row_count"] == 2
     assert [(one["kind"], one["lines"]) for one in summary["input"]["set_aside"]] == [("direct debit", [7])]
-    assert said in finished.err
+    assert said in finished.out
     assert said in (folder / "report.html").read_text()
     assert said in [row[1].value for row in openpyxl.load_workbook(folder / "report.xlsx")["Summary"]]
     assert "TEASEL GARDENS" not in (folder / "outcomes.csv").read_text()
@@ -162,4 +162,4 @@ def test_a_close_match_on_a_name_that_may_be_cut_says_so(run):
 
     assert "close_match" in row
     assert "Note: the name fills the 18 characters that the file has for it" in row
-    assert "Warning: a name that may be cut, as it fills its field: 1 row" in finished.err
+    assert "Warning: a name that may be cut, as it fills its field: 1 row" in finished.out

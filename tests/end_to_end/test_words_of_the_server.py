@@ -66,7 +66,7 @@ def test_show_says_the_words_of_the_server_without_what_was_asked(desk, run):
     assert set(failed) == {"try later: *** at ***"}
     assert said(desk, 3) == [None]
 
-    shown = desk("show", folder, "--row", 1).err
+    shown = desk("show", folder, "--row", 1).out
     assert f'the server says: "{refused}"' in " ".join(shown.split())
     ledger = (folder / "ledger.db").read_bytes()
     assert b"no field" in ledger
@@ -82,7 +82,7 @@ def test_under_a_key_the_words_are_shown_where_the_configuration_has_it(desk, ru
 
     [attempt] = story(desk, 1)["attempts"]
     assert (attempt["detail"], attempt["has_hidden_detail"]) == (None, True)
-    assert "is encrypted" in desk("show", folder, "--row", 1).err
+    assert "is encrypted" in desk("show", folder, "--row", 1).out
     with_key = {**key, "PRECHECK_CONFIG": str(configuration)}
     [detail] = said(desk, 1, **with_key)
     assert detail.startswith("no field")

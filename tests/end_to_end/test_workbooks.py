@@ -105,7 +105,7 @@ def test_another_sheet_of_a_finished_workbook_is_checked_and_not_called_finished
 
     assert (may.status, june.status, again.status) == (0, 0, 0)
     assert len(desk.outcomes()) == 2
-    assert "Finished already" in again.err
+    assert "Finished already" in again.out
     assert "Finished already" not in june.err
 
 
@@ -116,8 +116,8 @@ def test_plan_and_columns_read_the_sheet_that_is_named(desk, sandbox, workbook):
     planned = desk("plan", file, "--sheet", "May", *sandbox.using("sandbox"))
 
     assert (columns.status, planned.status) == (0, 0)
-    assert "account_number" in columns.err
-    assert "3 payments, 3 to be checked" in planned.err
+    assert "account_number" in columns.out
+    assert "3 payments, 3 to be checked" in planned.out
 
 
 def test_a_sheet_of_a_csv_is_a_word_that_does_not_fit(desk):

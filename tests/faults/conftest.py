@@ -1,7 +1,7 @@
 """The fault table: each test tries one row of it with real parts, and says what it saw.
 
 `make faults` runs the short form, `make faults-long` the nightly one, and both print one line per
-row: tried, survived, figure, goal. With `--write-figures` the lines go into docs/reliability.md.
+row: tried, survived, figure, goal. With `--write-figures` the lines go into docs/proof/faults.md.
 """
 
 import os
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from desk import WARM, Desk
 
-PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+PAGE = Path(__file__).parents[2] / "docs" / "proof" / "faults.md"
 MARK, END = "<!-- figures -->", "<!-- end -->"
 
 
@@ -43,7 +43,7 @@ LINE = "line of the fault table"
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="the nightly form of the fault table")
     parser.addoption(
-        "--write-figures", action="store_true", help="write the figures into docs/reliability.md"
+        "--write-figures", action="store_true", help="write the figures into docs/proof/faults.md"
     )
 
 

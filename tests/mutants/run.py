@@ -2,7 +2,7 @@
 
     python tests/mutants/run.py                  every module of [tool.mutants] in pyproject.toml
     python tests/mutants/run.py pipeline/stores/sqlite/quota.py
-    python tests/mutants/run.py --write ...      and write the figures into docs/mutants.md
+    python tests/mutants/run.py --write ...      and write the figures into docs/dev/mutants.md
     python tests/mutants/run.py --planted        the planted faults of planted.toml instead
 
 Each mutant is tried in a copy of the tree, with the tests that belong to its module. One that no
@@ -35,7 +35,7 @@ from changes import Change, changes
 from planted import PLANTED
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "mutants.md"
+PAGE = ROOT / "docs" / "dev" / "mutants.md"
 SURVIVORS = Path(__file__).with_name("survivors.toml")
 PARTS = ("pipeline", "schemas", "tests", "docs", "sample_data", "pyproject.toml")
 TIMEOUT_MIN_S = 10.0
@@ -270,7 +270,7 @@ def main() -> int:
     configured = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["mutants"]
     parser = argparse.ArgumentParser(description="mutation testing of the modules of [tool.mutants]")
     parser.add_argument("module", nargs="*", choices=[[], *configured], help="these only")
-    parser.add_argument("--write", action="store_true", help="write the figures into docs/mutants.md")
+    parser.add_argument("--write", action="store_true", help="write the figures into docs/dev/mutants.md")
     parser.add_argument(
         "--planted", action="store_true", help="try the planted faults of planted.toml instead"
     )

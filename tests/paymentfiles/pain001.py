@@ -1,5 +1,6 @@
 """Writes pain.001 files in every dialect that is read; all people and accounts in them are invented."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from decimal import Decimal
@@ -8,6 +9,8 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 _SILENT = "NOTPROVIDED"
+_THREE_DECIMALS = re.compile(r"\.[0-9]{3}$")
+"""With one more, nobody takes them for thousands."""
 
 
 class Other(NamedTuple):
@@ -176,7 +179,7 @@ def said_of(payment: Payment) -> dict[str, str | None]:
         "organisation_id": other and other.id,
         "organisation_id_scheme": other and other.scheme,
         "organisation_id_issuer": other and other.issuer,
-        "amount": payment.amount,
+        "amount": f"{payment.amount}0" if _THREE_DECIMALS.search(payment.amount) else payment.amount,
         "currency": payment.currency,
         "reference": next(iter(payment.references), payment.creditor_reference),
     }

@@ -14,7 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from ledgers import open_attempts
 
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.sqlite.ledger import FinalAnswer, RunIdentity, SqliteLedger
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.values import FinalAnswer, RunIdentity
 
 IDENTITY = RunIdentity("1f" * 32, "2e" * 32, "sandbox", "0.1.0")
 TIME = "2031-03-01T09:00:00.000Z"

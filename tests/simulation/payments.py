@@ -7,10 +7,11 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis import cop, vop
-from pipeline.executors.asking import AskingResult
+from pipeline.executors.results import AskedFile
 from pipeline.frames import (
     ACCEPTED,
     PAYMENTS,
+    REASONS,
     REJECTS,
     WARNINGS,
     Accepted,
@@ -22,6 +23,7 @@ from pipeline.frames import (
     Outcomes,
     Payments,
     Questions,
+    Reasons,
     Rejects,
     RouteReason,
     Warnings,
@@ -54,7 +56,9 @@ class PaymentFile(NamedTuple):
     bases: Bases
 
 
+_NO_REASONS = Reasons(pl.DataFrame())
 _NO_WARNINGS = Warnings(pl.DataFrame(schema=WARNINGS))
+_NO_REASONS = Reasons(pl.DataFrame(schema=REASONS))
 _MONEY: dict[int, tuple[pl.Series, pl.Series]] = {}
 """Money of the payments of a file, by their id: they are kept for good, and the same in all histories."""
 _money_of = totals.money_of
@@ -128,7 +132,7 @@ def outcomes_of(file: PaymentFile, answers: Sequence[pl.DataFrame]) -> list[Outc
     )
     said = pl.concat(answers).with_columns(pl.col("check") + _run_of_each(question_count) * question_count)
     every, count = (
-        resolve(findings, asked, Answers(said), [cop.API, vop.GATEWAY], Environment.PRODUCTION),
+        resolve(findings, asked, Answers(said), [cop.API, vop.GATEWAY], Environment.PRODUCTION).outcomes,
         assignments.height,
     )
     return [
@@ -150,9 +154,9 @@ def _run_of_each(count: int) -> pl.Expr:
     return pl.int_range(pl.len(), dtype=pl.UInt32) // count
 
 
-def summary_of(file: PaymentFile, outcomes: Outcomes, asked: AskingResult) -> Summary:
+def summary_of(file: PaymentFile, outcomes: Outcomes, asked: AskedFile) -> Summary:
     """The summary of a run, as the job makes it of what came of the asking."""
-    decided = DecidedRun(outcomes, _NO_WARNINGS, file.bases, asked)
+    decided = DecidedRun(outcomes, _NO_REASONS, _NO_WARNINGS, file.bases, asked)
     header = SummaryHeader(
         tool_version="1",
         profile="test",
@@ -169,7 +173,7 @@ def summary_of(file: PaymentFile, outcomes: Outcomes, asked: AskingResult) -> Su
             columns={},
         ),
         routes=[],
-        next_step=asked.next_step(decided.bases),
+        next_step=str(asked.next_step(decided.bases)),
         given_up=decided.given_up,
     )
     return summarise(header, file.payments, outcomes, _NO_WARNINGS, asked.calls(decided.bases))

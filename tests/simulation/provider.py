@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 from random import Random
 from typing import NamedTuple
+from uuid import UUID
 
 import httpx
 from simulation.dialects import COP, Dialect
@@ -19,7 +20,9 @@ from simulation.weather import Weather
 from simulation.world import Process, World
 
 from pipeline.stores.sharing import LEASE_S
+from pipeline.transport.retry import FRESH_CONNECTION
 from pipeline.transport.tokens import TokenUnavailable
+from pipeline.wording import Sentence
 from schemas.token import TokenRequest, TokenResponse
 
 BANK_WAIT_S = 5.0
@@ -38,6 +41,8 @@ class Departure(NamedTuple):
     request_id: str
     row: int
     token: str
+    is_fresh: bool
+    """On a connection of its own."""
 
 
 class AgreedLimits(NamedTuple):
@@ -129,7 +134,7 @@ class Provider:
         now = self.world.now_s
         if not self.weather.is_well(now) and any(span.covers(now) for span in self.weather.token_outages):
             self.meet(process, "token endpoint out")
-            raise TokenUnavailable("login.example: HTTP 503")
+            raise TokenUnavailable(Sentence("transport.token_later", where="login.example", status=503))
         self._token_count += 1
         value = f"token{self._token_count}"
         life_s = 3600 if self.weather.is_well(now) else self.weather.token_life_s
@@ -150,7 +155,8 @@ class Provider:
         headers = {name.lower(): value.decode() for name, value in request.headers.raw}
         request_id = headers[self.dialect.correlation]
         token = headers[b"authorization"].removeprefix("Bearer ")
-        left = Departure(self.world.now_s, process.name, request_id, row, token)
+        is_fresh = request.extensions[FRESH_CONNECTION]
+        left = Departure(self.world.now_s, process.name, request_id, row, token, is_fresh)
         self.departures.append(left)
         self.in_flight.add(request_id)
         # A client that is dead or stands still has given it up by then.
@@ -213,7 +219,7 @@ class Provider:
         if self._is_ill and chance.random() < weather.slow_share:
             self.meet(process, "slow replies")
             takes_s = weather.slow_s
-        for trouble in (self._outage, self._limit, self._row, self._bank, self._chance):
+        for trouble in (self._outage, self._limit, self._foreign, self._row, self._bank, self._chance):
             if (met := trouble(left)) is not None:
                 self.meet(process, met.name)
                 if isinstance(met.reply, httpx.Response) and met.reply.status_code in {502, 504}:
@@ -271,9 +277,10 @@ class Provider:
     def _row(self, left: Departure) -> Met | None:
         """A row that is ill for ever."""
         weather = self.weather
+        if left.row in weather.refused_rows:
+            return Met("row refused", self._refusal(left.request_id))
         for rows, name, status in (
             (weather.disliked_rows, "row turned away", weather.disliked_status),
-            (weather.refused_rows, "row refused", 400),
             (weather.failing_rows, "row failing", 500),
         ):
             if left.row in rows:
@@ -311,6 +318,18 @@ class Provider:
             return Met("crossed answer", self._answer(other_id, self.dialect.report(truth, row)))
         return None
 
+    def _foreign(self, left: Departure) -> Met | None:
+        """A refusal that is not the API's own, or not of this request."""
+        if not self._befalls(self.weather.foreign_share):
+            return None
+        match self.weather.foreign_kind:
+            case "of another request":
+                return Met("refusal of another request", self._refusal(str(UUID(int=left.row, version=4))))
+            case "unasked" if not left.is_fresh:
+                return Met("unasked refusal", self._refusal())
+            case _:
+                return Met("refusal by a page", httpx.Response(400, html="<h1>400 Bad Request</h1>"))
+
     def refuses_connection(self, process: Process) -> bool:
         """Whether a connection cannot be made now."""
         is_refused = self._befalls(self.weather.refused_connection_share)
@@ -331,9 +350,12 @@ class Provider:
         revoked = any(issued <= moment <= now for moment in self.weather.revocations)
         return (now <= until + 6 or self.weather.is_well(now)) and not revoked
 
-    def _answer(self, request_id: str, body: bytes) -> httpx.Response:
+    def _refusal(self, request_id: str = "") -> httpx.Response:
+        return self._answer(request_id, b'{"code": "FORMAT_ERROR", "status": 400}', status=400)
+
+    def _answer(self, request_id: str, body: bytes, *, status: int = 200) -> httpx.Response:
         headers = [(b"content-type", b"application/json"), (self.dialect.correlation, request_id.encode())]
-        return httpx.Response(200, headers=headers, stream=httpx.ByteStream(body))
+        return httpx.Response(status, headers=headers, stream=httpx.ByteStream(body))
 
 
 class Wire(httpx.AsyncBaseTransport):

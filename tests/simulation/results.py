@@ -40,7 +40,9 @@ LEFT, GIVEN_UP = 75, 76
 """Exit statuses of runs that leave rows: for the same command, or for a person."""
 CAUSES_OF_EXIT_CODE = {
     75: frozenset({"token endpoint out", "failover"}),
-    76: frozenset({"broken contract", "crossed answer", "row broken"}),
+    76: frozenset(
+        {"broken contract", "crossed answer", "row broken", "refusal by a page", "refusal of another request"}
+    ),
     77: frozenset({"401", "outage 401", "outage 403", "row turned away: 403"}),
     78: frozenset({"row turned away: 302", "row turned away: 404"}),
     143: frozenset({"SIGTERM"}),

@@ -153,7 +153,11 @@ def _asked() -> argparse.Namespace:
         action="store_true",
         help="make each of them, one after the other; status 1: one is missed",
     )
-    add("--record", action="store_true", help="write the table into docs/reliability.md, where none failed")
+    add(
+        "--record",
+        action="store_true",
+        help="write the table into docs/proof/simulation.md, where none failed",
+    )
     asked = parser.parse_args()
     if asked.record and (asked.mistake or asked.seed is not None):
         parser.error("--record is not for --mistake or --seed: the tables are of many histories")

@@ -19,12 +19,13 @@ from simulation.sharing import DividedAccount, SharedQuestions, SharedRunOfProce
 from simulation.weather import Weather
 from simulation.world import Clock, Process, World
 
-from pipeline.cli.logs import SilentProgress
 from pipeline.errors import PrecheckError, StoppedError, first_of
-from pipeline.executors.asking import AskingResult, heed, or_stopped
+from pipeline.executors.asking import Asking, FileQuestions, left_to_ask
+from pipeline.executors.event_loop import heed, or_stopped
+from pipeline.executors.results import AskedFile
 from pipeline.executors.shared import RoundAsker
-from pipeline.frames import Answers, OwnCode, slim
-from pipeline.runs.request import StopRequest, StopSwitch
+from pipeline.frames import Answers, OwnCode
+from pipeline.runs.request import RunObserver, StopRequest, StopSwitch
 from pipeline.stages.ask import (
     ApiChannel,
     AskingContext,
@@ -33,7 +34,6 @@ from pipeline.stages.ask import (
     answers_so_far,
     ask,
     count_given_up,
-    remaining_questions,
 )
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stages.ask.values import Closure
@@ -70,7 +70,7 @@ class RunOptions(NamedTuple):
 class RunEnd:
     """How a run ended."""
 
-    asked: AskingResult
+    asked: AskedFile
     durable: frozenset[int]
     """The questions whose final answer the ledger had as the run ended."""
     process: str
@@ -197,20 +197,19 @@ async def run(
             }
 
     async def ask_all() -> None:
-        nonlocal asked, left
-        limit = options.limit if scene.shared is None else None  # a round is of all that is left
-        left = await remaining_questions(
-            checks, ledger, tally, limit=limit, retry_unanswered=options.retry_unanswered
-        )
+        nonlocal has_asked
+        asking = Asking(options, questions, None, context, None)  # type: ignore[arg-type]
         if isinstance(ledger, SharedRunOfProcess):
-            await _ask_with_others(scene, ledger, left, options.limit, context, channels)
-        else:
-            source = LocalSource(left.todo, ledger.question_key)
-            async with channels() as open_channels:
-                asked = await ask(source, open_channels, ledger, context, has_answered=left.has_answered)
+            async for _, left in asking.left(ledger):
+                await _ask_with_others(scene, ledger, left, options.limit, context, channels)
+            return
+        (first, *more), has_answered = await left_to_ask(asking, ledger)
+        source = LocalSource(await first(), ledger.question_key, more)
+        async with channels() as open_channels:
+            await ask(source, open_channels, ledger, context, has_answered=has_answered, answers=questions)
+        has_asked = True
 
-    asked: pl.DataFrame | None = None
-    left: RemainingQuestions | None = None
+    questions, has_asked = FileQuestions(checks), False
     try:
         error = await _ended_by(ask_all, process, context)
     except StoppedError:
@@ -221,17 +220,13 @@ async def run(
         return
     if isinstance(ledger, SharedRunOfProcess) and ledger.round_number is not None:
         await ledger.end_round(ledger.round_number, is_over=True)
-    answers = (
-        await answers_so_far(checks, ledger)
-        if asked is None or left is None or error is not None
-        else slim(left.answers, asked)
-    )
+    answers = questions.answers() if has_asked and error is None else await answers_so_far(checks, ledger)
     given_up_count = await count_given_up(checks, ledger)
     final = {answer.question for answer in scene.book.final_now()}
     decided = frozenset(scene.book.rows[question] for question in final)
     cap = scene.weather.cap
     caps = {} if quota is None or cap is None else {ApiName.COP: (cap, await quota.resets_at())}
-    asked_all = AskingResult(Answers(answers), caps, tally.closed, tally, given_up_count, error)
+    asked_all = AskedFile(caps, tally, given_up_count, error, Answers(answers))
     cap_wait_s = None
     for _, resets_at in caps.values():
         cap_wait_s = (resets_at - scene.clock.now()).total_seconds()
@@ -272,7 +267,7 @@ async def _ended_by(
 
     async def heed_once_requested(scope: anyio.CancelScope) -> None:
         await is_requested.wait()
-        await heed(switch, context, SilentProgress(), scope)
+        await heed(switch, context, RunObserver(), scope)
 
     error: PrecheckError | None = None
     process.asked_to_stop = request
@@ -318,7 +313,7 @@ async def _ask_with_others(
         _Access(channels),
         list(scene.providers),
         context,
-        SilentProgress(),
+        RunObserver(),
         limit,
         has_answered=left.has_answered,
     )

@@ -14,10 +14,11 @@ from simulation.weather import Weather
 from simulation.world import Process, World
 
 from pipeline.errors import LeaseLostError
-from pipeline.frames import TURNED_AWAY_CODES, Check, OwnCode
+from pipeline.frames import Check
 from pipeline.stores.leased_shares import LeasedShare, Renew, Waiting, leased_shares
 from pipeline.stores.sharing import Division, SharePart, ShareRenewal, ShareWish, joining, renewed
 from pipeline.stores.values import (
+    ABOUT_THE_QUESTION,
     ChunkLease,
     LeaseHolder,
     Question,
@@ -30,8 +31,6 @@ from schemas.outcomes import ApiName
 CHUNK_SIZE = 10
 CHUNK_LEASE_S = 10.0
 RENEWED_EVERY_S = 1.0
-ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT}
-"""Codes of replies that may be about their question alone."""
 
 
 @dataclass

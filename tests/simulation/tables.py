@@ -1,11 +1,11 @@
-"""The tables of the simulation, and their places in docs/reliability.md."""
+"""The tables of the simulation, and their places in docs/proof/simulation.md."""
 
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "reliability.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "proof" / "simulation.md"
 STATES = (
     "all",
     "starting",
@@ -43,7 +43,7 @@ def mistakes(found: Iterable[tuple[str, int, "Counter[str]"]]) -> list[str]:
 
 def record(name: str, lines: list[str], last_line: str) -> None:
     """Put a table into the page, with what the run printed at last."""
-    mark, end = f"<!-- simulation: {name} -->", "<!-- end -->"
+    mark, end = f"<!-- {name} -->", "<!-- end -->"
     head, found, rest = PAGE.read_text().partition(mark)
     assert found, f"{PAGE}: no {mark}"
     _, _, tail = rest.partition(end)

@@ -197,7 +197,7 @@ def test_each_rule_is_broken_by_a_known_mistake():
     written = "".join((folder / name).read_text() for name in ("rules.py", "results.py", "history.py"))
     rules = set(re.findall(r'Breach\(\s*"([a-z ]+)"', written))
     assert len(rules) > 15
-    _, _, table = PAGE.read_text().partition("<!-- simulation: mistakes -->")
+    _, _, table = PAGE.read_text().partition("<!-- mistakes -->")
     cells = [line.split("|")[-2] for line in table.splitlines() if line.count("|") == 4]
     broken = {rule.strip() for cell in cells for rule in cell.split(",")}
     assert rules - broken == set()

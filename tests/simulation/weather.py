@@ -52,6 +52,9 @@ class Weather:
     """The answer of another request."""
     broken_share: float = 0.0
     """A reply that breaks the contract."""
+    foreign_share: float = 0.0
+    """A refusal that is not the API's, or not of this request."""
+    foreign_kind: str = "page"
     refused_connection_share: float = 0.0
     half_dead_share: float = 0.0
     """Of the connections that are kept: what is sent on them goes nowhere."""
@@ -393,12 +396,18 @@ def _terminations(weather: Weather, chance: Random, _count: int) -> None:
     )
 
 
+def _foreign(weather: Weather, chance: Random, _count: int) -> None:
+    weather.foreign_share = _some_share(chance)
+    weather.foreign_kind = chance.choice(["page", "unasked", "of another request"])
+
+
 LATEST_FAULTS = {
     "VoP beside CoP": _vop,
     "purge": _purge,
     "replies of the store lost": _lost_commits,
     "failover": _failovers,
     "SIGTERM": _terminations,
+    "foreign refusals": _foreign,
 }
 """As `FAULTS`, each by a chance of its own: another one here changes no draw of those before it."""
 FAULTS_OF_A_SERVER = (

@@ -180,7 +180,7 @@ def test_files_of_one_name_are_told_apart_by_their_folders_and_that_is_said():
     assert [str(folder) for folder in places.values()] == [
         *("a-x.precheck", "b-x.precheck", "c-X.precheck", "y.precheck")
     ]
-    assert renamed_folders(places) == (
+    assert str(renamed_folders(places)) == (
         "files of one name, whose results go to folders of their own: a/x.csv to a-x.precheck, "
         "b/x.csv to b-x.precheck, c/X.parquet to c-X.precheck"
     )

@@ -1,6 +1,7 @@
 """Whose fault it is that a file cannot be written, and what that asks for."""
 
 import errno
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -17,20 +18,20 @@ PATH = Path("results/outcomes.csv")
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO])
 def test_a_full_or_failing_disk_asks_for_room_and_not_for_another_place(code):
     error = not_writable(
-        PATH, OSError(code, "full", "/secret/place"), otherwise=Sentence("advice.other_path")
+        PATH, OSError(code, os.strerror(code), "/secret/place"), otherwise=Sentence("advice.other_path")
     )
     assert isinstance(error, DiskError)
     assert str(error) == (
-        "results/outcomes.csv: cannot be written (full); make room on the disk,"
+        f"results/outcomes.csv: cannot be written ({os.strerror(code)}); make room on the disk,"
         " then run the same command again to go on"
     )
 
 
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ELOOP, errno.ENOTDIR, errno.ENAMETOOLONG])
 def test_a_place_that_cannot_hold_the_file_asks_for_another_one(code):
-    error = not_writable(PATH, OSError(code, "no"), otherwise=Sentence("advice.other_path"))
+    error = not_writable(PATH, OSError(code, os.strerror(code)), otherwise=Sentence("advice.other_path"))
     assert isinstance(error, OutputError)
-    assert str(error) == "results/outcomes.csv: cannot be written (no); choose another path"
+    assert str(error) == f"results/outcomes.csv: cannot be written ({os.strerror(code)}); choose another path"
 
 
 def error_of(act):

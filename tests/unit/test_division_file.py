@@ -9,7 +9,6 @@ import anyio
 import pytest
 
 from pipeline.errors import OutputError
-from pipeline.stores.division_json import as_json, from_json
 from pipeline.stores.sharing import Division, SharePart, ShareWish, joining, renewed
 from pipeline.stores.sqlite.division_file import DivisionFile
 from pipeline.stores.values import LeaseHolder, ServerAccount
@@ -44,7 +43,7 @@ def changed(path, *rules):
 def test_what_one_wrote_is_what_the_next_one_is_given(path):
     assert changed(path, DIVISION, Division()) == [Division(), DIVISION]
     assert changed(path, DIVISION) == [Division()]
-    assert from_json(as_json(DIVISION)) == DIVISION
+    assert Division.of_json(DIVISION.as_json()) == DIVISION
 
 
 def test_half_of_it_after_a_crash_is_nothing_known(path):

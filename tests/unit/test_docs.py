@@ -1,7 +1,9 @@
 """The documentation says what the program does: commands, exit statuses, files, configuration."""
 
+import itertools
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -10,6 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
+import yaml
 
 from pipeline import config as settings
 from pipeline.cli.main import main as command
@@ -31,6 +34,11 @@ from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
+GENERATED = re.compile(r"<!-- (?:generated: )?[a-z-]+ -->\n.*?<!-- end -->", re.DOTALL)
+HABITS = re.compile(
+    r"\b(?:told|whoever|nobody|of which|by which|anew|so many|is to be|what it has)\b", re.IGNORECASE
+)
+"""Words by which a translated sentence is known."""
 FENCED = re.compile(r"^```(?P<language>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -129,9 +137,10 @@ def test_every_command_is_documented_and_hidden_ones_are_not():
                 assert (option.opts[0] in section) is not option.hidden, f"{name} {option.opts[0]}"
 
 
-def test_every_code_has_a_section_and_no_other_word_has_one():
-    page = (DOCS / "codes.md").read_text("utf-8")
-    assert re.findall(r"^### (.+)$", page, re.MULTILINE) == list(explanations())
+def test_every_code_is_in_a_table_of_the_page_on_outcomes():
+    page = (DOCS / "outcomes.md").read_text("utf-8")
+    listed = re.findall(r"^\|(?: `[a-z_]+` \|)? `([A-Z0-9_]+)` \|", page, re.MULTILINE)
+    assert {*listed, "HTTP_STATUS"} == {*explanations()}  # any status without a line of its own
 
 
 def test_readme_names_both_commands():
@@ -140,9 +149,8 @@ def test_readme_names_both_commands():
     assert "make test" in readme
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "operations.md"], ids=lambda page: page.name)
-def test_every_exit_status_is_explained_and_no_other(page):
-    assert exit_codes_in_table(page) == exit_codes()
+def test_every_exit_status_is_explained_and_no_other():
+    assert exit_codes_in_table(DOCS / "operations.md") == exit_codes()
 
 
 def test_tutorial_commands_exist_and_name_files_that_exist():
@@ -159,34 +167,68 @@ def test_tutorial_commands_exist_and_name_files_that_exist():
             assert said <= options, line
 
 
-def test_figures_of_the_operations_page_are_those_of_the_code():
-    page = " ".join((DOCS / "operations.md").read_text("utf-8").split())
+def commands_of(page):
+    """Every `precheck` command in the code of a page, as words."""
+    code = "".join(text for language in ("sh", "console") for text in blocks(page, language))
+    for line in code.replace("\\\n", " ").splitlines():
+        typed = re.match(r"(?:\$ )?(precheck (?!run \"\$file).*)", line)
+        if typed:
+            yield list(itertools.takewhile(lambda word: word not in {";", "|", ">"}, words_of(typed[1])))[1:]
+
+
+def words_of(line):
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=";|>")
+    lexer.whitespace_split = True
+    return lexer
+
+
+def understood(group, words):
+    """Parse the words of a command, and run nothing."""
+    name, *rest = words
+    found = group.commands[name]
+    return understood(found, rest) if isinstance(found, click.Group) else found.make_context(name, rest)
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *DOCS.glob("*.md")], ids=lambda page: page.name)
+def test_every_command_on_a_page_is_understood(page):
+    for words in commands_of(page):
+        understood(command, words)
+
+
+def test_a_command_that_there_is_not_would_be_noticed():
+    with pytest.raises(click.UsageError):
+        understood(command, ["run", "payroll.csv", "--no-such-option"])
+
+
+def test_figures_of_the_page_on_server_failures_are_those_of_the_code():
+    page = " ".join((DOCS / "server-failures.md").read_text("utf-8").split())
     waits_s = [
         min(SERVER.probe_wait_s * 2**probe, SERVER.probe_wait_max_s) for probe in range(SERVER.probes_max)
     ]
     words, share = {3: "three", 5: "five"}, {0.75: "three quarters"}[BREACHES_SHARE]
     for figure in (
         f"at least {BREACHES_MIN} of its latest {BREACHES_WINDOW} replies, and {share} of them",
-        f"where {words[ALIKE_MAX]} questions in a row, or all there are",
-        f"it takes {TURNED_AWAY_IN_A_ROW_MAX} in a row",
+        f"If {words[ALIKE_MAX]} questions in a row, or all there are",
+        f"{TURNED_AWAY_IN_A_ROW_MAX} refusals in a row are needed",
+        f"alike after {TURNED_AWAY_IN_A_ROW_MAX}",
         f"After {words[RUNS_MAX]} such runs",
         f"grows by one in {1 / GROWTH:g} answers",
         f"After {words[PAUSES_MAX]} pauses without another reply",
-        f"waits up to {DRAIN_MAX_S:.0f} s for requests in flight",
         f"`Retry-After` of more than {PAUSE_MAX_S:.0f} s",
-        f"at most {RETRIES_FREE} requests again",
-        f"it refused {REFUSALS_IN_A_ROW_MAX + 1} questions in a row",
-        f"{REFUSALS_IN_A_ROW_MAX} in a row that are refused",
-        f"or {REFUSALS_IN_A_ROW_LATER_MAX + 1} after that",
-        f"Of one that has, it takes {REFUSALS_IN_A_ROW_LATER_MAX}",
+        f"at most {RETRIES_FREE} requests, plus one for each",
+        f"{REFUSALS_IN_A_ROW_MAX + 1} questions in a row if it has never answered",
+        f"otherwise {REFUSALS_IN_A_ROW_LATER_MAX + 1}",
         f"comes and goes more than {OUTAGES_MAX} times in a run",
         f"differs by more than {SKEW_MAX_S:.0f} s",
         f"After {SERVER.failures_max} failures in a row",
         f"After {SERVER.probes_max} such failures, {sum(waits_s) / 60:g} minutes",
         f"After {RESPONDER.failures_max} replies of 502 or 504 in a row",
-        f"After {RESPONDER.probes_max} such failures its questions",
+        f"After {RESPONDER.probes_max} failed probes",
     ):
         assert figure in page
+    assert f"waits up to {DRAIN_MAX_S:.0f} s for requests in flight" in " ".join(
+        (DOCS / "operations.md").read_text("utf-8").split()
+    )
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", DOCS / "configuration.md"], ids=lambda page: page.name)
@@ -206,3 +248,110 @@ def test_pages_name_no_folder_of_the_machine_they_were_written_on():
         assert str(ROOT) not in text, page.name
         assert "/tmp/" not in text, page.name
         assert "/home/" not in text, page.name
+
+
+def every_page():
+    return [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
+
+
+def section_of(page, anchor):
+    """The heading with an anchor, and all below it up to the next heading of its level or above."""
+    lines, found, level = page.read_text("utf-8").splitlines(), [], None
+    is_code = False
+    for line in lines:
+        is_code ^= line.startswith("```")
+        heading = None if is_code else re.match(r"(#+) +(.+)", line)
+        if heading and level is not None and len(heading[1]) <= level:
+            break
+        if heading and re.sub(r"[^\w\- ]", "", heading[2].lower()).strip().replace(" ", "-") == anchor:
+            level = len(heading[1])
+        if level is not None:
+            found.append(line)
+    return "\n".join(found)
+
+
+def questions():
+    """The questions of the README, and the page and the anchor of each answer."""
+    index = section_of(ROOT / "README.md", "questions")
+    return re.findall(r"^- \[(.+\?)\]\(([^)#]*)#([\w-]+)\)$", index, re.MULTILINE)
+
+
+def test_twelve_questions_are_asked_on_the_first_screens_of_the_readme():
+    assert len(questions()) == 12
+    first_screens = (ROOT / "README.md").read_text("utf-8").splitlines()[:60]
+    assert "## Questions" in first_screens
+
+
+@pytest.mark.parametrize(("question", "page", "anchor"), questions())
+def test_a_question_is_answered_within_300_words(question, page, anchor):
+    answer = section_of(ROOT / (page or "README.md"), anchor)
+    assert 30 < len(answer.split()) <= 300, question
+
+
+def test_pages_have_at_most_45_000_words_that_were_written_by_hand():
+    assert sum(len(GENERATED.sub("", page.read_text("utf-8")).split()) for page in every_page()) <= 45_000
+
+
+@pytest.mark.parametrize(
+    ("pages", "words_max"),
+    [
+        ("operations.md", 1500),
+        ("evidence.md", 1500),
+        ("server-failures.md", 1500),
+        ("reliability.md", 1500),
+        ("sandbox.md", 2000),
+        ("many-machines.md data-sets.md", 2200),
+        ("review.md desk.md", 2500),
+        ("tutorial.md", 1800),
+        ("../CHANGELOG.md", 600),
+    ],
+)
+def test_a_page_stays_short(pages, words_max):
+    texts = [GENERATED.sub("", (DOCS / page).read_text("utf-8")) for page in pages.split()]
+    assert sum(len(text.split()) for text in texts) <= words_max
+
+
+@pytest.mark.parametrize(("page", "words_max"), [("configuration.md", 2500), ("payment-files.md", 3000)])
+def test_a_page_with_tables_of_the_code_stays_short(page, words_max):
+    assert len((DOCS / page).read_text("utf-8").split()) <= words_max
+
+
+def test_pages_are_not_written_in_translated_english():
+    habits = [word for page in every_page() for word in HABITS.findall(page.read_text("utf-8"))]
+    assert len(habits) <= 40, habits
+
+
+@pytest.mark.parametrize(
+    "page", [*DOCS.glob("*.md"), *DOCS.glob("dev/*.md"), *DOCS.glob("proof/*.md")], ids=lambda page: page.name
+)
+def test_a_page_opens_with_what_it_is_for_and_a_command(page):
+    opening = page.read_text("utf-8").partition("\n## ")[0]
+    assert "This page " in opening
+    assert re.search(r"precheck [a-zC]|make [a-z]|payee_precheck", opening)
+
+
+def test_every_page_has_a_place_in_the_site():
+    listed = yaml.safe_load((DOCS / "mkdocs.yml").read_text("utf-8"))["nav"]
+    named = re.findall(r"[\w/.-]+\.md", str(listed))
+    pages = {page.relative_to(ROOT).as_posix() for page in every_page()}
+    assert set(named) == {page for page in pages if not page.startswith("docs/adr/0")}
+
+
+def test_the_site_would_not_be_built_with_a_script_from_another_host(tmp_path):
+    website = runpy.run_path(str(DOCS / "website.py"))
+    (tmp_path / "index.html").write_text(
+        '<link rel="canonical" href="https://here/"><link rel="stylesheet" href="css/theme.css">'
+        '<script src="https://cdn.example/x.js"></script><a href="https://elsewhere/">there</a>'
+    )
+    (tmp_path / "theme.css").write_text("@font-face { src: url(//fonts.example/lato.woff) }")
+    assert [*website["foreign_resources"](tmp_path)] == [
+        "index.html: loads https://cdn.example/x.js; host it here",
+        "theme.css: loads //fonts.example/lato.woff; host it here",
+    ]
+
+
+def test_pages_are_given_to_the_site_as_it_reads_them():
+    written = runpy.run_path(str(DOCS / "website.py"))["on_page_markdown"]
+    assert written("| `a\\|b` | c\\|d |\n") == "| `a|b` | c\\|d |\n"
+    assert written("Text:\n- one\n- two\n") == "Text:\n\n- one\n- two\n"
+    assert written("```sh\ntext\n- one\n```") == "```sh\ntext\n- one\n```"

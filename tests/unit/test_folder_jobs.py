@@ -27,6 +27,13 @@ def test_a_purge_with_files_leaves_no_name_also_not_in_what_a_killed_process_had
     assert left <= {"ledger.db", "manifest.json", "summary.json", ".lock"}
 
 
+def test_half_a_file_of_a_killed_process_goes_with_any_purge(folder):
+    (folder / "report.html.part").write_text("Ada Quillon")
+    purge(folder, PurgeJob(by="Mara", reason="policy"), now=NOW)
+    assert not (folder / "report.html.part").exists()
+    assert (folder / "outcomes.csv").exists()
+
+
 @pytest.mark.parametrize("place", ["the folder", "a link to the folder", "a link to the key"])
 def test_a_key_that_lies_in_the_folder_does_not_prove_it(folder, tmp_path, place):
     (folder / "key.pem").write_text("a key")

@@ -28,12 +28,12 @@ BREACHES = {
     "babel": ("pipeline/reports/page.py", "import babel"),
     "sqlite": ("pipeline/runs/manifest.py", "import sqlite3"),
     "prometheus": ("pipeline/cli/observing.py", "import prometheus_client"),
-    "opentelemetry": ("pipeline/executors/local.py", "import opentelemetry"),
+    "opentelemetry": ("pipeline/executors/asking.py", "import opentelemetry"),
     "postgres": ("pipeline/executors/shared.py", "import pipeline.stores.postgres.shared_run"),
     "psycopg": ("pipeline/jobs/quota.py", "import psycopg"),
     "distributed": ("pipeline/jobs/data_set.py", "import distributed"),
     "click": ("pipeline/jobs/check.py", "import click"),
-    "signals": ("pipeline/executors/local.py", "import signal"),
+    "signals": ("pipeline/executors/asking.py", "import signal"),
     "polars": ("pipeline/transport/pool.py", "import polars"),
 }
 """Contract -> a module and a line that it must not have."""
@@ -165,6 +165,7 @@ WAIT_IN_REAL_TIME = {
     "demo_many.py",
     "desk.py",
     "end_to_end/at_the_desk/test_behind_nginx.py",
+    "end_to_end/test_python_api.py",
     "end_to_end/test_workers.py",
     "firefox.py",
     "postgres.py",
@@ -172,6 +173,7 @@ WAIT_IN_REAL_TIME = {
     "unit/test_channels.py",
     "unit/test_division_file.py",
     "unit/transport/test_pace_in_real_time.py",
+    "unit/transport/test_unasked_bytes.py",
 }
 """Files with real processes, threads, files and databases, which no virtual clock moves."""
 OTHER_ROOMS = ("bench/", "faults/", "simulation/")

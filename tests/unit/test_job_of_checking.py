@@ -4,12 +4,13 @@ import asyncio
 import threading
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from pipeline.errors import InputError, StoppedError, UsageError
-from pipeline.executors.asking import new_context, watched
+from pipeline.executors.event_loop import in_event_loop, new_context, watched
 from pipeline.jobs.check import check
 from pipeline.jobs.check_files import check_files
 from pipeline.jobs.data_set import check_data_set
@@ -18,6 +19,7 @@ from pipeline.runs.request import (
     DataSetJob,
     Phase,
     ReusePermission,
+    RunObserver,
     StopRequest,
     StopSwitch,
     Surface,
@@ -28,7 +30,7 @@ ROWS = [f"Avery Thornwood {chr(ord('A') + at % 26)}{at // 26},001122,{at:08d}\n"
 REQUEST = StopRequest("stopped on the page by Mara", 130)
 
 
-class Onlooker:
+class Onlooker(RunObserver):
     """Keeps what it is called with, and does something as a phase begins."""
 
     def __init__(self, on=None):
@@ -50,9 +52,6 @@ class Onlooker:
 
     def update(self, *_numbers):
         self.updates += 1
-
-    def stop(self, *_numbers):
-        pass
 
 
 @pytest.fixture
@@ -98,7 +97,7 @@ def test_a_workbook_that_was_changed_is_kept_and_the_surface_is_notified(checked
     checked(2, again, StopSwitch())
 
     [notice] = again.notices
-    assert notice.sentence == "the workbook had been changed since it was written"
+    assert str(notice.said) == "the workbook had been changed since it was written"
     assert Path(notice.facts["kept_as"]).read_bytes() == b"decided"
 
 
@@ -221,7 +220,6 @@ def test_a_connection_that_breaks_while_it_is_closed_is_no_traceback(caplog, sai
         error = RuntimeError("unable to perform operation")
         context = {"message": "Fatal error on SSL protocol", "exception": error, **said}
         asyncio.get_running_loop().call_exception_handler(context)
-        return "asked"
 
-    assert watched(asking, new_context(surface), surface) == ("asked", None)
+    assert in_event_loop(partial(watched, asking, new_context(surface), surface)) is None
     assert ("Fatal error on SSL protocol" in caplog.text) == is_shown

@@ -18,14 +18,8 @@ from ledgers import asked, open_attempts
 
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState, Check
-from pipeline.stores.sqlite.ledger import (
-    FinalAnswer,
-    FinishRecord,
-    FruitlessQuestion,
-    ReusedAnswer,
-    RunIdentity,
-    SqliteLedger,
-)
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.values import FinalAnswer, FinishRecord, FruitlessQuestion, ReusedAnswer, RunIdentity
 from schemas.outcomes import ApiName
 
 NOW = "2031-03-01T09:00:00.000Z"
@@ -271,7 +265,7 @@ def test_the_file_itself_refuses_to_change_or_lose_an_answer(tmp_path, statement
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
-        ("INSERT INTO intent VALUES(9, x'00', 2, 'id-9', '2030', x'00')", "intent were changed: 1"),
+        ("INSERT INTO intent VALUES(9, x'00', 2, 'id-9', '2030', 0, x'00')", "intent were changed: 1"),
         ("UPDATE intent SET question = x'00' WHERE id = 2", "intent were changed: 1"),
         ("UPDATE finish SET unanswered_count = 0", "finish were changed: 1"),
         ("DELETE FROM intent WHERE id = 1", "intent are missing"),
@@ -280,7 +274,7 @@ def test_the_file_itself_refuses_to_change_or_lose_an_answer(tmp_path, statement
         ("UPDATE run SET created_at = CAST(x'32303331ff' AS TEXT)", "damaged or unreadable"),
         ("UPDATE run SET input_sha256 = profile_sha256", "run were changed: 1"),
         ("UPDATE allowance SET reason = 'another'", "allowance were changed: 1"),
-        ("INSERT INTO purge VALUES(1, '2030', '2031', 0, x'00')", "purge were changed: 1"),
+        ("INSERT INTO purge VALUES(1, '2030', '2031', 0, 0, x'00')", "purge were changed: 1"),
     ],
 )
 def test_a_line_changed_by_another_hand_makes_the_ledger_untrusted(tmp_path, statement, why):
@@ -484,7 +478,8 @@ from pathlib import Path
 import anyio
 from pipeline.errors import DiskError
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.sqlite.ledger import SqliteLedger, RunIdentity
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.values import RunIdentity
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))
 ledger = SqliteLedger.open(Path(sys.argv[1]), RunIdentity(*sys.argv[2:]), now="now")
@@ -536,7 +531,8 @@ import os, sys
 from pathlib import Path
 import anyio
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.sqlite.ledger import SqliteLedger, RunIdentity
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.values import RunIdentity
 
 def say(word, question):
     os.write(1, f"{word} {question.hex()}\\n".encode())

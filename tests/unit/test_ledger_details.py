@@ -5,14 +5,15 @@ from contextlib import closing
 
 import anyio
 import pytest
+from forgers import forge
 from pydantic import SecretStr
 
 from pipeline.errors import DiskError
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.sqlite import seals
-from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
+from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.purge import purge
 from pipeline.stores.sqlite.reader import ledger_reader
+from pipeline.stores.values import RunIdentity
 
 OLD, NOW, LATER = (f"2031-03-0{day}T09:00:00.000Z" for day in (1, 2, 3))
 IDENTITY = RunIdentity("1f" * 32, "2e" * 32, "test", "0.1.0")
@@ -86,14 +87,7 @@ def test_under_a_key_it_is_read_with_the_key_only(path, fill, details):
 
 def test_under_a_key_it_cannot_be_passed_off_as_a_name(path, fill):
     fill(NOW, secret=KEY)
-    with closing(sqlite3.connect(path)) as db, db:
-        [run_key] = db.execute("SELECT run_key FROM run").fetchone()
-        seals.register_seal(db, run_key)
-        db.execute("DROP TRIGGER answer_never_changes")
-        db.execute(
-            "UPDATE answer SET matched_name = (SELECT detail FROM problem WHERE intent = answer.intent)"
-        )
-        db.execute(f"UPDATE answer SET seal = {seals.new_seal('answer')}")
+    forge(path, "UPDATE answer SET matched_name = (SELECT detail FROM problem WHERE intent = answer.intent)")
     with (
         SqliteLedger.open(path, IDENTITY, now=LATER, secret=KEY) as ledger,
         pytest.raises(DiskError, match="cannot be decrypted"),

@@ -10,8 +10,9 @@ from pydantic import SecretStr
 from pipeline.errors import DiskError, LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState
 from pipeline.stores.sqlite import seals
-from pipeline.stores.sqlite.ledger import FinalAnswer, ReusedAnswer, RunIdentity, SqliteLedger
-from pipeline.stores.sqlite.reader import LedgerCounts, ledger_reader
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.sqlite.reader import ledger_reader
+from pipeline.stores.values import FinalAnswer, LedgerCounts, ReusedAnswer, RunIdentity
 
 NOW, LATER = "2031-03-01T09:00:00.000Z", "2031-03-01T09:00:01.000Z"
 IDENTITY = RunIdentity("1f" * 32, "2e" * 32, "test", "0.1.0")

@@ -15,13 +15,14 @@ from pipeline.errors import DiskError, InputError, UsageError
 from pipeline.rules.totals import control_totals
 from pipeline.runs.manifest import (
     LedgerSummary,
+    looks_payable,
     read_manifest,
     refresh_manifest,
     unrecorded,
     write_manifest,
 )
 from pipeline.runs.profile_used import RunSettings
-from pipeline.stores.sqlite.ledger import FinishRecord, LedgerCounts
+from pipeline.stores.values import FinishRecord, LedgerCounts
 from schemas.outcomes import Environment, Outcome
 from schemas.summary import InputFile, Money, OutcomeTotal, Summary
 
@@ -105,7 +106,7 @@ def folder(tmp_path, summary):
     for path in files:
         path.write_bytes(path.name.encode())
     sha256 = hashlib.sha256(b"outcomes.csv").hexdigest()
-    recorded = LedgerSummary(FinishRecord(TIME, 2, 0, sha256), LedgerCounts(3, 1, 1), TIME)
+    recorded = LedgerSummary(FinishRecord(TIME, 2, 0, sha256), LedgerCounts(3, 1, 1), TIME, 1, {})
     settings = RunSettings("main", PROFILE, "2e" * 32, {"name": "Payee"})
     write_manifest(tmp_path, summary, settings, recorded, files)
     return tmp_path
@@ -150,7 +151,7 @@ def test_a_file_that_was_added_is_taken_in_and_a_changed_one_keeps_its_hash(fold
     (folder / "corrections.csv").write_bytes(b"new")
     (folder / "attention.csv").write_bytes(b"changed by hand")
 
-    after = refresh_manifest(folder, now=NOW)
+    after = refresh_manifest(folder, now=NOW, written=["corrections.csv"])
 
     assert read_manifest(folder) == after
     assert names(after) == ["summary.json", "attention.csv", "corrections.csv"]
@@ -177,10 +178,10 @@ def test_only_a_run_changes_what_the_outcome_file_is_known_by(folder):
 def test_approvals_are_taken_in_and_only_ever_grow(folder):
     approvals = folder / "approvals.json"
     approvals.write_text(json.dumps([APPROVAL]))
-    refresh_manifest(folder, now=NOW)
+    refresh_manifest(folder, now=NOW, written=[])
     approvals.write_text(json.dumps([APPROVAL, {**APPROVAL, "what": "hold"}]))
 
-    after = refresh_manifest(folder, now=NOW)
+    after = refresh_manifest(folder, now=NOW, written=[])
 
     assert [(one.by, one.what, one.rows) for one in after.approvals] == [
         ("J. Treasurer", "pay", [3, 5]),
@@ -191,7 +192,7 @@ def test_approvals_are_taken_in_and_only_ever_grow(folder):
     for changed in ([], [other], [other, {**APPROVAL, "what": "hold"}]):
         approvals.write_text(json.dumps(changed))
         with pytest.raises(InputError, match="has gone or was changed"):
-            refresh_manifest(folder, now=NOW)
+            refresh_manifest(folder, now=NOW, written=[])
     assert read_manifest(folder) == after
 
 
@@ -199,7 +200,7 @@ def test_approvals_are_taken_in_and_only_ever_grow(folder):
 def test_approvals_that_cannot_be_read_are_not_passed_over(folder, content):
     (folder / "approvals.json").write_text(content)
     with pytest.raises(InputError, match=r"approvals\.json: not a list of decisions"):
-        refresh_manifest(folder, now=NOW)
+        refresh_manifest(folder, now=NOW, written=[])
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"tool_version": 1, "tool_version": 2}'])
@@ -211,7 +212,7 @@ def test_a_manifest_that_cannot_be_read_is_an_input_error(folder, content):
 
 def test_a_folder_without_a_manifest_is_a_usage_error(tmp_path):
     with pytest.raises(UsageError, match="give the folder of a run"):
-        refresh_manifest(tmp_path, now=NOW)
+        refresh_manifest(tmp_path, now=NOW, written=[])
 
 
 def test_a_file_that_is_not_there_cannot_be_recorded(folder):
@@ -219,8 +220,28 @@ def test_a_file_that_is_not_there_cannot_be_recorded(folder):
         refresh_manifest(folder, now=NOW, written=["gone.csv"])
 
 
-def test_the_ledger_and_hidden_files_are_no_files_to_hash(folder):
+def test_whatever_is_not_in_the_manifest_is_found_but_for_the_ledger_and_the_lock(folder):
     for name in ("ledger.db", "ledger.db-wal", ".lock", "extra.csv"):
         (folder / name).write_bytes(b"x")
     (folder / "link.csv").symlink_to(folder / "extra.csv")
-    assert unrecorded(folder, read_manifest(folder)) == {"extra.csv"}
+    (folder / ".hidden").touch()
+    (folder / "ledger.db.csv").touch()
+    (folder / "more").mkdir()
+    others = {"extra.csv", "link.csv", ".hidden", "ledger.db.csv", "more"}
+    assert unrecorded(folder, read_manifest(folder)) == others
+
+
+@pytest.mark.parametrize(
+    ("name", "is_payable"),
+    [
+        ("release.csv", True),
+        (".Release.simulated.xml", True),
+        ("\uff32elease.csv", True),
+        ("corrected", True),
+        ("payments.xlsx", True),
+        ("notes.txt", False),
+        ("report.changed-1.xlsx", False),
+    ],
+)
+def test_names_under_which_someone_would_look_for_payments(name, is_payable):
+    assert looks_payable(name) is is_payable

@@ -7,6 +7,7 @@ import pytest
 from pipeline.errors import OutputError
 from pipeline.files.folder_lock import locked
 from pipeline.runs.starting import refuse_foreign_files
+from schemas.outcomes import Environment
 
 NAMES = (
     *(".lock", "ledger.db", "ledger.db-wal", "ledger.db.new", "approvals.json", "approvals.json.part"),
@@ -44,7 +45,7 @@ def test_what_is_no_file_of_its_own_is_refused_and_left_alone(tmp_path, name, ma
     before = (run / name).lstat()
 
     with pytest.raises(OutputError, match=rf"{name}: .* has this name; remove it, or choose another"):
-        refuse_foreign_files(run, fresh=fresh)
+        refuse_foreign_files(run, Environment.SANDBOX, now=NOW, fresh=fresh)
 
     assert precious.read_text() == "[]"
     assert [path.name for path in run.iterdir()] == [name]
@@ -56,7 +57,7 @@ def test_a_lock_that_says_something_else_is_nobodys_of_ours(tmp_path, said):
     path = tmp_path / ".lock"
     path.write_text(said)
     with pytest.raises(OutputError, match="not a lock of this tool"):
-        refuse_foreign_files(tmp_path, fresh=False)
+        refuse_foreign_files(tmp_path, Environment.SANDBOX, now=NOW, fresh=False)
     with pytest.raises(OutputError, match="not a lock of this tool"), locked(tmp_path, NOW):
         pass
     assert path.read_text() == said
@@ -66,7 +67,7 @@ def test_a_lock_that_says_something_else_is_nobodys_of_ours(tmp_path, said):
 def test_a_lock_that_a_power_loss_left_is_ours(tmp_path, said):
     (tmp_path / ".lock").write_text(said)
     with locked(tmp_path, NOW):
-        refuse_foreign_files(tmp_path, fresh=False)
+        refuse_foreign_files(tmp_path, Environment.SANDBOX, now=NOW, fresh=False)
         left = (tmp_path / ".lock").read_text()
     (tmp_path / ".lock").write_text(left)  # as a run that was killed leaves it
     with locked(tmp_path, NOW):
@@ -81,10 +82,10 @@ def test_decisions_that_cannot_be_read_are_refused_before_anything_is_asked(tmp_
     with pytest.raises(
         OutputError, match=r"approvals\.json: not a list of decisions any more; bring it back"
     ):
-        refuse_foreign_files(tmp_path, fresh=False)
+        refuse_foreign_files(tmp_path, Environment.SANDBOX, now=NOW, fresh=False)
     assert path.read_text("latin-1") == said
 
 
 def test_a_folder_without_anything_is_ours(tmp_path):
-    refuse_foreign_files(tmp_path, fresh=False)
-    refuse_foreign_files(tmp_path / "not there yet", fresh=False)
+    refuse_foreign_files(tmp_path, Environment.SANDBOX, now=NOW, fresh=False)
+    refuse_foreign_files(tmp_path / "not there yet", Environment.SANDBOX, now=NOW, fresh=False)

@@ -90,7 +90,7 @@ def test_an_earlier_run_to_compare_with_can_be_named_for_the_embedded_sandbox(tm
     [
         ("sandbox", "gb_iban_to = 'vop'", r"profiles\.sandbox\.gb_iban_to: .* the embedded sandbox"),
         ("sandbox", "ledger_key_env = 'KEY'", r"profiles\.sandbox\.ledger_key_env: .* the embedded sandbox"),
-        ("mine", "policy = {match = 'hold'}", r"profiles\.mine: has neither a \[cop\] nor a \[vop\]"),
+        ("mine", "policy = {match = 'hold'}", r"profiles\.mine: has no \[cop\] or \[vop\] section"),
     ],
 )
 def test_nothing_of_servers_can_be_said_of_a_profile_without_them(tmp_path, name, said, sentence):

@@ -11,6 +11,7 @@ from pipeline.cli.progress import LINE_INTERVAL_S, ProgressBar, ProgressLines, p
 from pipeline.reports.wording import visible
 from pipeline.runs.request import RunProgress, SetStep
 from pipeline.stores.values import LeaseHolder
+from pipeline.wording import speak
 from schemas.outcomes import ApiName, Outcome
 
 
@@ -59,6 +60,24 @@ def test_parts_of_a_data_set_are_counted_every_ten_seconds():
     assert console.file.getvalue() == "".join(
         f"pay: {count} of 40 parts read\n" for count in (10, 20, 30, 40)
     )
+
+
+def test_lines_are_in_the_language_of_the_terminal():
+    console, clock = console_of(), Clock()
+    speak("de")
+    try:
+        lines = ProgressLines(console, "pay.csv", clock=clock)
+        clock.now_s += 20
+        lines.update(RunProgress(500, 2500, {Outcome.MATCH: 1480}, {ApiName.COP: 0.25}))
+        lines.stop(1, 15)
+    finally:
+        speak("en")
+    said = (
+        "500 von 2.500 Fragen, 25,0/s, noch 80 s; Übereinstimmung 1.480; der Server möchte weniger: "
+        "höchstens 25 % der Rate\n"
+        "pay.csv: wird angehalten; wartet bis zu 15 s auf die Antwort zu 1 gesendeten Anfrage."
+    )
+    assert console.file.getvalue() == f"pay.csv: {said}\n"
 
 
 def test_line_before_the_first_answer_promises_nothing():

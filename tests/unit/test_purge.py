@@ -8,8 +8,9 @@ from ledgers import asked, open_attempts
 
 from pipeline.errors import LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
+from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.purge import purge
+from pipeline.stores.values import RunIdentity
 
 OLD, NOW, LATER = (f"2031-03-0{day}T09:00:00.000Z" for day in (1, 2, 3))
 IDENTITY = RunIdentity("1f" * 32, "2e" * 32, "sandbox", "0.1.0")

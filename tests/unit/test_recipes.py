@@ -18,9 +18,10 @@ from pipeline.errors import PrecheckError
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
 FENCED = re.compile(r"^```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 BLOCKS = [(found["language"], found["text"]) for found in FENCED.finditer(PAGE.read_text("utf-8"))]
-SERVICE, TIMER = (text for language, text in BLOCKS if language == "ini")
-[DAG] = (text for language, text in BLOCKS if language == "python")
-[SCRIPT] = (text for _, text in BLOCKS if text.startswith("#!/bin/sh"))
+SERVICE, TIMER, DAG, SCRIPT = (
+    (PAGE.parent / "deployment" / name).read_text("utf-8")
+    for name in ("payee-precheck.service", "payee-precheck.timer", "airflow_dag.py", "nightly.sh")
+)
 
 
 def known(words):
@@ -43,7 +44,7 @@ def test_script_without_a_file_says_how_to_call_it(tmp_path):
     script.write_text(SCRIPT)
     called = subprocess.run(["sh", script], capture_output=True, text=True, check=False)
     assert called.returncode == 2
-    assert called.stderr == "nightly.sh: no payment file; call nightly.sh FILE [OPTION...]\n"
+    assert called.stderr == "nightly.sh: no payment file; usage: nightly.sh FILE [OPTION...]\n"
 
 
 def script_words(*options):
@@ -73,7 +74,7 @@ def test_the_script_passes_its_options_on_and_ends_with_the_status_of_the_comman
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout) == (75, "payroll.csv: not finished; the same call goes on\n")
+    assert (done.returncode, done.stdout) == (75, "payroll.csv: not finished; run the same command again\n")
     assert (tmp_path / "words").read_text().endswith("--log json\n")
 
 

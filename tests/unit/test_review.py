@@ -31,7 +31,8 @@ from pipeline.review.decisions import RunDecisions
 from pipeline.review.placements import judged, preview
 from pipeline.runs.ended import ended_run
 from pipeline.runs.manifest import read_manifest
-from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.values import RunIdentity
 from schemas.review import Acceptance, ControlTotal
 from schemas.strict import parse
 from schemas.summary import Summary
@@ -508,12 +509,12 @@ def test_the_manifest_has_the_policy_of_a_split_and_verify_checks_its_files(fold
     assert (made.release.name, made.release.sha256) == ("release.csv", done.release.sha256)
     assert (made.release.row_count, made.hold.row_count, made.refused_rows) == (2, 1, [3])
     assert made.release.totals == done.release.totals
-    found = {finding.what: finding for finding in verify(VerifyJob(folder), now=NOW)}
+    found = {str(finding.what): finding for finding in verify(VerifyJob(folder), now=NOW)}
     assert found["split"].exit_code == 0
-    assert "2 rows in release.csv and 1 row in hold.csv" in found["split"].said
+    assert "2 rows in release.csv and 1 row in hold.csv" in str(found["split"].said)
     (folder / "release.csv").write_text("")
-    found = {finding.what: finding for finding in verify(VerifyJob(folder), now=NOW)}
-    assert f"precheck split {folder} writes it anew" in found["release.csv"].said
+    found = {str(finding.what): finding for finding in verify(VerifyJob(folder), now=NOW)}
+    assert f"precheck split {folder} writes it anew" in str(found["release.csv"].said)
 
 
 def test_a_split_whose_record_was_changed_is_found(folder_of, split_of):
@@ -522,7 +523,9 @@ def test_a_split_whose_record_was_changed_is_found(folder_of, split_of):
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["splits"][0]["release"]["sha256"] = "0" * 64
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    assert "split" in {finding.what for finding in verify(VerifyJob(folder), now=NOW) if finding.exit_code}
+    assert "split" in {
+        str(finding.what) for finding in verify(VerifyJob(folder), now=NOW) if finding.exit_code
+    }
 
 
 # The words that lead on
@@ -561,7 +564,7 @@ def test_a_workbook_with_decisions_in_it_is_kept_when_the_reports_are_written_an
     assert (folder / kept).read_bytes() == mine
     assert (folder / "report.xlsx").read_bytes() != mine
     assert "report.xlsx" not in {
-        finding.what for finding in verify(VerifyJob(folder), now=NOW) if finding.exit_code
+        str(finding.what) for finding in verify(VerifyJob(folder), now=NOW) if finding.exit_code
     }
     assert report(folder, now=NOW)[1] is None
 
@@ -570,7 +573,11 @@ def test_what_can_be_made_anew_names_the_command_that_does_and_never_asks_all_ba
     folder = folder_of(CLOSE, reported=True)
     for name in ("report.html", "report.xlsx", "attention.csv", "outcomes.csv", "summary.json"):
         (folder / name).write_text("changed")
-    said = {finding.what: finding.said for finding in verify(VerifyJob(folder), now=NOW) if finding.exit_code}
+    said = {
+        str(finding.what): str(finding.said)
+        for finding in verify(VerifyJob(folder), now=NOW)
+        if finding.exit_code
+    }
     for name in ("report.html", "report.xlsx", "attention.csv"):
         again = f"precheck report {folder} writes it anew and asks no bank"
         assert said[name] == f"changed since the run; move it elsewhere, as evidence; then {again}"
@@ -579,7 +586,7 @@ def test_what_can_be_made_anew_names_the_command_that_does_and_never_asks_all_ba
         again = "run the same command again, which writes it anew and asks nothing twice"
         assert said[name] == f"changed since the run; move it elsewhere, as evidence; then {again}"
         (folder / name).unlink()
-    gone = {finding.what: finding.said for finding in verify(VerifyJob(folder), now=NOW)}
+    gone = {str(finding.what): str(finding.said) for finding in verify(VerifyJob(folder), now=NOW)}
     assert gone["outcomes.csv"] == f"No such file or directory; {again}", "there is nothing to move"
     assert not [sentence for sentence in said.values() if "--fresh" in sentence]
 
@@ -604,7 +611,7 @@ def test_a_summary_that_does_not_fit_the_ledger_is_refused(folder_of, split_of, 
     summary = json.loads((folder / "summary.json").read_text())
     summary[part] = {**summary["input"], "sha256": "0" * 64} if part == "input" else value
     (folder / "summary.json").write_text(json.dumps(summary))
-    with pytest.raises(InputError, match=r"summary\.json: not as the run wrote it"):
+    with pytest.raises(InputError, match=r"summary\.json: changed since the run"):
         split_of(folder, allow_simulated=True)
 
 
@@ -705,8 +712,8 @@ def test_evidence_names_who_decided_each_row_and_when_and_the_approver_apart(fol
         ("Bram", LATER, [3], "Mara", False),
     ]
     assert json.loads((folder / "manifest.json").read_text())["splits"][-1]["self_approved"] is False
-    [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if found.what == "approvals"]
-    assert finding.said == "3, as recorded; decided by Ada, Bram; approved by Mara, four eyes"
+    [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if str(found.what) == "approvals"]
+    assert str(finding.said) == "3, as recorded; decided by Ada, Bram; approved by Mara, four eyes"
 
 
 @pytest.mark.parametrize(("is_identified", "how"), [(True, "four eyes"), (False, "self-approved")])
@@ -718,9 +725,10 @@ def test_an_approval_where_nobody_decided_about_a_row_is_on_record_too(
     [one] = approvals(folder)
     assert (one["by"], one["time"], one["approved_by"], one["rows"]) == ("Cleo", LATER, "Mara", [])
     assert one["what"].startswith("no decision on any row: the released payments are release.csv, SHA-256 ")
-    [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if found.what == "approvals"]
+    [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if str(found.what) == "approvals"]
     assert (
-        finding.said == f"1, as recorded; no decision on any row; submitted by Cleo; approved by Mara, {how}"
+        str(finding.said)
+        == f"1, as recorded; no decision on any row; submitted by Cleo; approved by Mara, {how}"
     )
 
 
@@ -765,7 +773,7 @@ def test_evidence_of_an_approval_that_cannot_be_true_is_found(folder_of, split_o
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "approvals.json").write_text(json.dumps(changed))
     (folder / "manifest.json").write_text(json.dumps({**manifest, "approvals": changed}))
-    [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if found.what == "approvals"]
+    [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if str(found.what) == "approvals"]
     assert finding.exit_code == 65
 
 

@@ -71,7 +71,8 @@ def test_a_run_that_was_stopped_as_it_began_is_waited_for(turns, holder):
     lock.end()
     assert holder.wait(10) == 0
     assert rest_s == 0.0
-    assert [(each.server, each.name, each.since_when) for each in announced] == [("a", "another run", "")]
+    [waited_for] = [str(each.waited_for) for each in announced]
+    assert waited_for == "waiting for another run, which has been asking a"
 
 
 def test_one_that_is_waited_for_is_announced_once(turns, holder):

@@ -254,7 +254,7 @@ def test_bic_table_has_starts_of_ibans(refusal, start):
 
 
 def test_profile_without_an_api_is_refused(refusal):
-    assert "neither a [cop] nor a [vop] section" in refusal()
+    assert "has no [cop] or [vop] section" in refusal()
 
 
 def test_simulated_and_real_answers_do_not_mix(refusal):
@@ -670,8 +670,8 @@ def test_configuration_named_on_the_command_line_must_exist(tmp_path):
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "it has no profile; `precheck init` writes one"),
-        ("profiles = {}", "it has no profile; `precheck init` writes one"),
+        ("", "profiles: there is none; `precheck init` writes one"),
+        ("profiles = {}", "profiles: there is none; `precheck init` writes one"),
         ("[profiles.main.cop]\nserver = 'test'", "profiles.main.cop.scope: is missing; add it"),
         ("[profiles.main.cop]\nrate_per_s = 0.0", "profiles.main.cop.rate_per_s = 0.0: must be 0.1 or more"),
         (
@@ -706,6 +706,39 @@ def test_a_mistake_is_told_in_words_that_say_what_to_do(tmp_path, text, sentence
     assert sentence in str(refused.value)
     assert "Input should" not in str(refused.value)
     assert "Field required" not in str(refused.value)
+
+
+@pytest.mark.parametrize("language", ["de", "fr"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "profiles = 1",
+            "[profiles]\nmain = 1",
+            "[profiles.main]",
+            "x = 1",
+            "[desk]\nidentity_header = 'a b'",
+        ),
+        *(
+            "[desk]\nuploader_may_approve = true",
+            "[desk]\nroles = { auditor = 'a' }",
+            "[desk]\nkeep_days = 1.5",
+        ),
+        *("[profiles.main]\npolicy = { pay = 'hold' }", "[profiles.main]\nvop_countries = ['ZZ']"),
+        *("[profiles.main.cop]\nrate_per_s = inf", "[profiles.main.cop]\nrate_per_s = 0.0"),
+        *("[profiles.main.cop]\nca_file = 1", "[profiles.main]\ngb_iban_to = 'x'"),
+        *("[profiles.main]\nmodulus_weights_date = 2030-01-01T10:00:00", "[profiles.main.vop]\napi = 'x'"),
+        *("[layouts.csv]\nseparator = ';'", "[layouts.a]\nwidths = 1", "[layouts.a]\npayments = []"),
+    ],
+)
+def test_a_mistake_has_words_of_its_own_in_each_language(tmp_path, text, language):
+    path = tmp_path / "precheck.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError) as refused:
+        read(path)
+    in_english, said = refused.value.sentences(), refused.value.sentences(language=language)
+    assert set(in_english).isdisjoint(said)
+    assert "has another form" not in " ".join(in_english)
 
 
 GATEWAY_TEXT = "\n".join(f"{key} = {value}" for key, value in {**COP, "api": '"gateway"'}.items())

@@ -1,8 +1,13 @@
 """The catalogues have words for all that the program says, in every language, and for nothing else."""
 
 import ast
+import errno
 import json
+import os
 import re
+from collections import defaultdict
+from datetime import date
+from decimal import Decimal
 from itertools import chain
 from pathlib import Path
 from string import Formatter
@@ -12,13 +17,24 @@ from babel.messages.pofile import read_po
 
 import pipeline.wording
 from pipeline.errors import InputError
-from pipeline.wording import ColumnPair, Sentence, SurfaceKind, require_words, words
+from pipeline.rules.rules import RULES
+from pipeline.wording import ColumnPair, Moment, Sentence, SurfaceKind, require_words, words
+from pipeline.wording.rows import rows_named
+from pipeline.wording.sentences import SYSTEM_ERRORS
+from schemas.outcomes import ABOUT_THE_PAYEE, Outcome
 from schemas.payments import FIELDS, IGNORE
+from schemas.places import Places
 
 ROOT = Path(pipeline.wording.__file__).parents[1]
 CATALOGUES = Path(pipeline.wording.__file__).parent / "catalogues"
 LANGUAGES = ("en", "de", "fr")
-FAMILIES = {f"field.{field}" for field in (*FIELDS, IGNORE)}
+FAMILIES = {
+    *(f"field.{field}" for field in (*FIELDS, IGNORE, "row")),
+    *(f"outcome.{outcome}" for outcome in Outcome),
+    *(f"system.{name}" for name in SYSTEM_ERRORS),
+    *(f"warning.{code}" for code in ABOUT_THE_PAYEE),
+    *(rule.sentence.key for rule in RULES if rule.said is None),
+}
 """Keys that are made of a value."""
 
 
@@ -45,9 +61,71 @@ def said_in_code():
                 case ast.Call(func=ast.Name("Sentence"), args=[ast.Constant(str(key))], keywords=values):
                     names = {value.arg for value in values}
                     found.setdefault(key, []).append(None if None in names else names)
+                case ast.Call(func=ast.Name("said_of_each"), args=[ast.Constant(str(key))], keywords=values):
+                    names = {value.arg for value in values}
+                    found.setdefault(key, []).append(None if None in names else names)
                 case ast.Constant(str(key)) if re.fullmatch(r"[a-z0-9_]+\.[a-z0-9_]+", key):
                     found.setdefault(key, [])
     return found
+
+
+OF_OUR_OWN = {"AssertionError", "NotImplementedError", "TypeError", "ForgottenLinesError"}
+"""Mistakes of the program: their text is for its authors."""
+UNREAD = {"ValueError", "ConnectionError", "aiohttp.ClientConnectionError"}
+"""Whoever catches one says a sentence of its own: `test_no_sentence_has_the_text_of_an_exception`."""
+OF_THE_PROVIDER = {"ProblemError", "format_error", "client_invalid", "too_many_requests", "_unfit"}
+"""Make the problem details of the simulated provider, which are its data, in its English."""
+ENGLISH_OF_LIBRARIES = {
+    ("config/file.py", "TOMLDecodeError"),
+    ("stores/sqlite/ledger_file.py", "Error"),
+    ("stores/sqlite/quota.py", "Error"),
+}
+"""Where a sentence quotes what tomllib or SQLite says, and what is caught there."""
+
+
+def raised():
+    """(file, name of what is made, its call) for each exception that is made where it is raised."""
+    for folder in (ROOT, ROOT.parent / "schemas"):
+        for path in folder.rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
+                    yield path.relative_to(folder.parent), ast.unparse(node.exc.func), node.exc
+
+
+def literals(call):
+    """The texts of more than one word among the arguments of a call, however deep."""
+    for node in chain.from_iterable(map(ast.walk, (*call.args, *(each.value for each in call.keywords)))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value.strip():
+            yield node.value
+
+
+def is_for_people(path, name):
+    is_of_provider = name in OF_THE_PROVIDER and path.parts[1] == "sandbox"
+    return name not in OF_OUR_OWN | UNREAD and not is_of_provider
+
+
+def test_no_exception_for_people_is_raised_with_a_literal_sentence():
+    found = [
+        f"{path}:{call.lineno}"
+        for path, name, call in raised()
+        if is_for_people(path, name) and any(literals(call))
+    ]
+    assert found == []
+
+
+def test_no_sentence_has_the_text_of_an_exception():
+    found = []
+    for path in ROOT.rglob("*.py"):
+        for handler in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(handler, ast.ExceptHandler) or handler.name is None:
+                continue
+            caught = ast.unparse(handler.type).rpartition(".")[2]
+            for call in ast.walk(handler):
+                if isinstance(call, ast.Call) and ast.unparse(call.func) in {"Sentence", "damaged"}:
+                    texts = {f"str({handler.name})", f"{{{handler.name}}}", f"{handler.name}.args"}
+                    if any(text in ast.unparse(call) for text in texts):
+                        found.append((str(path.relative_to(ROOT)), caught))
+    assert set(found) == ENGLISH_OF_LIBRARIES
 
 
 ENGLISH, SAID = entries("en"), said_in_code()
@@ -60,21 +138,24 @@ def values_of(text):
 
 def test_every_sentence_of_the_code_has_words():
     assert sorted({key for key, places in SAID.items() if places} - KEYS) == []
+    assert sorted(FAMILIES - KEYS) == []
 
 
 def test_no_words_are_left_that_no_code_says():
     assert sorted(KEYS - SAID.keys() - FAMILIES) == []
 
 
-@pytest.mark.parametrize("key", sorted(KEYS & SAID.keys()))
-def test_words_name_only_values_that_every_place_gives(key):
-    named = set(
-        chain.from_iterable(
-            map(values_of, chain.from_iterable(ENGLISH[each] for each in ENGLISH if each[0] == key))
-        )
-    )
-    for given in SAID[key]:
-        assert given is None or named <= given, f"{key}: {named - given}"
+def test_words_name_only_values_that_every_place_gives():
+    named = defaultdict(set)
+    for (key, _), said in ENGLISH.items():
+        named[key].update(*map(values_of, said))
+    lacking = {
+        key: named[key] - given
+        for key in KEYS & SAID.keys()
+        for given in SAID[key]
+        if given is not None and not named[key] <= given
+    }
+    assert lacking == {}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -98,33 +179,82 @@ def test_each_language_has_the_same_entries_with_the_same_values(language):
 
 
 def test_numbers_and_lists_are_written_as_the_language_does():
-    many = Sentence(
-        "rules.many_names",
-        where="a",
-        rows=["1", "2"],
-        places="",
-        more_count=0,
-        names_max=3,
-        account_count=1234,
-    )
+    many = Sentence("rules.many_names", where="a", rows=["1", "2"], names_max=3, account_count=1234)
     assert "1,234" in words(many)
     assert "1.234" in words(many, language="de")
     pairs = Sentence("headers.choose_one", pairs=[ColumnPair("name", "#1"), ColumnPair("iban", "#2")])
     assert words(pairs, SurfaceKind.COMMAND) == "choose one with --map name=#1 or --map iban=#2"
 
 
+@pytest.mark.parametrize(
+    ("rows", "places", "row_count", "language", "said"),
+    [
+        ([2], None, None, "en", "row 2"),
+        (
+            [2, 1200],
+            Places(unit="line", stretches=[(1, 2, 1)]),
+            5,
+            "en",
+            "rows 2, 1200 (lines 3, 1201) and 3 more",
+        ),
+        ([2], Places(unit="sheet row", stretches=[(1, 5, 1)]), None, "de", "Zeile 2 (Zeile 6 des Blatts)"),
+        ([2], Places(unit="PmtInf", stretches=[(1, 1, 0)]), None, "fr", "ligne 2 (PmtInf[1]/CdtTrfTxInf[2])"),
+        (
+            [2],
+            Places(unit="part", stretches=[(1, 1, 0)], names=["a.csv"]),
+            1,
+            "de",
+            "Zeile 2 (a.csv, Zeile 2)",
+        ),
+    ],
+)
+def test_rows_are_named_with_their_places(rows, places, row_count, language, said):
+    assert words(rows_named(rows, places, row_count=row_count), language=language) == said
+
+
+def test_times_are_written_at_length_on_a_page_and_bare_elsewhere():
+    files = [
+        Sentence("evidence.rows_in_file", count=count, file=file) for count, file in ((8, "a"), (1, "b"))
+    ]
+    said = Sentence("evidence.split_by", name="Ada", time=Moment("2026-11-23T05:16:09Z"), files=files)
+    assert str(said) == "by Ada at 2026-11-23 05:16 UTC: 8 rows in a and 1 row in b"
+    assert words(said, SurfaceKind.PAGE, "de") == (
+        "von Ada, 23. November 2026, 05:16 UTC: 8 Zeilen in a und 1 Zeile in b"
+    )
+    deleted = Sentence("evidence.deleted", time=Moment("2026-11-23T05:16:09Z"))
+    assert str(deleted) == "deleted by precheck purge at 2026-11-23T05:16:09Z"
+    valid = Sentence("doctor.valid_until", number="N", day=date(2030, 1, 2))
+    assert [str(valid), words(valid, SurfaceKind.PAGE, "de")] == [
+        "N, valid until 2030-01-02",
+        "N, gültig bis 2. Januar 2030",
+    ]
+
+
 def test_a_sentence_crosses_a_border_as_data():
     said = Sentence(
         "headers.choose_one",
-        pairs=[ColumnPair("name", "#1"), Sentence("headers.the_payee"), Path("a"), 1, None],
+        pairs=[
+            *(ColumnPair("name", "#1"), Sentence("headers.the_payee"), Path("a"), 1, None),
+            *(Moment("2026-11-23T05:16:09Z"), date(2030, 1, 2), Decimal("1.50")),
+        ],
     )
     again = Sentence.of_data(json.loads(json.dumps(said.as_data())))
-    assert [str(again), again.key] == [str(said), said.key]
+    assert again == said
+    assert words(again, SurfaceKind.PAGE) == words(said, SurfaceKind.PAGE)
     for wrong in (["../x.y", {}], ["no_room", {}], ["a.b"], {"a": 1}, ["a.b", {"x": {"odd": 1}}]):
         with pytest.raises(ValueError, match="no "):
             Sentence.of_data(wrong)
     with pytest.raises(ValueError, match="no words"):
         require_words(Sentence("nobody.says_this"))
+
+
+def test_what_the_system_says_is_in_the_language_of_the_sentence():
+    for name in SYSTEM_ERRORS - {"gaierror"}:
+        number = getattr(errno, name.upper())
+        said = Sentence("files.cannot_read_check", folder="a", why=OSError(number, os.strerror(number), "/b"))
+        assert f"({os.strerror(number)})" in str(said)
+        assert os.strerror(number) not in words(said, language="de")
+    assert "(odd)" in str(Sentence("files.cannot_read_check", folder="a", why=OSError(9999, "odd")))
 
 
 def test_a_path_is_shown_whole_on_a_command_line_and_by_its_last_part_on_a_page():

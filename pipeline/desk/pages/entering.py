@@ -7,9 +7,9 @@ from aiohttp import web
 from pipeline.desk.context import context_of
 from pipeline.desk.doors import OwnDoor
 from pipeline.desk.guards import LANGUAGE_COOKIE, person_of
-from pipeline.desk.languages import LANGUAGES, gettext
 from pipeline.desk.refusals import Missing, NoSession
 from pipeline.desk.rendering import html
+from pipeline.wording import LANGUAGES, Sentence
 from schemas.desk import Deed
 
 routes = web.RouteTableDef()
@@ -34,7 +34,7 @@ async def enter(request: web.Request) -> web.Response:
     token = str((await request.post()).get("token", ""))
     entered = own.sessions.enter(token)
     if entered is None:
-        raise NoSession(gettext("This link was used already, is too old, or is not one of this desk."))
+        raise NoSession(Sentence("desk.link_used"))
     session, person = entered
     context_of(request).record_of(person.name, Deed.OPENED)
     response = web.HTTPSeeOther("/")
@@ -76,5 +76,5 @@ async def choose_language(request: web.Request) -> web.Response:
 def _own_door(request: web.Request) -> OwnDoor:
     own = context_of(request).door
     if not isinstance(own, OwnDoor):
-        raise Missing(gettext("You log in and out elsewhere."))
+        raise Missing(Sentence("desk.login_elsewhere"))
     return own

@@ -15,13 +15,11 @@ from pipeline.desk.jobs import SIMULATED, profiles, remembered
 from pipeline.desk.people import Role
 from pipeline.desk.rendering import html, page_number
 from pipeline.desk.states import Standing, standing
-from pipeline.desk.uploads import file_in, take
+from pipeline.desk.uploads import made_here, take
 from pipeline.errors import PrecheckError
 from pipeline.jobs.columns import columns_of
 from pipeline.rules.totals import control_totals
-from pipeline.runs.manifest import identity_of
-from schemas.desk import Deed, DeskFile
-from schemas.strict import timestamp
+from schemas.desk import Deed
 from schemas.summary import Money, Summary
 
 routes = web.RouteTableDef()
@@ -72,7 +70,7 @@ async def upload(request: web.Request) -> web.Response:
     """A file comes in."""
     context, person = context_of(request), person_of(request)
     person.require(Role.UPLOADER)
-    folder = await take(context, await file_in(request), person.name)
+    folder = await take(context, request, person.name)
     await _taken(request, folder)
     raise web.HTTPSeeOther(f"/files/{folder.id}/columns")
 
@@ -122,20 +120,8 @@ async def sample(request: web.Request) -> web.Response:
 
     context, person = context_of(request), person_of(request)
     person.require(Role.UPLOADER)
-    now = timestamp(context.clock())
-    folder = context.home.new_folder(now, context.chance)
-    path = folder.path / "input" / "sample_payments.csv"
-    await asyncio.to_thread(write_dummy_payments, path)
-    sha256, byte_count = await asyncio.to_thread(identity_of, path)
-    written = DeskFile(
-        name=path.name,
-        sha256=sha256,
-        byte_count=byte_count,
-        uploaded_by=person.name,
-        uploaded_at=now,
-        profile=SIMULATED,
-    )
-    await asyncio.to_thread(folder.write, written)
+    folder, made = await made_here(context, "sample_payments.csv", person.name, write_dummy_payments)
+    await asyncio.to_thread(folder.write, made.model_copy(update={"profile": SIMULATED}))
     await _taken(request, folder)
     raise web.HTTPSeeOther(f"/files/{folder.id}/columns")
 

@@ -1,7 +1,6 @@
 """How a file is read, and what checking it would take: the two pages before anything is sent."""
 
 import asyncio
-import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -16,9 +15,9 @@ from pipeline.desk.languages import gettext
 from pipeline.desk.pages.files import same_files
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal
-from pipeline.desk.releasing import REASON_CHARS_MAX
+from pipeline.desk.releasing import REASON_CHARS_MAX, shaping
 from pipeline.desk.rendering import html, words
-from pipeline.desk.states import WORDS, Standing, State
+from pipeline.desk.states import Standing, State
 from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
 from pipeline.formats import INPUT_NAMES, pain001
@@ -26,20 +25,21 @@ from pipeline.formats.csv.dialect import ENCODINGS
 from pipeline.jobs.columns import columns_of
 from pipeline.jobs.forecast import forecast_file
 from pipeline.runs.request import Clock
+from pipeline.wording import Sentence
 from schemas.columns import ColumnsRead
 from schemas.desk import Deed, DeskFile
 from schemas.forecast import Forecast
 from schemas.payments import FIELDS, IGNORE
+from schemas.review import Act
+from schemas.strict import timestamp
 
 routes = web.RouteTableDef()
 _BEFORE_CHECK = (State.NEW, State.PLANNED)
 _JOINED_BY = {**dict.fromkeys(FIELDS, "+"), IGNORE: "|"}
 """What may be chosen beside a column -> how a mapping joins the columns it was chosen of: parts of a name,
 or all that are not read."""
-_READ_BY = ("mapping", "encoding", "sheet", "input_format")
+_READ_BY = ("mapping", "encoding", "sheet", "input_format", "country")
 """What people said about how a file is read."""
-_SHEET_NAME = re.compile(r'"(.*?)"(?= \(hidden\)|, "|\)| and [0-9]+ more)')
-"""In a sentence that lists the sheets of a workbook."""
 
 
 @routes.get("/files/{id}/columns")
@@ -49,7 +49,7 @@ async def columns(request: web.Request) -> web.Response:
     context = context_of(request)
     at = await context.at(request)
     if at.state is State.PURGED:
-        raise Conflict(gettext("The file was deleted, and the names in it."))
+        raise Conflict(Sentence("desk.file_deleted"))
     found = await asyncio.to_thread(_columns, at)
     same = [] if found.refusal else await asyncio.to_thread(same_files, context, at.folder)
     return html(
@@ -95,6 +95,7 @@ def _columns(at: Standing) -> _Found:
             encoding=file.encoding,
             sheet=file.sheet,
             format_choice=format_choice_of(file.input_format, None),
+            country=file.country,
         )
     except PrecheckError as error:
         return _Found(None, sentence_of(error))
@@ -106,13 +107,14 @@ def _columns(at: Standing) -> _Found:
 @routes.post("/files/{id}/columns")
 async def read_as(request: web.Request) -> web.Response:
     """Have it read in another way, or agree with how it is read."""
-    context, _, at = await opened_by(request, Role.UPLOADER)
+    context, person, at = await opened_by(request, Role.UPLOADER)
     if at.state not in _BEFORE_CHECK:
-        raise Conflict(gettext("The check has begun: how the file is read cannot be changed any more."))
+        raise Conflict(Sentence("desk.reading_is_fixed"))
     said = {name: str(value) for name, value in (await request.post()).items()}
     changes = _said(at.file, said)
     was_shown = all(getattr(at.file, name) == changes[name] for name in _READ_BY)
-    changed = await asyncio.to_thread(lambda: at.folder.change(**changes))
+    mapped = shaping(at.file, person.name, Act.MAPPED, timestamp(context.clock()))
+    changed = await asyncio.to_thread(lambda: at.folder.change(mapped, **changes))
     read, refusal, _ = await asyncio.to_thread(_columns, at._replace(file=changed))
     agreed = not refusal and was_shown and said.get("then") == "plan"  # nothing is planned that nobody saw
     is_pain001 = agreed and read is not None and read.format == pain001.TITLE
@@ -147,6 +149,7 @@ def _said(file: DeskFile, said: dict[str, str]) -> dict[str, object]:
         "encoding": encoding if encoding in ENCODINGS else None,
         "sheet": sheet[:120] or None,
         "input_format": kind if kind in INPUT_NAMES else None,
+        "country": "GB" if said.get("country") == "GB" else None,
         "planned": False,
     }
 
@@ -157,7 +160,7 @@ async def plan(request: web.Request) -> web.Response:
     context = context_of(request)
     at = await context.at(request)
     if at.state is State.PURGED:
-        raise Conflict(gettext("The file was deleted, and the names in it."))
+        raise Conflict(Sentence("desk.file_deleted"))
     forecast, refusal = await asyncio.to_thread(_forecast, at, context.clock)
     names = await asyncio.to_thread(profiles)
     return html(
@@ -184,15 +187,10 @@ async def start(request: web.Request) -> web.Response:
     """Start the check, or go on with it."""
     context, _, at = await opened_by(request, Role.UPLOADER)
     if at.state not in (State.PLANNED, State.STOPPED, State.CAPPED):
-        raise Conflict(
-            gettext(
-                "The check cannot be started now. The file stands at: %(state)s.",
-                state=gettext(WORDS[at.state].what),
-            )
-        )
+        raise Conflict(Sentence("desk.cannot_start_now"))
     said = await request.post()
     if at.state is State.PLANNED:
-        await _choose(at, said)
+        await _choose(request, at, said)
         if said.get("profile", said.get("planned")) != said.get("planned"):
             raise web.HTTPSeeOther(f"/files/{at.id}/plan")  # nothing starts but what was shown as a plan
     else:
@@ -208,18 +206,23 @@ async def plan_again(request: web.Request) -> web.Response:
     """Plan with another profile."""
     _, _, at = await opened_by(request, Role.UPLOADER)
     if at.state is not State.PLANNED:
-        raise Conflict(gettext("The check has begun: by what it is checked cannot be changed any more."))
-    await _choose(at, await request.post())
+        raise Conflict(Sentence("desk.profile_is_fixed"))
+    await _choose(request, at, await request.post())
     raise web.HTTPSeeOther(f"/files/{at.id}/plan")
 
 
-async def _choose(at: Standing, said: Mapping[str, object]) -> None:
+async def _choose(request: web.Request, at: Standing, said: Mapping[str, object]) -> None:
     """Keep the profile, of those that there are, and why many names may be asked about."""
     profile = str(said.get("profile", at.file.profile))
     reason = " ".join(str(said.get("many_names_reason", "")).split())[:REASON_CHARS_MAX]
     if profile not in await asyncio.to_thread(profiles):
-        raise DeskRefusal(gettext("Choose by which profile the file is checked."))
-    await asyncio.to_thread(lambda: at.folder.change(profile=profile, many_names_reason=reason or None))
+        raise DeskRefusal(Sentence("desk.choose_profile"))
+    now = timestamp(context_of(request).clock())
+    acts = (Act.CHOSE_PROFILE, *([Act.ALLOWED_MANY_NAMES] if reason else []))
+    chosen = [shaping(at.file, person_of(request).name, act, now) for act in acts]
+    await asyncio.to_thread(
+        lambda: at.folder.change(*chosen, profile=profile, many_names_reason=reason or None)
+    )
 
 
 @routes.post("/files/{id}/stop")

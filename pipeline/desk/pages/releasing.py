@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections import Counter
+from functools import partial
 
 from aiohttp import web
 
@@ -12,19 +13,32 @@ from pipeline.desk.guards import HEADERS
 from pipeline.desk.keeping import forget
 from pipeline.desk.languages import gettext
 from pipeline.desk.pages.files import same_files
-from pipeline.desk.people import Person, Role, refuse_same_person
+from pipeline.desk.people import Person, Role, refuse_shaper
 from pipeline.desk.refusals import Conflict, DeskRefusal, Forbidden, Missing
-from pipeline.desk.releasing import REASON_CHARS_MAX, approve, corrected_file, correctors, offered, voided_by
+from pipeline.desk.releasing import (
+    REASON_CHARS_MAX,
+    ToApprove,
+    approve,
+    corrected_file,
+    offered,
+    require_as_recorded,
+    shaped_by,
+    shaping,
+    voided_by,
+)
 from pipeline.desk.rendering import html
 from pipeline.desk.review import LastWord, reviewed
+from pipeline.desk.shown import refuse_changed, shown_of
 from pipeline.desk.states import Standing, State
+from pipeline.desk.uploads import made_here
 from pipeline.errors import PrecheckError
 from pipeline.jobs.verify import VerifyJob, verify
-from pipeline.runs.manifest import identity_of, read_manifest
-from schemas.desk import Deed, DeskFile
+from pipeline.runs.evidence import Finding
+from pipeline.runs.manifest import read_manifest
+from pipeline.wording import Sentence, SurfaceKind, aloud
+from schemas.desk import Deed
 from schemas.manifest import SplitMade
-from schemas.review import Decision
-from schemas.strict import timestamp
+from schemas.review import Act, Decision, Shaped
 
 routes = web.RouteTableDef()
 
@@ -35,18 +49,20 @@ async def release(request: web.Request) -> web.Response:
     return await _page(request, findings=None)
 
 
-async def _page(request: web.Request, *, findings: list[tuple[str, str, bool]] | None) -> web.Response:
+async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.Response:
     context, person, at = await opened_by(request)
     if at.summary is None and at.state is not State.PURGED:
-        raise Conflict(gettext("There is nothing to release yet: the check has written no results."))
+        raise Conflict(Sentence("desk.nothing_to_release"))
     run, words = (None, {}) if at.state is State.PURGED else await asyncio.to_thread(reviewed, at.folder)
     preview = None if run is None else await asyncio.to_thread(run.preview, words)
+    shaped = await asyncio.to_thread(shaped_by, context.home, at.folder)
     correction = await asyncio.to_thread(context.home.correction_of, at.id)
     return html(
         request,
         "release",
         at=at,
         preview=preview,
+        shown="" if run is None else shown_of(run, words, at.decisions),
         deciders=_deciders(words),
         fix_count=sum(word.decision is Decision.FIX for word in words.values()),
         carried=sorted(row for row, word in words.items() if word.is_carried),
@@ -56,7 +72,7 @@ async def _page(request: web.Request, *, findings: list[tuple[str, str, bool]] |
         split=_split(at),
         files=offered(at),
         findings=findings,
-        why_not=_why_not(request, at, person, words),
+        why_not=_why_not(person, shaped),
         correction=correction,
         corrected=at.state is State.RELEASED and corrected_file(at.folder) is not None and correction is None,
         may_upload=person.can(Role.UPLOADER),
@@ -84,24 +100,15 @@ def _split(at: Standing) -> SplitMade | None:
     return splits[-1] if splits else None
 
 
-def _why_not(request: web.Request, at: Standing, person: Person, words: dict[int, LastWord]) -> str:
+def _why_not(person: Person, shaped: list[Shaped]) -> str:
     """Why this person may not approve; empty where it may."""
     if not person.can(Role.APPROVER):
         return gettext("You may not approve. Ask somebody who may to open this page.")
     try:
-        _refuse_same(request, at, person, words)
+        refuse_shaper(person, shaped)
     except Forbidden as refusal:
-        return str(refusal)
+        return aloud(refusal.reason, SurfaceKind.PAGE)
     return ""
-
-
-def _refuse_same(request: web.Request, at: Standing, person: Person, words: dict[int, LastWord]) -> None:
-    refuse_same_person(
-        person,
-        deciders={word.by for word in words.values()} | correctors(context_of(request).home, at.file),
-        uploader=at.file.uploaded_by,
-        uploader_may_approve=context_of(request).told.uploader_may_approve,
-    )
 
 
 @routes.post("/files/{id}/release")
@@ -110,19 +117,13 @@ async def approve_release(request: web.Request) -> web.Response:
     context, person, at = await opened_by(request, Role.APPROVER)
     said = await request.post()
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
-        raise Conflict(gettext("There is nothing to approve now."))
-    _, words = await asyncio.to_thread(reviewed, at.folder)
-    _refuse_same(request, at, person, words)
-    await asyncio.to_thread(
-        lambda: approve(
-            at,
-            words,
-            person,
-            context.clock(),
-            shown=str(said.get("decisions", "")),
-            hold_undecided=said.get("hold_undecided") == "yes",
-        )
-    )
+        raise Conflict(Sentence("desk.nothing_to_approve"))
+    review, words = await asyncio.to_thread(reviewed, at.folder)
+    shaped = await asyncio.to_thread(shaped_by, context.home, at.folder)
+    refuse_shaper(person, shaped)
+    refuse_changed(said.get("shown"), await asyncio.to_thread(shown_of, review, words, at.decisions))
+    wanted = ToApprove(words, shaped, hold_undecided=said.get("hold_undecided") == "yes")
+    await asyncio.to_thread(approve, at, wanted, person, context.clock())
     await context.record(request, Deed.APPROVED, at.id)
     raise web.HTTPSeeOther(f"/files/{at.id}/release#files")
 
@@ -136,13 +137,12 @@ async def verify_evidence(request: web.Request) -> web.Response:
         file = at.folder.input
         job = VerifyJob(at.folder.run, input_file=file if file.is_file() else None)
         found = await asyncio.to_thread(verify, job, now=context.clock())
-        findings = [(one.what, one.said, not one.exit_code) for one in found]
     except PrecheckError as error:
-        findings = [("evidence", str(error), False)]
+        found = [Finding(Sentence("evidence.evidence"), said, error.exit_code) for said in error.said]
     await context.record(
-        request, Deed.VERIFIED, at.id, differing_count=sum(not well for *_, well in findings)
+        request, Deed.VERIFIED, at.id, differing_count=sum(bool(one.exit_code) for one in found)
     )
-    return await _page(request, findings=findings)
+    return await _page(request, findings=found)
 
 
 @routes.get("/files/{id}/download/{name}")
@@ -151,9 +151,10 @@ async def download(request: web.Request) -> web.StreamResponse:
     context, person, at = await opened_by(request)
     found = next((one for one in offered(at) if one.name == request.match_info["name"]), None)
     if found is None:
-        raise Missing(gettext("There is no such file to download."))
+        raise Missing(Sentence("desk.no_such_download"))
     if found.has_names:
         person.require_names()
+    await asyncio.to_thread(require_as_recorded, at, found.name)
     await context.record(request, Deed.DOWNLOADED, at.id, file=found.name)
     disposition = f'attachment; filename="{found.name}"'
     headers = {**HEADERS, "Content-Disposition": disposition, "Content-Type": "application/octet-stream"}
@@ -168,7 +169,7 @@ async def forget_names(request: web.Request) -> web.Response:
     person.require(Role.APPROVER, *([Role.UPLOADER] if is_unchecked else []))
     reason = " ".join(str((await request.post()).get("reason", "")).split())[:REASON_CHARS_MAX]
     if not reason:
-        raise DeskRefusal(gettext("Give a reason: one is recorded with every deletion."))
+        raise DeskRefusal(Sentence("desk.deletion_without_reason"))
     await asyncio.to_thread(forget, at, person.name, reason, context.clock())
     await context.record(request, Deed.PURGED, at.id, reason=reason)
     raise web.HTTPSeeOther(f"/files/{at.id}/release")
@@ -180,27 +181,16 @@ async def check_again(request: web.Request) -> web.Response:
     context, person, at = await opened_by(request, Role.UPLOADER)
     path = corrected_file(at.folder) if at.state is State.RELEASED else None
     if path is None:
-        raise Conflict(gettext("There is no corrected file."))
-    now = timestamp(context.clock())
-    folder = context.home.new_folder(now, context.chance)
+        raise Conflict(Sentence("desk.no_corrected_file"))
     name = f"{at.folder.input.stem}.{path.name}"
-    await asyncio.to_thread(shutil.copyfile, path, folder.path / "input" / name)
-    sha256, byte_count = await asyncio.to_thread(identity_of, folder.path / "input" / name)
-    again = DeskFile(
-        name=name,
-        sha256=sha256,
-        byte_count=byte_count,
-        uploaded_by=person.name,
-        uploaded_at=now,
-        corrects=at.id,
-        profile=at.file.profile,
-        mapping=at.file.mapping,
-        encoding=at.file.encoding,
-        input_format=at.file.input_format,
-    )
+    folder, made = await made_here(context, name, person.name, partial(shutil.copyfile, path))
     # Before the file is there for anybody: a hold that was decided is never lost.
     count = await asyncio.to_thread(carry_holds, at.folder, folder)
-    await asyncio.to_thread(folder.write, again)
-    facts = {"carried_count": count} if count else {}
-    await context.record(request, Deed.UPLOADED, folder.id, sha256=sha256, byte_count=byte_count, **facts)
+    read_as = at.file.model_dump(include={"profile", "mapping", "encoding", "input_format"})
+    again = shaping(made, person.name, Act.CHECKED_AGAIN, made.uploaded_at)
+    corrects = {"corrects": at.id, "shaped": [again], **read_as}
+    await asyncio.to_thread(folder.write, made.model_copy(update=corrects))
+    facts: dict[str, str | int] = {"sha256": made.sha256, "byte_count": made.byte_count}
+    facts |= {"carried_count": count} if count else {}
+    await context.record(request, Deed.UPLOADED, folder.id, **facts)
     raise web.HTTPSeeOther(f"/files/{folder.id}/columns")

@@ -11,23 +11,23 @@ from aiohttp import web
 
 from pipeline.desk.context import context_of, opened_by
 from pipeline.desk.guards import person_of
-from pipeline.desk.languages import gettext
 from pipeline.desk.people import Role
-from pipeline.desk.refusals import Conflict, DeskRefusal, Missing
-from pipeline.desk.releasing import Decided, decide, reason_of, require_possible, signed
+from pipeline.desk.refusals import Conflict, DeskRefusal
+from pipeline.desk.releasing import Decided, decide, reason_of, require_possible, shaping, signed
 from pipeline.desk.rendering import html, page_number
-from pipeline.desk.review import Asked, Review, last_words, opened, reviewed
+from pipeline.desk.review import Asked, Review, last_words, reviewed
+from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
 from pipeline.desk.states import Standing, State
 from pipeline.desk.uploads import uploaded_to
 from pipeline.desk.workbooks import NAME, exported, taken_over
-from schemas.desk import Deed
+from pipeline.wording import Sentence
+from schemas.desk import Deed, RowsDecided
 from schemas.outcomes import Outcome
-from schemas.review import Decision
+from schemas.review import Act, Decision
 
 routes = web.RouteTableDef()
 WORKBOOK_BYTES_MAX = 64 * 1024**2
 _ONE_AT_A_TIME = threading.Lock()
-_NOT_MATCHES = tuple(outcome for outcome in Outcome if outcome is not Outcome.MATCH)
 
 
 @routes.get("/files/{id}/review")
@@ -36,7 +36,7 @@ async def review(request: web.Request) -> web.Response:
     return await _page(request, {name: request.query.get(name, "") for name in _WITHOUT_NAMES})
 
 
-_WITHOUT_NAMES = ("group", "outcome", "decided", "sort", "page")
+_WITHOUT_NAMES = ("group", "outcome", "decided", "rows", "sort", "page")
 
 
 @routes.post("/files/{id}/review")
@@ -49,9 +49,9 @@ async def _page(request: web.Request, said: Mapping[str, str]) -> web.Response:
     person_of(request).require_names()
     at = await context_of(request).at(request)
     if at.state is State.PURGED:
-        raise Conflict(gettext("The names were deleted, and the payments with them."))
+        raise Conflict(Sentence("desk.names_deleted"))
     if at.summary is None or at.state is State.RUNNING:
-        raise Conflict(gettext("There is nothing to review yet."))
+        raise Conflict(Sentence("desk.nothing_to_review"))
     asked = _asked(said)
     run, words = await asyncio.to_thread(reviewed, at.folder)
     page = await asyncio.to_thread(run.page, asked, words)
@@ -64,12 +64,11 @@ async def _page(request: web.Request, said: Mapping[str, str]) -> web.Response:
         page=page,
         asked=asked,
         words=words,
+        shown=shown_of(run, words, at.decisions),
         left=left,
-        decided_count=run.groups.row_count - sum(left.values()),
-        outcomes=[
-            total for total in run.summary.outcomes if total.row_count and total.outcome in _NOT_MATCHES
-        ],
-        chosen_group=next((group for group in run.groups.groups if group.key == asked.group), None),
+        decided_count=run.to_look_at_count - sum(left.values()),
+        outcomes=[total for total in run.summary.outcomes if total.row_count],
+        chosen_group=next((group for group in run.groups if group.key == asked.group), None),
         of_group=run.choice(asked.group, words) if asked.group else None,
         may_decide=may_decide(request, at),
     )
@@ -87,6 +86,7 @@ def _asked(said: Mapping[str, str]) -> Asked:
         outcome=outcome if outcome in set(Outcome) else "",
         decided=decided if decided in ("yes", "no") else "",
         text=said.get("text", "")[:200],
+        rows="all" if said.get("rows") == "all" else "",
         sort="row" if said.get("sort") == "row" else "money",
         page=page_number(said.get("page")),
     )
@@ -98,54 +98,52 @@ async def decide_row(request: web.Request) -> web.Response:
     context, person, at = await opened_by(request, Role.REVIEWER)
     said = {name: str(value) for name, value in (await request.post()).items()}
     row, decision = int(request.match_info["row"]), _decision(said)
-    run = await asyncio.to_thread(opened, at.folder)
+    run, words = await asyncio.to_thread(reviewed, at.folder)
+    now = shown_of(run, words, at.decisions)
+    refuse_changed(said.get("shown"), now, OF_A_ROW)
     if decision is not None:
         require_possible(run, row, decision)
     wanted = Decided([row], decision, said.get("reason", ""))
     make = partial(decide, at, run, wanted, person, context.clock())
-    if await asyncio.to_thread(_record_once, run, wanted, person.name, said.get("before"), make):
+    made = await asyncio.to_thread(_record_once, run, wanted, person.name, said.get("before"), make)
+    if made is not None:
         word = "taken back" if decision is None else decision.value
         await context.record(request, Deed.DECIDED, at.id, row=row, decision=word)
     if request.headers.get("X-Part") == "row":
         words = await asyncio.to_thread(last_words, run)
         line = run.row(row, words)
-        if line is None:
-            raise Missing(gettext("The row is a match."))
-        left = run.undecided_counts(words)
+        assert line is not None
+        left, after = run.undecided_counts(words), await context.at(request)
+        # Only if nothing else was decided does the rest of the page still show what there is.
+        is_current = said["shown"] == str(now) and made is not None and made.previous == at.decisions
         return html(
             request,
             "recorded",
-            at=await context.at(request),
+            at=after,
+            shown=shown_of(run, words, after.decisions) if is_current else said["shown"],
             line=line,
             asked=_asked(said),
             may_decide=True,
-            group=next(group for group in run.groups.groups if group.key == line.group),
-            left=left[line.group],
-            row_count=run.groups.row_count,
-            decided_count=run.groups.row_count - sum(left.values()),
+            group=next((group for group in run.groups if group.key == line.group), None),
+            left=left.get(line.group, 0),
+            row_count=run.to_look_at_count,
+            decided_count=run.to_look_at_count - sum(left.values()),
         )
     raise web.HTTPSeeOther(f"{_way_back(at, said)}#row-{row}")
 
 
-def _record_once(run: Review, wanted: Decided, by: str, before: str | None, make: Callable[[], None]) -> bool:
-    """Make a decision that is not on record yet; whether it was made.
-
-    Raises:
-        DeskRefusal, Conflict: as `_is_recorded` and `decide`.
-    """
+def _record_once(
+    run: Review, wanted: Decided, by: str, before: str | None, make: Callable[[], RowsDecided]
+) -> RowsDecided | None:
+    """Make a decision; None if it is on record already. Raises as `_is_recorded` and `decide`."""
     with _ONE_AT_A_TIME:  # two requests of one button may be here in the same moment
         if _is_recorded(run, wanted, by, before):
-            return False
-        make()
-        return True
+            return None
+        return make()
 
 
 def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> bool:
-    """Whether this very decision is on record, as where a button was pressed twice.
-
-    Raises:
-        Conflict: another one is, made since the page was shown.
-    """
+    """Whether this very decision is on record, as by a second press; Conflict where another one is by now."""
     [row] = wanted.rows
     now = last_words(run).get(row)
     if before is None or before == ("" if now is None else now.time):
@@ -153,10 +151,10 @@ def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> b
     if now is None:
         if wanted.decision is None:
             return True
-        raise Conflict(gettext("The decision on row %(row)s was taken back meanwhile.", row=row))
+        raise Conflict(Sentence("desk.taken_back_meanwhile", row=row))
     if (now.decision, now.by, now.reason or "") == (wanted.decision, by, reason_of(wanted)):
         return True
-    raise Conflict(gettext("%(name)s decided about row %(row)s meanwhile.", name=now.by, row=row))
+    raise Conflict(Sentence("desk.decided_meanwhile", name=now.by, row=row))
 
 
 @routes.post("/files/{id}/groups")
@@ -166,10 +164,11 @@ async def decide_group(request: web.Request) -> web.Response:
     said = {name: str(value) for name, value in (await request.post()).items()}
     decision = _decision(said)
     run, words = await asyncio.to_thread(reviewed, at.folder)
+    refuse_changed(said.get("shown"), shown_of(run, words, at.decisions))
     rows = [] if decision is None else run.undecided(said.get("group", ""), decision, words)
     if decision is None or not rows:
-        raise DeskRefusal(gettext("No row of this group is left for which that can be followed."))
-    wanted = Decided(rows, decision, said.get("reason", ""))
+        raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
+    wanted = Decided(rows, decision, said.get("reason", ""), is_next=True)
     await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
     await context.record(request, Deed.DECIDED, at.id, row_count=len(rows), decision=decision.value)
     raise web.HTTPSeeOther(f"{_way_back(at, said)}#group")
@@ -180,7 +179,7 @@ async def export(request: web.Request) -> web.Response:
     """The workbook, with what was decided so far in it."""
     context, _, at = await opened_by(request, Role.REVIEWER, Role.APPROVER)
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
-        raise Conflict(gettext("There is nothing to decide about now."))
+        raise Conflict(Sentence("desk.nothing_to_decide"))
     run, words = await asyncio.to_thread(reviewed, at.folder)
     body = await asyncio.to_thread(exported, run, words, "the outcome file")
     await context.record(request, Deed.DOWNLOADED, at.id, file=NAME)
@@ -206,7 +205,7 @@ def _decision(said: Mapping[str, str]) -> Decision | None:
     if word == "none":
         return None
     if word not in set(Decision):
-        raise DeskRefusal(gettext("Choose what to do with the row first."))
+        raise DeskRefusal(Sentence("desk.choose_what_to_do"))
     return Decision(word)
 
 
@@ -216,6 +215,7 @@ def _way_back(at: Standing, said: Mapping[str, str]) -> str:
         "group": asked.group,
         "outcome": asked.outcome,
         "decided": asked.decided,
+        "rows": asked.rows,
         "sort": asked.sort,
         "page": str(asked.page),
     }
@@ -232,8 +232,11 @@ async def hand_over(request: web.Request) -> web.Response:
     """Say that the review is done: now somebody may approve it."""
     context, person, at = await opened_by(request, Role.REVIEWER)
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
-        raise Conflict(gettext("There is nothing to hand over yet."))
+        raise Conflict(Sentence("desk.nothing_to_hand_over"))
+    run, words = await asyncio.to_thread(reviewed, at.folder)
+    refuse_changed((await request.post()).get("shown"), shown_of(run, words, at.decisions))
     agreed = signed(at, person, context.clock())
-    await asyncio.to_thread(lambda: at.folder.change(handed_over=agreed))
+    handed = shaping(at.file, person.name, Act.HANDED_OVER, agreed.time)
+    await asyncio.to_thread(lambda: at.folder.change(handed, handed_over=agreed))
     await context.record(request, Deed.HANDED_OVER, at.id)
     raise web.HTTPSeeOther(f"/files/{at.id}/release")

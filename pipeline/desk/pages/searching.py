@@ -19,7 +19,9 @@ from pipeline.desk.rendering import html
 from pipeline.desk.review import ACCOUNTS, last_words, opened
 from pipeline.desk.states import State
 from pipeline.jobs.show import story
+from pipeline.reports.reasons import sentence_of
 from pipeline.reports.wording import advice
+from pipeline.wording import Sentence
 
 routes = web.RouteTableDef()
 
@@ -50,11 +52,11 @@ async def row_story(request: web.Request) -> web.Response:
     person_of(request).require_names()
     at, row = await context.at(request), int(request.match_info["row"])
     if at.summary is None or at.state is State.RUNNING:
-        raise Conflict(gettext("There is nothing to tell of a row yet: the check has not ended."))
+        raise Conflict(Sentence("desk.nothing_to_tell_yet"))
     if at.state is State.PURGED:
-        raise Conflict(gettext("The names were deleted, and the payments with them."))
+        raise Conflict(Sentence("desk.names_deleted"))
     if not 1 <= row <= at.summary.input.row_count:
-        raise Missing(gettext("The file has no such row."))
+        raise Missing(Sentence("desk.no_such_row"))
     told = await asyncio.to_thread(story, at.folder.run, row, now=context.clock())
     run = await asyncio.to_thread(opened, at.folder)
     [answer] = run.answers_of([row])
@@ -74,6 +76,8 @@ async def row_story(request: web.Request) -> web.Response:
         ACCOUNTS=(*ACCOUNTS, "account"),
         place=place_in_words(row, at.summary.input.places),
         shared=[number for number, _ in shared if number != row][:20],
+        reason=run.reason_of(row),
+        findings=[(finding, sentence_of(finding.said, at.summary.input.places)) for finding in told.findings],
         to_do=advice(outcome.check_action, outcome.check_code),
         history=history,
         word=last_words(run).get(row),

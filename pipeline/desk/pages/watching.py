@@ -12,7 +12,9 @@ from pipeline.desk.languages import duration, gettext, gettext_noop, ngettext, n
 from pipeline.desk.people import Role
 from pipeline.desk.rendering import html
 from pipeline.desk.states import WORDS, Standing, State
+from pipeline.desk.words import in_page_words
 from pipeline.runs.request import Phase
+from pipeline.wording import Sentence
 from schemas.desk import CheckProgress
 
 routes = web.RouteTableDef()
@@ -64,7 +66,7 @@ def _live(at: Standing, context: Context) -> dict[str, object]:
     is_asking_sandbox = now.simulated and now.phase == Phase.ASKING
     sentence = gettext(_SIMULATED if is_asking_sandbox else PHASES.get(now.phase, ""))
     if now.waiting_for is not None:
-        sentence = gettext("Waiting for another check to end: %(which)s.", which=now.waiting_for)
+        sentence = in_page_words([Sentence.of_data(now.waiting_for)])
     if now.stopping:
         sentence = gettext("Stopping: the answers to requests in flight are awaited.")
     if now.slowed:

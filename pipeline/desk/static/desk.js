@@ -41,6 +41,8 @@ if (rows) {
     if (answer && answer.ok) {
       const now = new DOMParser().parseFromString(text, "text/html");
       for (const fresh of [...now.querySelectorAll("[id]")]) document.getElementById(fresh.id)?.replaceWith(fresh);
+      const shown = now.getElementById("shown").value;
+      for (const field of document.querySelectorAll("input[name=shown]")) field.value = shown;
       const fresh = document.getElementById(row.id);
       mark(fresh);
       fresh.querySelector("button").focus();

@@ -97,7 +97,7 @@ def _source(shared: SetTask, part: DataPart) -> PaymentSource:
     Raises:
         InputError: it cannot be read as payments, or is not as it was when the run began.
     """
-    source = read(part.file, mapping=shared.mapping, encoding=shared.encoding)
+    source = read(part.file, mapping=shared.mapping, encoding=shared.encoding, country=shared.country)
     if source.sha256 != part.sha256:
         raise InputError(Sentence("executors.changed_while_checked", part=part.name))
     return source
@@ -226,7 +226,7 @@ def _decided(task: DecideTask) -> tuple[Outcomes, Warnings]:
     warnings = Warnings(in_order(read_frame(files.warnings(part), WARNINGS), across))
     findings = Findings(Rejects(read_frame(files.rejects(part), REJECTS)), warnings)
     findings = findings.and_warnings(sequence_warnings(given.filter("in_sequence")["row"]))
-    outcomes = resolve(
+    outcomes, _ = resolve(
         findings,
         Questions(Bases(given.select(list(BASES))), Assignments(given.select("row", "check"))),
         Answers(given.select(list(ANSWERS))),

@@ -33,6 +33,7 @@ class SetTask(NamedTuple):
     mapping: Mapping[str, str]
     encoding: str | None
     bucket_count: int
+    country: str | None = None
     polars: str = POLARS
     """An account is in the same bucket where this is the same."""
 

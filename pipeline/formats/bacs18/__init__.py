@@ -6,32 +6,18 @@ instructions are reported and never checked. Places in the records: `records` an
 """
 
 import re
-from typing import IO
 
 from pipeline.formats.bacs18 import reading
-from pipeline.formats.bacs18.writing import fitted, kept, name_obstacle, obstacle, renamed
-from pipeline.formats.message import Message, split_obstacle
+from pipeline.formats.bacs18.writing import fitted as fitted
+from pipeline.formats.bacs18.writing import kept as kept
+from pipeline.formats.bacs18.writing import name_obstacle as name_obstacle
+from pipeline.formats.bacs18.writing import obstacle as obstacle
+from pipeline.formats.bacs18.writing import renamed as renamed
+from pipeline.formats.message import Message
+from pipeline.formats.message import split_obstacle as split_obstacle
 from pipeline.formats.table import ReadingOptions
+from pipeline.formats.table import load as load
 from pipeline.formats.text_lines import start_of
-
-__all__ = [
-    "KNOWN_BY",
-    "MEMORY_PER_BYTE",
-    "NAME",
-    "OPTIONS",
-    "ORIGINS",
-    "SUFFIXES",
-    "TITLE",
-    "fitted",
-    "kept",
-    "load",
-    "name_obstacle",
-    "obstacle",
-    "read",
-    "renamed",
-    "sniff",
-    "split_obstacle",
-]
 
 NAME = "bacs18"
 TITLE = "Bacs Standard 18"
@@ -64,11 +50,6 @@ _START_BYTES = 256
 def sniff(head: bytes) -> bool:
     """Whether a file starts as Standard 18 does: with a label, or with a record of its shape."""
     return _START.match(start_of(head[:_START_BYTES])) is not None
-
-
-def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - the same for all
-    """The bytes of a file."""
-    return file.read()
 
 
 def read(data: bytes, options: ReadingOptions, *, where: str) -> Message:  # noqa: ARG001 - it says all of it itself

@@ -74,11 +74,7 @@ def labels_of(records: pl.DataFrame, *, where: str) -> dict[str, FileLabel]:
 
 
 def totals_said(label: FileLabel, *, where: str) -> Totals:
-    """The totals of UTL1.
-
-    Raises:
-        InputError: they are no digits.
-    """
+    """The totals of UTL1; an InputError where they are no digits."""
     said = [label.field(field) for field in TOTALS.values()]
     for name, value in zip(TOTALS, said, strict=True):
         if not (value.isascii() and value.isdecimal()):

@@ -66,13 +66,7 @@ def read(
     where: str,
     carefully: "Callable[[Body, Layout, str], _Rows] | None" = None,
 ) -> Table:
-    """Read a delimited text.
-
-    Args:
-        data: The bytes of the file.
-        options: The mapping and the encoding.
-        where: The file, for messages.
-        carefully: Reads the rows that polars cannot read; None: the csv module does.
+    """Read a delimited text; what polars cannot read, `carefully` does, by default with the csv module.
 
     Raises:
         UsageError: the encoding is not supported.

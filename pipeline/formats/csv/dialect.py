@@ -10,6 +10,7 @@ from typing import NamedTuple
 from pipeline.errors import InputError, UsageError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
 from pipeline.formats.csv.tally import line_ends
+from pipeline.formats.encodings import not_utf_8_at
 from pipeline.formats.table import Dialect
 from pipeline.headers.columns import is_sufficient, recognised
 from pipeline.headers.heading import (
@@ -27,7 +28,7 @@ ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
 _CODECS = {"utf-8", "utf-8-sig", "cp1252", "iso8859-1", "utf-16", "utf-16-le", "utf-16-be"}
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 BYTE_ORDER_MARKS = (codecs.BOM_UTF8, *_UTF_16_MARKS)
-_CHUNK_BYTES = 64 * 1024
+_NEAR_BYTES = 64 * 1024
 
 
 class Layout(NamedTuple):
@@ -82,11 +83,7 @@ def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, s
 
 
 def refuse_unsaid_utf_16(data: bytes, *, where: str) -> None:
-    """Refuse a text that is marked as UTF-16, where the user did not choose that.
-
-    Raises:
-        InputError: it is marked so.
-    """
+    """Refuse a text that is marked as UTF-16, where the user did not choose that (InputError)."""
     if data.startswith(_UTF_16_MARKS):
         raise InputError(
             Sentence("csv.text_utf_16", where=where), advice=Sentence("advice.read_as", choices=["utf-16"])
@@ -94,11 +91,7 @@ def refuse_unsaid_utf_16(data: bytes, *, where: str) -> None:
 
 
 def codec_of(encoding: str) -> str:
-    """The codec of an encoding, by one of its names.
-
-    Raises:
-        UsageError: it is not one of `ENCODINGS`.
-    """
+    """The codec of an encoding, by one of its names; a UsageError if it is not one of `ENCODINGS`."""
     try:
         codec = codecs.lookup(encoding).name
     except (LookupError, ValueError):
@@ -112,44 +105,28 @@ def codec_of(encoding: str) -> str:
 
 
 def _require_utf_8(text: bytes, where: str) -> None:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    for start in range(0, len(text), _CHUNK_BYTES):
-        stop = start + _CHUNK_BYTES
-        # A character may be cut by the end of the chunk: the decoder keeps its first bytes.
-        kept = len(decoder.getstate()[0])
-        try:
-            decoder.decode(text[start:stop], final=stop >= len(text))
-        except UnicodeDecodeError as error:
-            if b"\0" in text[start:stop]:
-                raise InputError(
-                    Sentence("csv.not_text_file", where=where),
-                    advice=(
-                        Sentence("csv.give_csv_file"),
-                        Sentence("advice.read_as_if_csv", choices=["utf-16"]),
-                    ),
-                ) from None
-            line = line_ends(text[: start - kept + error.start]) + 1
-            raise InputError(
-                Sentence("csv.line_byte_not", where=where, line=line),
-                advice=Sentence("advice.read_as_of_windows", choices=["cp1252"]),
-            ) from None
+    if (at := not_utf_8_at(text)) is None:
+        return
+    if b"\0" in text[max(0, at - _NEAR_BYTES) : at + _NEAR_BYTES]:
+        raise InputError(
+            Sentence("csv.not_text_file", where=where),
+            advice=(Sentence("csv.give_csv_file"), Sentence("advice.read_as_if_csv", choices=["utf-16"])),
+        )
+    raise InputError(
+        Sentence("csv.line_byte_not", where=where, line=line_ends(text[:at]) + 1),
+        advice=Sentence("advice.read_as_of_windows", choices=["cp1252"]),
+    )
 
 
 def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -> Layout:
-    """Find the delimiter and the header line.
+    """Find the delimiter and the header line of a UTF-8 text without a byte order mark.
 
     Blank lines and titles may stand before it; the delimiter is the one under which most of its headers are
-    known.
-
-    Args:
-        text: UTF-8 without a byte order mark.
-        mapping: From `--map FIELD=HEADER`: these headers count as known. None: the header line is
-            the first.
-        where: The file, for messages.
+    known. Those that `--map` names count as known; without a mapping the header line is the first.
 
     Raises:
-        InputError: the file is empty, has no header line or an account above it, or a header stands twice
-            in it.
+        InputError: the file is empty, has no header line or an account above it, or a header stands twice in
+            it.
     """
     if not text or text.isspace():
         raise InputError(Sentence("csv.file_empty_give", where=where))

@@ -19,16 +19,9 @@ _HEAD_BYTES = 2 * RECORD_BYTES_MAX
 def read_lines(
     file: IO[bytes], *, encoding: str | None, where: str, mapping: Mapping[str, str] | None = None
 ) -> bytes:
-    """Read a delimited text, up to its end or up to a line or row that no payment has.
+    """The bytes of a delimited text, up to its end or up to a line or row that no payment has.
 
-    Args:
-        file: Open for reading, at its start.
-        encoding: As the user chose it; None means UTF-8.
-        where: The file, for messages.
-        mapping: From `--map FIELD=HEADER`, to find the header line.
-
-    Returns:
-        The bytes of the file as they are.
+    It is UTF-8 where the user chose no encoding; the mapping, from `--map`, is used to find the header line.
 
     Raises:
         UsageError: the encoding is not supported.

@@ -17,7 +17,8 @@ import polars as pl
 from pipeline.errors import InputError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
 from pipeline.wording import Sentence
-from schemas.places import Places, in_brackets
+from pipeline.wording.rows import rows_named
+from schemas.places import Places
 
 CLOSED_SETS = (pl.Enum, pl.Categorical)
 """Types of columns that are text to everybody but polars."""
@@ -62,16 +63,9 @@ def text_bytes(cells: pl.DataFrame) -> int:
 
 
 def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_first: int = 1) -> CsvTally:
-    """Count a file.
+    """Count the rows of a file; the delimiter is one ASCII character, and a regular row has so many cells.
 
     A quoted cell opens only where a cell starts; a quote character elsewhere is text.
-
-    Args:
-        body: The rows of the file.
-        delimiter: One ASCII character.
-        column_count: How many cells a regular row has.
-        where: The file, for messages.
-        line_first: The number of the first line of the body, for messages.
 
     Raises:
         InputError: a quoted cell is not closed, or goes on after its closing quote, or is so long that no
@@ -208,11 +202,7 @@ def _tally_irregular(body: bytes, grammar: _Grammar, where: str, line_first: int
 
 
 def refuse_long_lines(body: bytes, *, where: str, line_first: int) -> None:
-    """Refuse a text with a line that no payment has.
-
-    Raises:
-        InputError: a line is longer than `RECORD_BYTES_MAX`.
-    """
+    """Refuse a text with a line that no payment has, longer than `RECORD_BYTES_MAX` (InputError)."""
     start = long_line_at(body)
     if start is not None:
         raise long_line(line_first + line_ends(body[:start]), where)
@@ -235,10 +225,7 @@ def long_line_at(body: bytes) -> int | None:
 def whole_rows(text: bytes, start: int, *, delimiter: str) -> int:
     """The byte after the last whole row of a text; or, if none ends near its end, one within the row there.
 
-    Args:
-        text: Rows, the last of which may be cut.
-        start: The byte at which the first of them starts.
-        delimiter: One ASCII character.
+    The last of the rows may be cut; the first begins at `start`.
     """
     grammar = _grammar(delimiter.encode())
     # Row by row is slow: so only near the end, from wherever no cell is open before the line there.
@@ -269,8 +256,7 @@ def long_row(row: int, where: str, places: Places | None = None) -> InputError:
         Sentence(
             "csv.row_longer_than",
             where=where,
-            row=row,
-            in_brackets=in_brackets([row], places),
+            rows=rows_named([row], places),
             record_bytes_max=RECORD_BYTES_MAX,
         )
     )

@@ -45,16 +45,10 @@ def write_lines(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, quote
 
 
 def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:
-    """Write a table as UTF-8 with a header line and LF line ends; null is an empty cell.
+    """Write a table of one row at least as UTF-8 with a header line and LF line ends; null is an empty cell.
 
-    Each part is read back from the file and must hold its rows, its text, and the whole of one
-    column, cell by cell.
-
-    Args:
-        table: At least one row.
-        file: Open for writing and reading.
-        column: The column to compare.
-        dialect: Of the input, whose delimiter is taken.
+    Each part is read back from the file and must hold its rows, its text, and the whole of one column, cell
+    by cell.
 
     Raises:
         OSError: the file cannot take it.
@@ -73,10 +67,9 @@ def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect
 
 
 def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: str) -> bytes:
-    """Write a payment file. Whether it holds what it was given is for the caller to find out.
+    """Write a payment file, and return its bytes to be read again; under a header line where it has none.
 
-    Returns:
-        What the file holds, to be read again; under a header line where it has none.
+    Whether it holds what it was given is for the caller to find out.
 
     Raises:
         OSError: the file cannot take it.

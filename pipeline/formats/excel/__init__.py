@@ -8,8 +8,7 @@ parsed in a child (`grid`), by one library for the values and by a count of its 
 (`cells`).
 """
 
-from collections.abc import Mapping
-from typing import IO
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -17,8 +16,9 @@ from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
 from pipeline.files.unfolding import table_bytes_max
 from pipeline.formats.excel.archive import refuse_bombs
-from pipeline.formats.excel.grid import DEFECT, SHEET_ROW
+from pipeline.formats.excel.grid import DECIMALS, DEFECT, SHEET_ROW
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table
+from pipeline.formats.table import load as load
 from pipeline.headers.columns import is_sufficient, recognised
 from pipeline.headers.heading import LINES_LOOKED_AT, header_line, heading_of, refuse_accounts_above
 from pipeline.wording import Sentence
@@ -40,11 +40,6 @@ _OLE_MAGIC = b"\xd0\xcf\x11\xe0"
 def sniff(head: bytes) -> bool:
     """Whether a file starts as workbooks do."""
     return head.startswith((_ZIP_MAGIC, _OLE_MAGIC))
-
-
-def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG001 - the same for all
-    """The bytes of a file."""
-    return file.read()
 
 
 def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
@@ -73,11 +68,7 @@ def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  
 
 
 def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
-    """Refuse what is no workbook, or none that can be read, or unpacks to too much. Nothing is unpacked yet.
-
-    Raises:
-        InputError: it is so.
-    """
+    """Refuse what is no workbook, or cannot be read, or unpacks to too much (InputError), still packed."""
     if data.startswith(_OLE_MAGIC):
         raise InputError(Sentence("excel.protected_password_old", where=where))
     if not data.startswith(_ZIP_MAGIC):
@@ -86,13 +77,9 @@ def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
 
 
 def table_of(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Table:
-    """The rows of a grid below its header row, under its names.
-
-    Raises:
-        InputError: there are none, or the header row cannot be used.
-    """
+    """The rows of a grid below its header row, under its names; an InputError where it has none."""
     cells, defects, numbers = (
-        grid.drop(DEFECT, SHEET_ROW),
+        grid.drop(DEFECT, SHEET_ROW, DECIMALS),
         grid[DEFECT],
         grid[SHEET_ROW].head(LINES_LOOKED_AT + 1).to_list(),
     )
@@ -120,4 +107,14 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Tabl
         Dialect(header_line=heading.end > heading.at),
         places=Places(unit="sheet row", stretches=[(1, numbers[heading.end], 1)]),
         repeated_headers=tuple(numbers[at] for at in heading.repeated),
+        decimals=_decimals(grid[DECIMALS].slice(heading.end), headers),
     )
+
+
+def _decimals(positions: pl.Series, headers: Sequence[str]) -> dict[str, list[int]]:
+    """Header -> the rows, from 0, in which a number stands whose text could be taken for thousands."""
+    rows: dict[str, list[int]] = {}
+    for row in positions.is_not_null().arg_true():
+        for position in positions[row]:
+            rows.setdefault(headers[position - 1], []).append(row)
+    return rows

@@ -76,17 +76,14 @@ class Cells:
 
 
 def count_cells(sheet: IO[bytes], shared_lengths: Sequence[int], unfolded: Unfolded) -> Cells:
-    """Count a sheet, in one pass.
+    """Count the XML of a sheet, in one pass.
 
-    Args:
-        sheet: Its XML.
-        shared_lengths: The bytes of each text that cells can share; see `texts.shared_lengths`.
-        unfolded: Counts the texts of all cells.
+    The texts of all cells are counted, those that cells share by their lengths in bytes, as
+    `texts.shared_lengths` gives them.
 
     Raises:
         InputError: a row is longer than one of a payment, or all texts are, or there are too many merged
-            ranges.
-        ValueError, IndexError, expat.ExpatError: it is no sheet.
+            ranges. ValueError, IndexError, expat.ExpatError: it is no sheet.
     """
     reader = _Reader(shared_lengths, RowBytes(unfolded))
     parse(sheet, start=reader.start, end=reader.end, text=reader.text)

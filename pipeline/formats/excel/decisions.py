@@ -18,7 +18,8 @@ from pipeline.formats.excel.archive import copied
 from pipeline.formats.excel.grid import refuse_huge_sheets
 from pipeline.frames import DECISIONS
 from pipeline.wording import Sentence
-from schemas.places import Places, in_brackets
+from pipeline.wording.rows import rows_named
+from schemas.places import Places
 from schemas.review import Decision
 
 RUN_ID = "Run id"
@@ -37,16 +38,9 @@ _SCHEMA = dict.fromkeys(("sheet", *_CELLS, "run_id"), pl.String())
 
 
 def read(path: Path, *, run_id: str, row_count: int, places: Places | None = None) -> pl.DataFrame:
-    """Read the decisions of a workbook.
+    """Read the decisions of a workbook about a run: `Decisions` by row, without who decided and when.
 
-    Args:
-        path: the workbook.
-        run_id: of the run that is decided about.
-        row_count: of its payment file.
-        places: of its rows, for messages; None where they have none.
-
-    Returns:
-        `Decisions` by row, without who decided and when: a name in a workbook is no signature, but a claim.
+    A name in a workbook is no signature, but a claim.
 
     Raises:
         InputError: it cannot be read, is of another run, or says something that cannot be meant.
@@ -65,7 +59,7 @@ def read(path: Path, *, run_id: str, row_count: int, places: Places | None = Non
         raise InputError(Sentence("excel.not_workbook_present", where=where))
     decided = cells.filter(pl.col("decision").is_not_null() | pl.col("reason").is_not_null())
     for sheet, *cells_of_row in decided.select("sheet", "row", "decision", "reason").iter_rows():
-        _require_sense(f"{where}, sheet {sheet}", cells_of_row, row_count, places)
+        _require_sense(Sentence("excel.on_sheet", file=where, sheet=sheet), cells_of_row, row_count, places)
     words = decided.with_columns(pl.col("row").cast(pl.UInt32), pl.col("decision").str.to_lowercase())
     # The same on two sheets is one decision, whether or not both name who made it.
     decisions = words.group_by("row", "decision", "reason", maintain_order=True).agg(
@@ -74,9 +68,7 @@ def read(path: Path, *, run_id: str, row_count: int, places: Places | None = Non
     if not decisions["row"].is_unique().all():
         row = decisions.filter(pl.col("row").is_duplicated())["row"][0]
         raise InputError(
-            Sentence(
-                "excel.row_decided_differently", where=where, row=row, in_brackets=in_brackets([row], places)
-            )
+            Sentence("excel.row_decided_differently", where=where, rows=rows_named([row], places))
         )
     return decisions.sort("row").select(pl.col(column).cast(kind) for column, kind in _DECIDED.items())
 
@@ -84,12 +76,8 @@ def read(path: Path, *, run_id: str, row_count: int, places: Places | None = Non
 def parse(data: bytes, *, bytes_max: int) -> Iterator[pl.DataFrame]:
     """Parse a workbook, in the child, under the guards of a workbook of payments.
 
-    Args:
-        data: The bytes of the file.
-        bytes_max: How many bytes the cells of a sheet may take; see `unfolding.table_bytes_max`.
-
-    Returns:
-        One part: one row per row of a sheet that has the three columns, and one per run id.
+    It is one part: one row per row of a sheet that has the three columns, and one per run id. The cells of a
+    sheet may take `bytes_max`, as `unfolding.table_bytes_max` gives it.
 
     Raises:
         InputError: a sheet has more in it than a person writes.
@@ -103,7 +91,7 @@ def parse(data: bytes, *, bytes_max: int) -> Iterator[pl.DataFrame]:
     parts = [pl.DataFrame(schema=_SCHEMA)]
     for name in workbook.sheet_names:
         sheet = workbook.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars()
-        rows = [[_text(cell) for cell in row] for row in sheet.rows()]
+        rows = [[(cell or "").strip() or None for cell in row] for row in sheet.rows()]
         parts.append(_sheet(name, rows))
     yield pl.concat(parts)
 
@@ -123,10 +111,6 @@ def _sheet(name: str, rows: Sequence[Sequence[str | None]]) -> pl.DataFrame:
     return pl.DataFrame(found, schema=_SCHEMA, orient="row")
 
 
-def _text(cell: str | None) -> str | None:
-    return (cell or "").strip() or None
-
-
 def _name(cell: str | None) -> str | None:
     """A name as it is put on record: nothing in it that could look like another, or steer a terminal."""
     kept = "".join(one for one in cell or "" if one.isprintable())
@@ -142,17 +126,19 @@ def _bytes(path: Path) -> bytes:
             raise InputError(Sentence("excel.larger_than_bytes", path=path.name, bytes_max=_BYTES_MAX))
         return path.read_bytes()
     except OSError as error:
-        raise UsageError(Sentence("excel.cannot_read_give", path=path, why=error.strerror)) from error
+        raise UsageError(Sentence("excel.cannot_read_give", path=path, why=error)) from error
 
 
-def _require_sense(where: str, cells: Sequence[str | None], row_count: int, places: Places | None) -> None:
+def _require_sense(
+    where: Sentence, cells: Sequence[str | None], row_count: int, places: Places | None
+) -> None:
     row, decision, reason = cells
     if row is None or not row.isascii() or not row.isdigit() or not 1 <= int(row) <= row_count:
         raise InputError(Sentence("excel.decision_not_beside", where=where))
-    words, row = ", ".join(Decision), f"{row}{in_brackets([int(row)], places)}"
+    words, rows = list(Decision), rows_named([int(row)], places)
     if decision is None:
-        raise InputError(Sentence("excel.row_reason_without", where=where, row=row, words=words))
+        raise InputError(Sentence("excel.row_reason_without", where=where, rows=rows, words=words))
     if decision.lower() not in set(Decision):
-        raise InputError(Sentence("excel.row_not_decision", where=where, row=row, words=words))
+        raise InputError(Sentence("excel.row_not_decision", where=where, rows=rows, words=words))
     if reason is None and decision.lower() != Decision.HOLD:
-        raise InputError(Sentence("excel.row_decision_without", where=where, row=row))
+        raise InputError(Sentence("excel.row_decision_without", where=where, rows=rows))

@@ -20,12 +20,13 @@ from pipeline.formats.excel.cells import Cell, Cells
 from pipeline.formats.excel.sheets import all_counted, chosen
 from pipeline.formats.table import no_defects
 from pipeline.headers.heading import COLUMNS_MAX
+from pipeline.rules.amounts import AMBIGUOUS
 from pipeline.rules.unasked import ROW_MERGED
 from pipeline.wording import Sentence
 
-DEFECT, SHEET_ROW = "defect", "sheet_row"
-"""The columns with the defects of whole rows and with their numbers in the sheet; the others are named by
-their position, from 1."""
+DEFECT, SHEET_ROW, DECIMALS = "defect", "sheet_row", "decimals"
+"""The columns with the defects of whole rows, with their numbers in the sheet, and with the positions of
+numbers that could, as text, be taken for thousands. The others are named by their position, from 1."""
 
 _EMPTY_CELLS_MAX = 1_000_000
 _EMPTY_PER_FILLED_MAX = 20
@@ -33,21 +34,17 @@ _EMPTY_PER_FILLED_MAX = 20
 
 DIGITS_MAX = 15
 """Significant digits that spreadsheets keep of a number and show; the rest is noise of binary fractions."""
+_AMBIGUOUS = re.compile(AMBIGUOUS)
 _WHOLE_MAX = 10.0**DIGITS_MAX
 _DATE = re.compile(r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}) (?P<time>[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]+)?)")
 
 
 def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.DataFrame]:
-    """Parse one sheet of a workbook.
+    """Parse one sheet of a workbook; without a name, the only visible one that has data.
 
-    Args:
-        data: The bytes of the file.
-        sheet: The name of the sheet; None: the only visible one that has data.
-        bytes_max: How many bytes its cells may take; see `unfolding.table_bytes_max`.
-
-    Returns:
-        One part: the used range of the sheet as text, from its first row that has anything to its last;
-        empty cells are null. Beside it, `DEFECT` and `SHEET_ROW`.
+    It is one part: the used range of the sheet as text, from its first row that has anything to its last;
+    empty cells are null. Beside it, `DEFECT` and `SHEET_ROW`. The cells may take `bytes_max`, as
+    `unfolding.table_bytes_max` gives it.
 
     Raises:
         InputError: a sentence for the user, without the name of the file.
@@ -62,19 +59,20 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
     values = _values(workbook, meant.name)
     _require_agreement(values, cells)
     _refuse_long_rows(values, cells.row_first)
-    values = _overlaid(values, cells)
+    seen = _seen(values, cells)
+    values = _overlaid(values, seen, cells)
     values = values.with_columns(pl.when(pl.all() != "").then(pl.all()))
     sheet_rows = pl.int_range(cells.row_first, cells.row_last + 1, dtype=pl.UInt32, eager=True)
-    values = values.with_columns(_merged(cells, values.height).alias(DEFECT), sheet_rows.alias(SHEET_ROW))
+    values = values.with_columns(
+        _merged(cells, values.height).alias(DEFECT),
+        sheet_rows.alias(SHEET_ROW),
+        _decimals(seen, cells, values.height).alias(DECIMALS),
+    )
     yield _without_blank_end(values)
 
 
 def refuse_huge_sheets(workbook: bytes, *, bytes_max: int) -> None:
-    """Refuse a workbook of which any sheet has more in it than a sheet of payments may have.
-
-    Raises:
-        InputError: a sheet has.
-    """
+    """Refuse a workbook of which any sheet has more in it than a sheet of payments may have (InputError)."""
     with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
         for cells in all_counted(archive, bytes_max=bytes_max):
             if not cells.are_none:
@@ -102,11 +100,7 @@ def _refuse_sparse(cells: Cells) -> None:
 
 
 def _require_agreement(values: pl.DataFrame, cells: Cells) -> None:
-    """Both readers see the same range, and as many values in each column.
-
-    Raises:
-        ValueError: they do not.
-    """
+    """Both readers see the same range, and as many values in each column; otherwise a ValueError."""
     if (values.width, values.height) != (
         cells.column_last - cells.column_first + 1,
         cells.row_last - cells.row_first + 1,
@@ -126,8 +120,8 @@ def _refuse_long_rows(values: pl.DataFrame, row_first: int) -> None:
     refuse_long_row(lengths[at] or 0, f"sheet row {row_first + at}")
 
 
-def _overlaid(values: pl.DataFrame, cells: Cells) -> pl.DataFrame:
-    """The values with numbers, truth values and errors as a person sees them."""
+def _seen(values: pl.DataFrame, cells: Cells) -> dict[int, dict[int, str]]:
+    """Numbers, truth values and errors as a person sees them, by column and row of the sheet."""
     seen: dict[int, dict[int, str]] = {}
     for cell in cells.errors:
         seen.setdefault(cell.column, {})[cell.row] = cell.written
@@ -137,11 +131,27 @@ def _overlaid(values: pl.DataFrame, cells: Cells) -> pl.DataFrame:
         read = values.to_series(column - cells.column_first).to_list()
         rows = seen.setdefault(column, {})
         rows.update((cell.row, _shown(cell, read[cell.row - cells.row_first])) for cell in numbers)
+    return seen
+
+
+def _overlaid(values: pl.DataFrame, seen: Mapping[int, Mapping[int, str]], cells: Cells) -> pl.DataFrame:
+    """The values with what is seen in some of the cells."""
     columns = [
         _replaced(values.to_series(column - cells.column_first), rows, cells.row_first)
         for column, rows in seen.items()
     ]
     return values.with_columns(columns)
+
+
+def _decimals(seen: Mapping[int, Mapping[int, str]], cells: Cells, height: int) -> pl.Series:
+    """Of each row the positions of numbers whose text could be taken for thousands, as 1.500 could."""
+    found: dict[int, list[int]] = {}
+    for column, rows in seen.items():
+        for row, text in rows.items():
+            if _AMBIGUOUS.match(text):
+                found.setdefault(row - cells.row_first, []).append(column - cells.column_first + 1)
+    positions = [found.get(row) for row in range(height)] if found else [None] * height
+    return pl.Series(positions, dtype=pl.List(pl.UInt32))
 
 
 def _by_column(cells: Iterable[Cell]) -> dict[int, list[Cell]]:
@@ -156,11 +166,7 @@ def _replaced(column: pl.Series, rows: Mapping[int, str], row_first: int) -> pl.
 
 
 def _shown(cell: Cell, read: str | None) -> str:
-    """A number or a date as text, if both readers see the same one.
-
-    Raises:
-        ValueError: they do not.
-    """
+    """A number or a date as text; a ValueError unless both readers see the same one."""
     if read is not None and (date := _DATE.fullmatch(read)) is not None:
         # ISO 8601; midnight is how a date without a time is kept.
         return date["date"] if date["time"] == "00:00:00" else f"{date['date']}T{date['time']}"
@@ -206,6 +212,8 @@ def _merged(cells: Cells, height: int) -> pl.Series:
 
 def _without_blank_end(values: pl.DataFrame) -> pl.DataFrame:
     """Without the rows at the end in which formulas or blanks show nothing."""
-    has_text = pl.any_horizontal(pl.exclude(DEFECT, SHEET_ROW).str.strip_chars() != "").fill_null(value=False)
+    has_text = pl.any_horizontal(pl.exclude(DEFECT, SHEET_ROW, DECIMALS).str.strip_chars() != "").fill_null(
+        value=False
+    )
     filled = values.select(has_text).to_series().arg_true()
     return values.head(0 if filled.is_empty() else int(filled[-1]) + 1)

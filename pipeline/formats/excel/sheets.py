@@ -57,12 +57,9 @@ def sheets_of(archive: zipfile.ZipFile) -> list[Sheet]:
 
 
 def chosen(archive: zipfile.ZipFile, name: str | None, *, bytes_max: int) -> tuple[Sheet, Cells]:
-    """The sheet that is meant, and what is in it.
+    """The sheet of this name, hidden or not, or else the only visible one that has data; and what is in it.
 
-    Args:
-        archive: The workbook.
-        name: Of the sheet, which may be a hidden one; None: the only visible one that has data.
-        bytes_max: How many bytes the cells of a sheet may take; see `unfolding.table_bytes_max`.
+    The cells may take `bytes_max`, as `unfolding.table_bytes_max` gives it.
 
     Raises:
         InputError: there is no such sheet, or several could be meant; or one has more in it than payments.
@@ -92,11 +89,7 @@ def chosen(archive: zipfile.ZipFile, name: str | None, *, bytes_max: int) -> tup
 
 
 def all_counted(archive: zipfile.ZipFile, *, bytes_max: int) -> Iterator[Cells]:
-    """What is in each sheet, the hidden ones too.
-
-    Raises:
-        InputError: one has more in it than a sheet of payments.
-    """
+    """What is in each sheet, the hidden ones too; an InputError where that is more than payments."""
     texts = shared_lengths(archive, Unfolded(bytes_max))
     for sheet in sheets_of(archive):
         yield _counted(archive, sheet, texts, bytes_max)

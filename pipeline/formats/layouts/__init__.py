@@ -6,7 +6,6 @@ Each is a row of one table (`table`), of the same type as a section `[layouts.NA
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import IO
 
 import polars as pl
 
@@ -17,7 +16,7 @@ from pipeline.formats.layouts.model import UK_ACCOUNT, BankLayout
 from pipeline.formats.layouts.recognition import fits, known_by
 from pipeline.formats.layouts.table import LAYOUTS
 from pipeline.formats.message import Message, Role, split_obstacle
-from pipeline.formats.table import ReadingOptions
+from pipeline.formats.table import ReadingOptions, load
 from pipeline.wording import Sentence
 
 __all__ = ["LAYOUTS", "BankLayout", "LayoutFormat", "layout_formats"]
@@ -32,6 +31,8 @@ class LayoutFormat:
     SUFFIXES: tuple[str, ...] = (".csv", ".txt")
     MEMORY_PER_BYTE: int = 20
     OPTIONS: tuple[str, ...] = ("encoding",)
+    load = staticmethod(load)
+    split_obstacle = staticmethod(split_obstacle)
 
     def sniff(self, head: bytes) -> bool:
         """Whether a file starts as this layout does."""
@@ -59,10 +60,6 @@ class LayoutFormat:
         currencies = dict.fromkeys(kind.currency for kind in self.layout.payments if kind.currency)
         return {"currency": f"{', '.join(currencies)}, by the layout", **said}
 
-    def load(self, file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # noqa: ARG002 - the same for all
-        """The bytes of a file."""
-        return file.read()
-
     def read(self, data: bytes, options: ReadingOptions, *, where: str) -> Message:
         """Read a file; see `reading.read`."""
         return reading.read(data, self.layout, encoding=options.encoding, where=where)
@@ -74,10 +71,6 @@ class LayoutFormat:
     def obstacle(self, message: Message) -> str | None:
         """Why a file must not be changed, as a sentence about it; None where it may."""
         return writing.obstacle(self.layout, message)
-
-    def split_obstacle(self, message: Message) -> str | None:
-        """Why payments cannot be taken out of a file, as a sentence about it; None where they can."""
-        return split_obstacle(message)
 
     def name_obstacle(self, message: Message, row: int, name: str) -> str | None:
         """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
@@ -99,11 +92,7 @@ class LayoutFormat:
 
 
 def layout_formats(own: Mapping[str, BankLayout]) -> dict[str, LayoutFormat]:
-    """The formats of all layouts, with those of the configuration, by name.
-
-    Raises:
-        ConfigurationError: one has the name of a built-in layout.
-    """
+    """The formats of all layouts by name, with those of the configuration, none of them a built-in one."""
     for name in own:
         if name in LAYOUTS:
             raise ConfigurationError(Sentence("layouts.layouts_there_layout", name=name))

@@ -23,6 +23,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from pipeline.errors import WrongValueError
+from pipeline.wording import Sentence
 from schemas.payments import FIELDS
 
 
@@ -107,7 +109,7 @@ def _one_or_several(value: object) -> object:
 
 def _field(name: str) -> str:
     if name not in _FIELDS:
-        raise ValueError(f"no such field; choose from {', '.join(_FIELDS)}")
+        raise WrongValueError(Sentence("layouts.no_such_field", fields=_FIELDS))
     return name
 
 
@@ -196,9 +198,9 @@ class PaymentLine(LineKind):
     @model_validator(mode="after")
     def _is_payable(self) -> Self:
         if not any(account <= self.columns.keys() for account in _ACCOUNTS):
-            raise ValueError("names no account; add iban, sort_code and account_number, or uk_account")
+            raise WrongValueError(Sentence("layouts.no_account"))
         if "name" not in self.columns:
-            raise ValueError("names no payee; add name")
+            raise WrongValueError(Sentence("layouts.no_payee"))
         return self
 
 
@@ -252,28 +254,32 @@ class BankLayout(_Section):
     @model_validator(mode="after")
     def _cuts_its_lines_one_way(self) -> Self:
         if (self.separator is None) == (self.widths is None):
-            raise ValueError("needs either a separator or widths")
+            raise WrongValueError(Sentence("layouts.separator_or_widths"))
         for kind in self.line_kinds:
             widths = self.widths_of(kind)
             if kind.widths is not None and self.separator is not None:
-                raise ValueError("has a separator, and widths for one of its lines; remove one of them")
+                raise WrongValueError(Sentence("layouts.separator_and_widths"))
             if widths is not None and max(kind.positions, default=1) > len(widths):
-                raise ValueError(f"names column {max(kind.positions)}, and the widths are {len(widths)}")
+                raise WrongValueError(
+                    Sentence(
+                        "layouts.column_beyond_widths", column=max(kind.positions), width_count=len(widths)
+                    )
+                )
         return self
 
     @model_validator(mode="after")
     def _tells_its_lines_apart(self) -> Self:
         if len(self.payments) > 1 and not all(kind.tags for kind in self.payments):
-            raise ValueError("has several kinds of payments; give each its tags")
+            raise WrongValueError(Sentence("layouts.payments_without_tags"))
         if any(not kind.tags for kind in self.others) or (self.batch is not None and not self.batch.tags):
-            raise ValueError("has lines that are no payments; give each its tags")
+            raise WrongValueError(Sentence("layouts.lines_without_tags"))
         tags = [
             sorted((place, word) for place, words in kind.tags.items() for word in words)
             for kind in self.line_kinds
             if kind.tags
         ]
         if any(one == other for at, one in enumerate(tags) for other in tags[:at]):
-            raise ValueError("has two kinds of lines with the same tags; give each its own")
+            raise WrongValueError(Sentence("layouts.same_tags"))
         return self
 
     @model_validator(mode="after")
@@ -281,7 +287,7 @@ class BankLayout(_Section):
         summaries = [each for each in (self.header, self.batch, self.trailer) if each is not None]
         has_sum = any(each.sum is not None for each in summaries)
         if has_sum and not all("amount" in kind.columns for kind in self.payments):
-            raise ValueError("has a sum and payments without an amount; name the column of the amount")
+            raise WrongValueError(Sentence("layouts.sum_without_amounts"))
         return self
 
     @model_validator(mode="after")
@@ -289,5 +295,5 @@ class BankLayout(_Section):
         header = len({*self.header.positions}) if self.header is not None else 0
         for kind in self.payments:
             if header + len({*kind.tags, *self.shapes_of(kind)}) < _EVIDENCE_MIN:
-                raise ValueError("would be recognised by one column alone; add tags or shapes")
+                raise WrongValueError(Sentence("layouts.one_column_alone"))
         return self

@@ -76,9 +76,8 @@ def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -
 def payments_of(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
     """The payments among classified lines, in file order.
 
-    Returns:
-        `line`, `start`, `end` and `batch_line` of the lines, `defect`, `code`, `booked` (text), `hundredths`
-        (null where malformed), and the canonical fields that the layout has.
+    `line`, `start`, `end` and `batch_line` of the lines, `defect`, `code`, `booked` (text), `hundredths`
+    (null where malformed), and the canonical fields that the layout has.
     """
     own = ("line", "start", "end", "batch_line")
     unknown = lines.filter(kind=UNKNOWN).select(*own, defect=pl.lit(CODE_UNKNOWN))
@@ -211,11 +210,7 @@ def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
 
 
 def encoding_of(name: str | None) -> str:
-    """One of `ENCODINGS`, by one of its names; UTF-8 for None.
-
-    Raises:
-        UsageError: it is none of them.
-    """
+    """One of `ENCODINGS`, by one of its names, or a UsageError; UTF-8 for None."""
     try:
         return _CODECS[codecs.lookup(name or _UTF_8).name]
     except (LookupError, ValueError):

@@ -14,7 +14,7 @@ from pipeline.formats.layouts.classified import (
     defect,
     kinds_of,
 )
-from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine, Shape, SummaryLine, has_shape
+from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine, Shape, has_shape
 from pipeline.formats.text_lines import END_OF_FILE, start_of, text_lines
 
 _LINES_LOOKED_AT = 200
@@ -32,7 +32,8 @@ def fits(head: bytes, layout: BankLayout) -> bool:
         return False
     lines = _whole_lines(text)
     # What ends the file is not among the lines that are looked at.
-    start = layout.model_copy(update={"trailer": _optional(layout)})
+    trailer = layout.trailer and layout.trailer.model_copy(update={"is_optional": True})
+    start = layout.model_copy(update={"trailer": trailer})
     try:
         lines = classified(lines, start, where="")
     except InputError:
@@ -68,10 +69,6 @@ def _in_words(kind: LineKind, shapes: Mapping[int, Shape]) -> str:
     found = sorted(({place: shape.value for place, shape in shapes.items()} | words).items())
     (first, what), *rest = found
     return ", ".join([f"{what} in cell {first}", *(f"{what} in {place}" for place, what in rest)])
-
-
-def _optional(layout: BankLayout) -> SummaryLine | None:
-    return None if layout.trailer is None else layout.trailer.model_copy(update={"is_optional": True})
 
 
 def _first_line_fits(text: str, layout: BankLayout) -> bool:

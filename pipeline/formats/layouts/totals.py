@@ -38,12 +38,9 @@ def hundredths(amount: pl.Expr, layout: BankLayout) -> pl.Expr:
 
 
 def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) -> list[TotalField]:
-    """Every count and sum that the lines say, with what their payments give; a blank cell says nothing.
+    """Every count and sum that classified lines say, with what their payments give; a blank cell is none.
 
-    Args:
-        lines: Classified lines.
-        amounts: `batch_line` and `hundredths` (null where malformed) of the payments that count.
-        layout: By which they were read.
+    The amounts, of the payments that count, are `batch_line` and `hundredths` (null where malformed).
     """
     summaries = {HEADER: layout.header, BATCH: layout.batch, TRAILER: layout.trailer}
     totals = []

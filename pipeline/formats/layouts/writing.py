@@ -77,11 +77,7 @@ def renamed(data: bytes, layout: BankLayout, message: Message, names: Mapping[in
 
 
 def kept(data: bytes, layout: BankLayout, message: Message, keep: pl.Series) -> list[Edit]:
-    """The edits that leave some of the payments, one at least, with counts and sums for just these.
-
-    Raises:
-        OutputError: a cell has no room for its new sum.
-    """
+    """As `MessageFormat.kept`; an OutputError where a cell has no room for its new sum."""
     assert keep.len() == message.payments.height
     assert keep.any()
     assert obstacle(layout, message) is None

@@ -19,6 +19,7 @@ from pipeline.formats.pain001.levels import CHEQUES
 from pipeline.formats.pain001.versions import sniff
 from pipeline.formats.table import ReadingOptions
 from pipeline.frames import slim
+from pipeline.rules.account_country import AccountSigns
 from pipeline.rules.unasked import CHEQUE
 from pipeline.wording import Sentence
 from schemas.payments import FIELDS
@@ -86,6 +87,7 @@ def message_of(parts: pl.DataFrame) -> Message:
     levels = whole["levels"].explode().struct.unnest()
     facts = {fact["name"]: fact["fact"] for fact in whole["facts"].item()}
     identity = FileIdentity(facts.pop("sha256"), int(facts.pop("byte_count")))
+    data_payment_count = int(facts.pop("data_payments"))
     found = totals(rows.select("batch", "amount"), levels.height)
     return Message(
         payments=rows.select(FIELDS),
@@ -96,7 +98,23 @@ def message_of(parts: pl.DataFrame) -> Message:
         ids=rows.select(IDS),
         levels=levels,
         identity=identity,
+        notes=_notes(data_payment_count),
+        signs=AccountSigns(
+            rows["bank_country"], rows["says_sort_code"], pl.repeat(value=False, n=rows.height, eager=True)
+        ),
     )
+
+
+def _notes(data_payment_count: int) -> tuple[str, ...]:
+    """What a person may want to know of what was not read."""
+    if not data_payment_count:
+        return ()
+    are_data = (
+        "CdtTrfTxInf element in SplmtryData is data"
+        if data_payment_count == 1
+        else "CdtTrfTxInf elements in SplmtryData are data"
+    )
+    return (f"{data_payment_count:,} {are_data} of another program, and not checked",)
 
 
 def _defects(rows: pl.DataFrame, levels: pl.DataFrame) -> pl.Series:

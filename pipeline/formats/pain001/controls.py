@@ -77,6 +77,8 @@ def _control(where: str, said: str, found: str | None, *, agrees: bool | None) -
     says = "says" if level == "GrpHdr" else f"says in {level}"
     if agrees:
         difference = None
+    elif element == "CtrlSum" and _number(said) is None:
+        difference = f"{says} a sum of {said}, which is no number; correct it where it is made"
     elif found is None:
         difference = (
             f"{says} a sum of {said} and has an amount that is no number; correct it where it is made"
@@ -106,8 +108,8 @@ def _controls(levels: pl.DataFrame, found: pl.DataFrame) -> Iterator[Control]:
 def _number(said: str) -> Decimal | None:
     """The number that a level says; None where it says something else.
 
-    >>> _number("12.50"), _number("1e3")
-    (Decimal('12.50'), None)
+    >>> _number("+12.50"), _number("1e3"), _number("12,50")
+    (Decimal('12.50'), None, None)
     """
-    digits = said.replace(".", "", 1)
+    digits = said.removeprefix("+").replace(".", "", 1)
     return Decimal(said) if digits.isascii() and digits.isdecimal() else None

@@ -1,11 +1,13 @@
 """The elements of a pain.001 that are read, as a tree to walk along with the parser.
 
 Names are local: real files have a dozen namespaces, or none. What is not in the tree is passed over, with
-everything in it, so that a payment within a payment's supplementary data is none. Source: the schemas
-pain.001.001.02 to .12, and the dialects of German, Swiss and other banks, by their public examples.
+everything in it. A payment or a batch there is refused, as nothing would check it; in supplementary data
+it is counted. Source: the schemas pain.001.001.02 to .12, and the dialects of German, Swiss and other banks,
+by their public examples.
 """
 
 from enum import IntEnum
+from itertools import pairwise
 
 FIELDS_BY_PATH = {
     "PmtId/EndToEndId": "end_to_end_id",
@@ -24,6 +26,9 @@ FIELDS_BY_PATH = {
     "CdtrAgt/FinInstnId/BIC": "bic",  # to .08
     "CdtrAgt/FinInstnId/BICFI": "bic",
     "CdtrAgt/FinInstnId/CmbndId/BIC": "bic",  # .02
+    "CdtrAgt/FinInstnId/PstlAdr/Ctry": "agent_country",
+    "CdtrAgt/FinInstnId/NmAndAdr/PstlAdr/Ctry": "agent_country",  # .02
+    "CdtrAgt/FinInstnId/CmbndId/PstlAdr/Ctry": "agent_country",  # .02
     "CdtrAgt/FinInstnId/ClrSysMmbId/MmbId": "clearing_member",
     "CdtrAgt/FinInstnId/ClrSysMmbId/ClrSysId/Cd": "clearing_code",
     "CdtrAgt/FinInstnId/ClrSysMmbId/ClrSysId/Prtry": "clearing_code",
@@ -56,6 +61,8 @@ REPEATABLE = frozenset(INDEX[column] for column in ("remittance", "creditor_refe
 CURRENCY_OF = {INDEX["amount"]: INDEX["amount_currency"], INDEX["equivalent"]: INDEX["equivalent_currency"]}
 """Where the attribute Ccy of an amount goes."""
 
+BATCH, PAYMENT, SUPPLEMENT = "PmtInf", "CdtTrfTxInf", "SplmtryData"
+
 SEARCHED_DEPTH = 8
 """How deep in an envelope the message may lie."""
 
@@ -73,12 +80,13 @@ class Kind(IntEnum):
     SIBLING = 7  # of payments or batches, and of no interest but for where it ends
     TEXT = 8  # goes into a column of a payment
     STATED = 9  # a text of a level
+    DATA_PAYMENT = 10  # another program's data, which look like a payment
 
 
 class Element(dict[str, "Element"]):
     """An element that is read, or leads to some: its children by local name."""
 
-    __slots__ = ("column", "kind", "otherwise", "what")
+    __slots__ = ("column", "is_header", "is_supplement", "kind", "otherwise", "what")
 
     def __init__(self, kind: Kind = Kind.NOTHING) -> None:
         super().__init__()
@@ -89,45 +97,76 @@ class Element(dict[str, "Element"]):
         """What a level says by a text."""
         self.otherwise = self
         """Where a child that is not named leads."""
-
-
-PASSED = Element()
-"""What is not read, at any depth."""
+        self.is_header = False
+        """Whether it stands above the batches, where a hash or a signature is one of the file."""
+        self.is_supplement = False
+        """Whether it is data of another program, or in them."""
 
 
 def tree() -> Element:
     """The element above the outermost one of a file."""
-    siblings = Element(Kind.SIBLING)
-    siblings.otherwise = PASSED
-    payment = _within(Element(Kind.PAYMENT), {path: INDEX[column] for path, column in FIELDS_BY_PATH.items()})
+    unread, header_unread = Element(), _above_batches()
+    siblings, header_siblings = Element(Kind.SIBLING), _above_batches(Kind.SIBLING)
+    siblings.otherwise, header_siblings.otherwise = unread, header_unread
+    payment = _within(Element(Kind.PAYMENT), FIELDS_BY_PATH, unread)
     payment["Cdtr"]["Id"]["OrgId"]["Othr"].kind = Kind.IDENTIFICATION
-    header = _level(Kind.HEADER, {"MsgId": "id", "CreDtTm": "created"}, otherwise=PASSED)
-    batch = _level(Kind.BATCH, {"PmtInfId": "id", "PmtMtd": "method"}, otherwise=siblings)
-    batch["CdtTrfTxInf"] = payment
-    message = Element(Kind.MESSAGE)
-    message.otherwise = siblings
-    message["GrpHdr"], message["PmtInf"] = header, batch
-    top = Element(Kind.ENVELOPE)
-    for name in ("CstmrCdtTrfInitn", "pain.001.001.02"):
-        top[name] = message
-    return top
+    header = _level(_above_batches(Kind.HEADER), {"MsgId": "id", "CreDtTm": "created"}, header_unread)
+    batch = _level(Element(Kind.BATCH), {"PmtInfId": "id", "PmtMtd": "method"}, unread)
+    header.otherwise, batch.otherwise = header_unread, siblings
+    batch[PAYMENT] = payment
+    message = _above_batches(Kind.MESSAGE)
+    message.otherwise = header_siblings
+    message["GrpHdr"], message[BATCH] = header, batch
+    envelope = [_above_batches(Kind.ENVELOPE) for _ in range(SEARCHED_DEPTH)]
+    for outer, inner in pairwise([*envelope, header_unread]):
+        outer.otherwise = inner
+        outer["CstmrCdtTrfInitn"] = outer["pain.001.001.02"] = message
+    for parent in (
+        unread,
+        payment,
+        siblings,
+        batch,
+        message,
+        header,
+        header_unread,
+        header_siblings,
+        *envelope,
+    ):
+        parent[SUPPLEMENT] = _supplement(parent)
+    return envelope[0]
 
 
-def _level(kind: Kind, names: dict[str, str], *, otherwise: Element) -> Element:
-    level = Element(kind)
-    level.otherwise = otherwise
+def _above_batches(kind: Kind = Kind.NOTHING) -> Element:
+    element = Element(kind)
+    element.is_header = True
+    return element
+
+
+def _supplement(parent: Element) -> Element:
+    """Data of another program in an element."""
+    data, payment = Element(), Element(Kind.DATA_PAYMENT)
+    data[PAYMENT] = payment
+    payment.otherwise = data
+    outermost = Element(parent.otherwise.kind if parent.otherwise.kind is Kind.SIBLING else Kind.NOTHING)
+    outermost[PAYMENT], outermost.otherwise = payment, data
+    for element in (data, payment, outermost):
+        element.is_supplement, element.is_header = True, parent.is_header or parent.kind is Kind.BATCH
+    return outermost
+
+
+def _level(level: Element, names: dict[str, str], unread: Element) -> Element:
     for name, what in (names | {"NbOfTxs": "count", "CtrlSum": "sum"}).items():
         level[name] = Element(Kind.STATED)
-        level[name].what, level[name].otherwise = what, PASSED
+        level[name].what, level[name].otherwise = what, unread
     return level
 
 
-def _within(parent: Element, columns: dict[str, int]) -> Element:
-    parent.otherwise = PASSED
+def _within(parent: Element, columns: dict[str, str], unread: Element) -> Element:
+    parent.otherwise = unread
     for path, column in columns.items():
         element = parent
         for name in path.split("/"):
             element = element.setdefault(name, Element())
-            element.otherwise = PASSED
-        element.kind, element.column = Kind.TEXT, column
+            element.otherwise = unread
+        element.kind, element.column = Kind.TEXT, INDEX[column]
     return parent

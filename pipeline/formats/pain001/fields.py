@@ -5,7 +5,14 @@ from collections.abc import Mapping
 import polars as pl
 
 from pipeline.formats.pain001.elements import TEXTS
-from pipeline.rules.unasked import ACCOUNT_ELSEWHERE, ELEMENT_TWICE, PROXY, SORT_CODES_DIFFER
+from pipeline.rules.amounts import exact_text
+from pipeline.rules.selected_values import noted, replaced
+from pipeline.rules.unasked import (
+    AMOUNT_MALFORMED,
+    ELEMENT_TWICE,
+    PROXY,
+    SORT_CODES_DIFFER,
+)
 from schemas.payments import FIELDS
 
 ORIGINS: Mapping[str, str] = {
@@ -26,18 +33,26 @@ ORIGINS: Mapping[str, str] = {
 }
 """Field -> the path below CdtTrfTxInf where it usually stands; `elements.FIELDS_BY_PATH` has them all."""
 IDS = ("end_to_end_id", "instruction_id", "uetr")
+SIGNS = {"bank_country": pl.String(), "says_sort_code": pl.Boolean()}
+"""What else shows the country of an account, as `account_country.AccountSigns` has it."""
 
 ABSENT = "NOTPROVIDED"
 """What files have where there is nothing."""
 BLANKS = " \t\r\n"
-_UK_CLEARING = "GBDSC"
-_UK_COUNTRIES = ("GB", "JE", "GG", "IM")
-_IBAN = r"^[A-Z]{2}[0-9]{2} ?[A-Z0-9 ]{11,42}$"
-_SORT_CODE_AND_ACCOUNT = r"^[0-9]{14}$"
+UK_CLEARING = "GBDSC"
+_CLEARING_COUNTRY = r"^([A-Z]{2})[A-Z]{3}$"
+"""Of a clearing system, by its code of ISO 20022."""
+_IBAN = r"^[A-Za-z]{2}[0-9]{2} ?[A-Za-z0-9 ]{11,42}$"
+_OF_UK_IBAN = r"(?i)^GB[0-9]{2}[A-Z]{4}([0-9]{6})"
+_USUAL = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"
+"""What amounts most often are: read in one way as they stand."""
+_DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$"
+"""Of XML Schema: one point at most, and nothing between thousands."""
+_SORT_CODE_AND_ACCOUNT = r"^([0-9]{6})[0-9]{8}$"
 
 
 def fields(texts: pl.DataFrame) -> pl.DataFrame:
-    """Find the canonical fields, the ids for reports, and `defect`.
+    """Find the canonical fields, the ids for reports, `SIGNS` and `defect`.
 
     Args:
         texts: `elements.TEXTS`, as they stand in the file; null where the element is not there.
@@ -46,20 +61,29 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
         *(_cleaned(column) for column in TEXTS), _stated("end_to_end_id").alias("said_end_to_end_id")
     )
     accounts = cleaned.with_columns(
-        clearing=pl.coalesce("clearing_code", "clearing_text"),
-        member=_digits("clearing_member"),
+        clearing_country=pl.coalesce("clearing_code", "clearing_text", _system_in_member()).str.extract(
+            _CLEARING_COUNTRY
+        ),
+        member=_digits("clearing_member").str.strip_prefix(UK_CLEARING),
         digits=_digits("account"),
         amount_currency=pl.when(pl.col("amount").is_not_null())
         .then("amount_currency")
         .otherwise("equivalent_currency"),
         other_iban=pl.when(_is_iban()).then("account"),
-    ).with_columns(is_uk=_is_uk() & pl.col("iban").is_null() & pl.col("other_iban").is_null())
+        paid=pl.coalesce("amount", "equivalent"),
+    ).with_columns(
+        has_iban=pl.coalesce("iban", "other_iban").is_not_null(),
+        says_sort_code=(pl.col("clearing_country") == "GB").fill_null(value=False),
+    )
+    accounts = accounts.with_columns(*_of_amounts(accounts["paid"]), _uk_iban_sort_codes(accounts))
     return accounts.select(
         payment_id=pl.coalesce("end_to_end_id", "instruction_id"),
         name="name",
         account_type=_none(),
-        sort_code=pl.when("is_uk").then(pl.coalesce("member", _of_14_digits(0, 6))),
-        account_number=pl.when("is_uk").then(pl.coalesce(_of_14_digits(6, 8), "account")),
+        sort_code=pl.when(
+            ~pl.col("has_iban") & (pl.col("clearing_country").is_null() | pl.col("says_sort_code"))
+        ).then("member"),
+        account_number=pl.when(~pl.col("has_iban")).then(_beside_sort_code()),
         iban=pl.coalesce("iban", "other_iban"),
         bic="bic",
         secondary_reference=_none(),
@@ -68,14 +92,16 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
         organisation_id="organisation_id",
         organisation_id_scheme="organisation_id_scheme",
         organisation_id_issuer="organisation_id_issuer",
-        amount=pl.coalesce("amount", "equivalent"),
+        amount="paid",
         currency="amount_currency",
         reference=pl.coalesce("remittance", "creditor_reference"),
-        defect=_defect(),
+        bank_country=pl.coalesce(pl.col("agent_country").str.to_uppercase(), "clearing_country"),
+        says_sort_code="says_sort_code",
+        defect=pl.coalesce(_defect(), "not_decimal"),
         end_to_end_id="said_end_to_end_id",
         instruction_id="instruction_id",
         uetr="uetr",
-    ).select(*FIELDS, "defect", *IDS)
+    ).select(*FIELDS, *SIGNS, "defect", *IDS)
 
 
 def _stated(column: str) -> pl.Expr:
@@ -104,32 +130,59 @@ def _is_iban() -> pl.Expr:
     return is_said.fill_null(value=False) | pl.col("account").str.contains(_IBAN).fill_null(value=False)
 
 
-def _is_uk() -> pl.Expr:
-    """Whether the payee's bank is known by a sort code: it says so, or nothing says otherwise."""
-    of_bic = pl.col("bic").str.slice(4, 2).str.to_uppercase().is_in(_UK_COUNTRIES)
-    is_pounds = pl.col("amount_currency") == "GBP"
+def _system_in_member() -> pl.Expr:
+    """The clearing system, where it stands in front of the number: GBDSC400001."""
+    return pl.when(pl.col("clearing_member").str.starts_with(UK_CLEARING)).then(pl.lit(UK_CLEARING))
+
+
+def _of_amounts(written: pl.Series) -> list[pl.Series]:
+    """Decimals of XML Schema as text that is read in one way only; and the defect of what is none."""
+    is_odd = ~written.str.contains(_USUAL)
+    not_decimal = noted(written, where=is_odd, by=lambda odd: _if_not(_DECIMAL, odd))
+    amounts = replaced(written, where=is_odd & not_decimal.is_null(), by=_in_one_way)
+    return [amounts, not_decimal.alias("not_decimal")]
+
+
+def _if_not(pattern: str, texts: pl.Series) -> pl.Series:
+    return pl.select(pl.when(~texts.str.contains(pattern)).then(pl.lit(AMOUNT_MALFORMED))).to_series()
+
+
+def _in_one_way(decimals: pl.Series) -> pl.Series:
+    digits = decimals.str.strip_prefix("+").str.strip_suffix(".").str.replace(r"^(-?)\.", "${1}0.")
+    return exact_text(digits)
+
+
+def _uk_iban_sort_codes(accounts: pl.DataFrame) -> pl.Series:
+    """The sort codes in GB IBANs that stand beside another one of the bank."""
+    ibans = accounts.select(pl.coalesce("iban", "other_iban")).to_series()
+    is_said = accounts["says_sort_code"] & ibans.is_not_null()
+    codes = noted(
+        ibans, where=is_said, by=lambda some: some.str.replace_all(" ", "").str.extract(_OF_UK_IBAN)
+    )
+    return codes.alias("iban_sort_code")
+
+
+def _beside_sort_code() -> pl.Expr:
+    """The account number, without the sort code of its bank before it."""
     return (
-        pl.when(pl.col("clearing").is_not_null())
-        .then(pl.col("clearing") == _UK_CLEARING)
-        .otherwise(pl.coalesce(of_bic, is_pounds, pl.lit(value=False)))
+        pl.when(_code_in_account() == pl.col("member"))
+        .then(pl.col("digits").str.slice(6))
+        .otherwise("account")
     )
 
 
-def _of_14_digits(start: int, length: int) -> pl.Expr:
-    is_both = pl.col("digits").str.contains(_SORT_CODE_AND_ACCOUNT)
-    return pl.when(is_both).then(pl.col("digits").str.slice(start, length))
+def _code_in_account() -> pl.Expr:
+    return pl.col("digits").str.extract(_SORT_CODE_AND_ACCOUNT)
 
 
 def _defect() -> pl.Expr:
-    has_iban = pl.coalesce("iban", "other_iban").is_not_null()
     has_account = pl.col("account").is_not_null()
+    of_account = pl.when(~pl.col("has_iban")).then(_code_in_account())
     return (
         pl.when(pl.col("twice").is_not_null() | (pl.col("iban").is_not_null() & has_account))
         .then(pl.lit(ELEMENT_TWICE))
-        .when(~has_iban & ~has_account & pl.col("proxy").is_not_null())
+        .when(~pl.col("has_iban") & ~has_account & pl.col("proxy").is_not_null())
         .then(pl.lit(PROXY))
-        .when(has_account & ~has_iban & ~pl.col("is_uk"))
-        .then(pl.lit(ACCOUNT_ELSEWHERE))
-        .when(pl.col("is_uk") & (pl.col("member") != _of_14_digits(0, 6)))
+        .when(pl.col("says_sort_code") & (pl.col("member") != pl.coalesce(of_account, "iban_sort_code")))
         .then(pl.lit(SORT_CODES_DIFFER))
     )

@@ -29,6 +29,9 @@ _METHODS = ("TRF", "TRA", "CHK")
 CHEQUES = "CHK"
 _FRAME_HEIGHT = 65_536
 _TAG = re.compile(rb"""<(?:[^"'>]|"[^"]*"|'[^']*')*>""")
+_SIGNATURE = "Signature"
+_OF_SIGNATURES = frozenset({"SignedInfo", "SignatureValue", "DigestValue"})
+"""Within a signature of the W3C's, whatever is around it."""
 _SEALS = ("signature", "sgntr", "digest", "hash")
 
 
@@ -79,6 +82,19 @@ class Levels:
             "name_chars_max": str(name_chars_max(version)),
         }
 
+    def is_seal(self, tag: str, attributes: Sequence[str], *, in_header: bool) -> bool:
+        """Whether an element is about the bytes of the file, so that a changed copy would be refused.
+
+        That is a signature of a namespace of its own, wherever it stands; above the batches, any signature or
+        hash by its name. A date of signature, or who signed a cheque, is data of a payment.
+        """
+        name = tag.rpartition(":")[2]
+        if in_header and any(seal in name.lower() for seal in _SEALS):
+            return True
+        if name != _SIGNATURE:
+            return name in _OF_SIGNATURES
+        return (namespace_of(tag, self._declared | _namespaces(attributes)) or "") != self.facts["namespace"]
+
     def opened(self, kind: Kind) -> None:
         """Begin a header or a batch, which what follows is stated by."""
         if kind is Kind.BATCH:
@@ -113,10 +129,13 @@ class Levels:
         return pl.concat([_frame([_row(start, end, self._header)]), *self._frames, _frame(self._batches)])
 
     def _declare(self, attributes: Sequence[str]) -> None:
-        for name, value in zip(attributes[::2], attributes[1::2], strict=True):
-            prefix, _, local = name.partition(":")
-            if prefix == "xmlns":
-                self._declared[local] = value
+        self._declared |= _namespaces(attributes)
+
+
+def _namespaces(attributes: Sequence[str]) -> dict[str, str]:
+    """Prefix -> namespace; none ('') -> that of elements without one."""
+    pairs = zip(attributes[::2], attributes[1::2], strict=True)
+    return {name.partition(":")[2]: value for name, value in pairs if name.partition(":")[0] == "xmlns"}
 
 
 def _row(start: int, end: int, stated: dict[str, StatedControls]) -> tuple[object, ...]:
@@ -140,13 +159,3 @@ def tag_end(data: Bytes, start: int) -> int:
     tag = _TAG.match(data, start)
     assert tag is not None, "the parser has found a tag here"
     return tag.end()
-
-
-def is_seal(element: str) -> bool:
-    """Whether an element, by its name, is about the bytes of the file: a signature or a hash.
-
-    >>> is_seal("ds:SignatureValue"), is_seal("PstlAdr")
-    (True, False)
-    """
-    name = element.rpartition(":")[2].lower()
-    return any(seal in name for seal in _SEALS)

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 
 from pipeline.errors import InputError
+from pipeline.formats.edits import Bytes
 from pipeline.wording import Sentence
 
 CREDIT_TRANSFERS = ("CstmrCdtTrfInitn", "pain.001.001.02")
@@ -27,7 +28,9 @@ _OTHERS = {
 }
 _ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252")
 """No two of them differ by one character: a damaged declaration cannot turn one into another."""
-_CODECS = {codecs.lookup(name).name: name for name in _ENCODINGS}
+_CODECS = {codecs.lookup(name).name: name for name in _ENCODINGS} | dict.fromkeys(
+    ("utf-16-le", "utf-16-be"), "utf-16"
+)
 
 _VERSION = re.compile(r"pain\.001\.\d{3}\.\d{2}(?:\.ch\.\d{2})?")
 _SHORT_NAMES = re.compile(r"pain\.001\.(001\.02|002\.\d{2}|003\.\d{2})$")
@@ -116,16 +119,17 @@ def namespace_of(tag: str, declared: Mapping[str, str]) -> str | None:
     return declared.get(prefix) if name else None
 
 
+def wide_encoding_of(head: Bytes) -> str | None:
+    """The codec of a document in characters of two bytes, by its mark or its first character; else None.
+
+    >>> wide_encoding_of("<".encode("utf-16-be")), wide_encoding_of(b"<?")
+    ('utf-16-be', None)
+    """
+    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
+    return {b"<\x00": "utf-16-le", b"\x00<": "utf-16-be"}.get(head[:2])
+
+
 def _as_text(head: bytes) -> str:
-    for mark, encoding in (
-        (codecs.BOM_UTF8, "utf-8"),
-        (codecs.BOM_UTF16_LE, "utf-16-le"),
-        (codecs.BOM_UTF16_BE, "utf-16-be"),
-    ):
-        if head.startswith(mark):
-            return head[len(mark) :].decode(encoding, errors="replace")
-    if head.startswith(b"<\x00"):
-        return head.decode("utf-16-le", errors="replace")
-    if head.startswith(b"\x00<"):
-        return head.decode("utf-16-be", errors="replace")
-    return head.decode("latin-1")
+    codec = wide_encoding_of(head)
+    return head.removeprefix(codecs.BOM_UTF8).decode(codec or "latin-1", errors="replace")

@@ -7,11 +7,11 @@ from xml.parsers.expat import XMLParserType
 from pipeline.errors import InputError
 from pipeline.formats.edits import Bytes
 from pipeline.formats.pain001.elements import (
+    BATCH,
     CURRENCY_OF,
     INDEX,
-    PASSED,
+    PAYMENT,
     REPEATABLE,
-    SEARCHED_DEPTH,
     Element,
     Kind,
     tree,
@@ -27,6 +27,7 @@ _LEI = INDEX["lei"]
 _ID, _SCHEME, _ISSUER = (INDEX[f"organisation_id{part}"] for part in ("", "_scheme", "_issuer"))
 _OTHER_ID, _OTHER_SCHEME, _OTHER_ISSUER = (INDEX[f"other_{part}"] for part in ("id", "scheme", "issuer"))
 _SCHEMES = frozenset(SchemeCode)
+_PLACES = {PAYMENT: Kind.PAYMENT, BATCH: Kind.BATCH}
 
 
 class Found:
@@ -40,8 +41,10 @@ class Found:
         """The places of each payment, in the order of `reading.PLACES`."""
         self.text: list[str] = []
         """Of the element that is read."""
-        self.passed: set[str] = set()
-        """The names of elements that are not read."""
+        self.is_sealed = False
+        """Whether an element is about the bytes of the file."""
+        self.data_payment_count = 0
+        """Of what looks like a payment within data of another program."""
         self.message = (0, 0)
         self.codec = "utf-8"
         self._parser, self._data = parser, data
@@ -62,26 +65,35 @@ class Found:
         closing = b"</" + tag.encode(self.codec)
         return self._data.find(b">", at) + 1 if self._data[at : at + len(closing)] == closing else at
 
-    def enter(self, state: Element, tag: str, attributes: Sequence[str], depth: int) -> Element:
+    def enter(self, state: Element, tag: str, attributes: Sequence[str]) -> Element:
         """The element that a tag leads to where it is met for the first time; kept for the next time.
 
         Raises:
-            InputError: it is another message.
+            InputError: it is another message, or a payment or a batch where none may stand.
         """
-        entered = state.get(tag.rpartition(":")[2], state.otherwise)
-        if entered is state.otherwise:
-            self.passed.add(tag)
-        if state.kind is Kind.ENVELOPE and entered is state:
+        name = tag.rpartition(":")[2]
+        entered = state.get(name, state.otherwise)
+        if not entered.is_supplement and entered.kind is not _PLACES.get(name, entered.kind):
+            line = self._parser.CurrentLineNumber
+            raise InputError(Sentence("pain001.payment_out_of_place", element=name, line=line))
+        if entered is state.otherwise and self.levels.is_seal(tag, attributes, in_header=state.is_header):
+            self.is_sealed = True
+        if entered.kind is Kind.ENVELOPE:
             self.levels.enveloped(tag, attributes)
-            return state if depth < SEARCHED_DEPTH else PASSED
-        state[tag] = entered
+        else:
+            state[tag] = entered
         return entered
+
+    def too_deep(self) -> InputError:
+        """The refusal of elements within elements that no payment has."""
+        line = self._parser.CurrentLineNumber
+        return InputError(Sentence("pain001.too_deep", depth=DEPTH_MAX, line=line))
 
 
 def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C901, PLR0915 - the inner loop, where a call costs as much as all else
     """Walk down and up the tree of elements with the parser, and write down what it finds."""
     levels, text = found.levels, found.text
-    hear, forget, pass_by = text.append, text.clear, found.passed.add
+    hear, forget = text.append, text.clear
     state = tree()
     nothing, is_text, is_stated = Kind.NOTHING, Kind.TEXT, Kind.STATED  # looking up a member takes a call
     stack: list[Element] = []
@@ -98,14 +110,11 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
         push(state)
         entered = state.get(tag)
         if entered is None:
-            if state is PASSED:
-                pass_by(tag)
-                if len(stack) > DEPTH_MAX:
-                    raise InputError(
-                        Sentence("pain001.too_deep", depth=DEPTH_MAX, line=parser.CurrentLineNumber)
-                    )
-                return
-            entered = found.enter(state, tag, attributes, len(stack))
+            entered = found.enter(state, tag, attributes)
+        if entered is state:  # what is not read, which may hold itself
+            if len(stack) > DEPTH_MAX:
+                raise found.too_deep()
+            return
         state = entered
         kind = entered.kind
         if kind is nothing:
@@ -137,6 +146,10 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
             levels.found(tag, attributes)
             message_start = parser.CurrentByteIndex
             batches_from = tag_end(data, message_start)
+        elif kind is Kind.DATA_PAYMENT:
+            found.data_payment_count += 1
+            if len(stack) > DEPTH_MAX:
+                raise found.too_deep()
 
     def end(tag: str) -> None:
         nonlocal state, name

@@ -81,6 +81,7 @@ _TECHNICAL = changes.problem(
 _TIMEOUT = changes.problem(
     504, ProblemCode.TIMEOUT_ERROR, "no response from the responder within the time for it"
 )
+_MALFORMED = changes.problem(400, ProblemCode.FORMAT_ERROR, "the request is not valid")
 _REFUSED_TOKEN = changes.problem(401, ProblemCode.CLIENT_INVALID, "the access token is not valid")
 _BUSY = changes.problem(503, UNAVAILABLE, "the service is not available at the moment")
 _TOO_MANY = changes.problem(429, TOO_MANY_REQUESTS, "too many requests")
@@ -95,8 +96,19 @@ _vop, _token = partial(_fault, Reach.VOP), partial(_fault, Reach.TOKENS)
 
 _STATUSES = (
     _checks(
-        "400", "400 FORMAT_ERROR", "never sends this question again",
-        changes.problem(400, ProblemCode.FORMAT_ERROR, "the request is not valid"),
+        "400", "400 FORMAT_ERROR", "never sends this question again", _MALFORMED,
+    ),
+    _checks(
+        "html-400", "400 with the page of nginx for a refused client certificate", _ONE_OR_ALL,
+        changes.status(400), changes.body(changes.REFUSAL_PAGE, "text/html"),
+    ),
+    _checks(
+        "client-invalid-400", "400 CLIENT_INVALID", _ONE_OR_ALL,
+        changes.problem(400, ProblemCode.CLIENT_INVALID, "the client is not known"),
+    ),
+    _checks(
+        "431", "431 with a page", _ONE_OR_ALL,
+        changes.status(431), changes.body(b"<h1>431</h1>", "text/html"),
     ),
     _checks(
         "401", "401 CLIENT_INVALID, whatever the token",
@@ -189,7 +201,7 @@ _SIZES = (
         f"stops reading early; {NO_ANSWER}", changes.rewritten(changes.padded),
     ),
     _checks(
-        "gzip-body", "a good answer, compressed though nobody asked for it", NO_ANSWER,
+        "gzip-body", "a good answer, compressed without being asked", NO_ANSWER,
         changes.rewritten(gzip.compress, Content_Encoding="gzip"),
     ),
     _checks(
@@ -229,7 +241,7 @@ _BODIES = (
         changes.body(changes.LOGIN_PAGE, "text/html"),
     ),
     _checks(
-        "no-content-type", "a good answer that does not say what it is", NO_ANSWER,
+        "no-content-type", "a good answer without Content-Type", NO_ANSWER,
         changes.header(Content_Type=None),
     ),
     _checks(
@@ -256,6 +268,24 @@ _CORRELATION = (
     _checks(
         "swapped-answers", "two requests in flight get each other's answer",
         f"{NO_ANSWER}, on another connection; ends the run when hardly anything else comes", Swap(),
+    ),
+    _checks(
+        "foreign-id-400", "400 FORMAT_ERROR with another correlation id",
+        "rejects no row; may ask once more, on another connection", _MALFORMED, changes.echo(),
+    ),
+    _checks(
+        "no-id-400", "400 FORMAT_ERROR without a correlation id",
+        "asks once more, on a connection of its own; then never again",
+        _MALFORMED, changes.echo(missing=True),
+    ),
+    _checks(
+        "unasked-400", "a good answer, and after it 400 FORMAT_ERROR that no request asked for",
+        "takes the answer, and does not use the connection again",
+        Delivery(deliveries.unasked, 0.05),
+    ),
+    _checks(
+        "doubled-echo", "a good answer with its correlation id twice in the header", "takes the answer",
+        changes.doubled_echo(),
     ),
 )  # fmt: skip
 
@@ -304,7 +334,7 @@ _CONTRADICTIONS = (
         changes.said(cop={"matched": None}, vop={"partyNameMatch": None}),
     ),
     _vop(
-        "verdict-on-both", "a verdict on the name and on the identification, one of which was not asked for",
+        "verdict-on-both", "verdicts on both name and identification, though only one was requested",
         NO_ANSWER, changes.said(vop={**_TEMPTING_VOP, "partyIdMatch": "NMTC"}),
     ),
 )  # fmt: skip

@@ -25,6 +25,11 @@ Json = Mapping[str, object]
 Said = ParamSpec("Said")
 
 LOGIN_PAGE = b"<!DOCTYPE html><html><title>Sign in</title><body><form method=post>...</form></body></html>"
+REFUSAL_PAGE = (
+    b"<html><head><title>400 No required SSL certificate was sent</title></head><body><center>"
+    b"<h1>400 Bad Request</h1></center><center>No required SSL certificate was sent</center></body></html>"
+)
+"""As nginx writes it."""
 PADDING_BYTES = 4 * 1024 * 1024
 _PADDING = b" " * PADDING_BYTES  # white space, so that the body stays good JSON
 HEADER_PADDING = "x" * 200 * 1024
@@ -109,6 +114,13 @@ def header(reply: Reply, _scene: Scene, /, **changes: str | None) -> Reply:
 def echo(reply: Reply, scene: Scene, *, missing: bool = False) -> Reply:
     """No correlation id, or one of no request."""
     return reply.with_headers(**{scene.correlation_header: None if missing else str(uuid.uuid4())})
+
+
+@_change
+def doubled_echo(reply: Reply, scene: Scene) -> Reply:
+    """The correlation id twice in its header, as a chain of gateways may send it."""
+    value = reply.headers[scene.correlation_header]
+    return reply.with_headers(**{scene.correlation_header: f"{value}, {value}"})
 
 
 @_change

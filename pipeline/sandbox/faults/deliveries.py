@@ -10,14 +10,16 @@ from aiohttp import web
 from pipeline.sandbox.faults.effects import Delivery, Ending
 from pipeline.sandbox.replies import Reply
 
+UNASKED = Reply(
+    400, {"Content-Type": "application/problem+json"}, b'{"code":"FORMAT_ERROR","status":400}'
+).whole()
 _SETTLE_S = 0.05  # for what was written to leave, before a reset throws away what has not
 
 
 async def deliver(request: web.BaseRequest, reply: Reply, delivery: Delivery) -> web.StreamResponse:
     """Write a reply by the delivery, and end the connection.
 
-    Returns:
-        A response that cannot be sent any more; the server wants one, and finds the connection gone.
+    The server wants a response, which cannot be sent any more: it finds the connection gone.
     """
     transport = request.transport
     # The client may be gone before its answer is ready.
@@ -68,6 +70,13 @@ def body_by_bytes(head: bytes, body: bytes) -> Iterator[bytes]:
 def all_by_bytes(head: bytes, body: bytes) -> Iterator[bytes]:
     """Everything, byte by byte."""
     yield from _bytes(head + body)
+
+
+def unasked(head: bytes, body: bytes) -> Iterator[bytes]:
+    """The answer, and then a refusal that nobody asked for; the connection stays open for a while."""
+    yield head + body
+    yield UNASKED
+    yield from (b"" for _ in range(100))
 
 
 def silence(_head: bytes, _body: bytes) -> Iterator[bytes]:

@@ -108,8 +108,8 @@ def _selection(fault: Fault, said: dict[str, str]) -> Selection:
             after=_span(said.pop("after")) if "after" in said else None,
             lasting=_span(said.pop("for")) if "for" in said else None,
         )
-    except ValueError as error:
-        raise UsageError(Sentence("sandbox.write", fault=fault.name, error=str(error), form=FORM)) from None
+    except ValueError:
+        raise UsageError(Sentence("sandbox.write", fault=fault.name, form=FORM)) from None
     if said:
         raise UsageError(Sentence("sandbox.no_condition_write", fault=fault.name, said=list(said), form=FORM))
     if not 0 <= selection.probability <= 1:

@@ -8,7 +8,6 @@ from pipeline.sandbox.faults.catalogue import FAULTS, NO_ANSWER, SECTIONS
 from pipeline.sandbox.journal import Journal
 from pipeline.sandbox.problems import Refusal
 from pipeline.sandbox.verdict.judgement import Judgement, checks, judged, shown_call
-from schemas.outcomes import Environment
 
 IN_FLIGHT_S = 0.5
 """For so long after an answer, requests that were on their way already may arrive."""
@@ -89,18 +88,6 @@ def waits_as_asked(journal: Journal) -> Judgement:
                 if call.monotonic < _end(each) + (each.retry_after_s or 0.0)
             ]
     return judged(met, early)
-
-
-def keeps_the_rate(journal: Journal) -> Judgement:
-    """No request is one too many for its second."""
-    calls = checks(journal) if journal.has_rate else []
-    return judged(len(calls), (shown_call(call) for call in calls if call.refused == Refusal.RATE))
-
-
-def keeps_the_daily_cap(journal: Journal) -> Judgement:
-    """No request to the test server is one too many for its day."""
-    calls = [call for call in checks(journal) if call.role == Environment.TEST.value]
-    return judged(len(calls), (shown_call(call) for call in calls if call.refused == Refusal.DAILY_CAP))
 
 
 def asks_again_after(faulty: Collection[str]) -> Callable[[Journal], Judgement]:

@@ -65,11 +65,7 @@ def verdict_on(journal: Journal, walked: Scenario | None = None) -> ConductVerdi
 
 
 def write_verdict(path: Path, verdict: ConductVerdict) -> None:
-    """Write the verdict, mode 0600: `.json` as JSON, `.xml` as JUnit XML, anything else as text.
-
-    Raises:
-        OutputError, DiskError: it cannot be written.
-    """
+    """Write the verdict, mode 0600: `.json` as JSON, `.xml` as JUnit XML, anything else as text."""
     form = {".json": as_json, ".xml": as_junit}.get(path.suffix.lower(), as_text)
     write_private(path, form(verdict).encode())
 

@@ -7,7 +7,7 @@ from pipeline.sandbox.client_hello import REFERENCE_SUITES
 from pipeline.sandbox.journal import Journal
 from pipeline.sandbox.problems import Refusal
 from pipeline.sandbox.verdict.judgement import Judgement, checks, judged, shown_call, shown_visit
-from schemas.outcomes import ApiName
+from schemas.outcomes import ApiName, Environment
 
 _TOKEN_FAULTS = {"token-forged", "tokens-revoked"}
 
@@ -40,6 +40,16 @@ def gateway_checks(journal: Journal) -> list[Call]:
 def standard_checks(journal: Journal) -> list[Call]:
     """The checks that come with a certificate."""
     return [call for call in checks(journal) if call.asked is ApiName.VOP_STANDARD]
+
+
+def rated_checks(journal: Journal) -> list[Call]:
+    """The checks of a server that keeps a rate."""
+    return checks(journal) if journal.has_rate else []
+
+
+def capped_checks(journal: Journal) -> list[Call]:
+    """The checks of the test server, which keeps a daily limit."""
+    return [call for call in checks(journal) if call.role == Environment.TEST]
 
 
 def carries_its_token(journal: Journal) -> Judgement:

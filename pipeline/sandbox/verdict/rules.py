@@ -105,10 +105,13 @@ RULES: tuple[Duty, ...] = (
         "retry-after", "sends nothing for as long as Retry-After says", "RFC 9110, section 10.2.3",
         conduct.waits_as_asked,
     ),
-    Duty("rate", "keeps to the rate of the server", "reference, Limits", conduct.keeps_the_rate),
+    Duty(
+        "rate", "keeps to the rate of the server", "reference, Limits",
+        never_refused(_R.RATE, of=requests.rated_checks),
+    ),
     Duty(
         "daily-cap", "keeps to the daily limit of the test server", "reference, Limits",
-        conduct.keeps_the_daily_cap,
+        never_refused(_R.DAILY_CAP, of=requests.capped_checks),
     ),
     Duty(
         "echo", "takes no reply with another correlation id, or none, for an answer: it asks again",

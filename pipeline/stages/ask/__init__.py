@@ -20,8 +20,8 @@ from pipeline.stages.ask.remaining import (
     RemainingQuestions,
     answers_so_far,
     count_given_up,
-    deferred_by_limit,
     remaining_questions,
+    within_limit,
 )
 from pipeline.stages.ask.values import (
     UNOBSERVED,
@@ -54,8 +54,8 @@ __all__ = [
     "answers_so_far",
     "ask",
     "count_given_up",
-    "deferred_by_limit",
     "remaining_questions",
+    "within_limit",
 ]
 
 DRAIN_MAX_S = 8.0

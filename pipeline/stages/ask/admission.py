@@ -1,10 +1,12 @@
 """Whether a server admits us at all, or only turns away some questions.
 
-A 401, 403, 404 or redirect may mean that our credentials or our address are wrong, and so every question
-would meet it; or that a filter before the server dislikes one name. The reply does not show which. So
-questions are asked one at a time until one is answered, and where five in a row are turned away alike, it is
-all of them: a run that never had an answer ends, and one that had leaves the rest to a later run. Any other
-question that is turned away has no answer in this run, and does not hold up the others.
+A status that is neither an answer nor trouble, such as 401, 403, 404 or a redirect, may mean that our
+credentials or our address are wrong, and so every question would meet it; or that a filter before the server
+dislikes one name. The reply does not show which. So questions are asked one at a time until one is answered,
+and where five in a row are turned away alike, it is all of them: a run that never had an answer ends, and one
+that had leaves the rest to a later run. Any other question that is turned away has no answer in this run, and
+does not hold up the others. A status about what a request says is more often a filter's: once this run has
+had an answer, it takes a hundred of them in a row.
 
 A question that an earlier run had turned away as well is no evidence about the others.
 """
@@ -18,6 +20,11 @@ ALIKE_MAX = 5
 TURNED_AWAY_IN_A_ROW_MAX = 20
 """Questions turned away without an answer between them, after which the others are asked one at a time; and
 one at a time, after which no other is sent, however they were turned away."""
+ABOUT_WHAT_IT_SAYS = frozenset({"HTTP_400", "HTTP_413", "HTTP_415", "HTTP_422"})
+"""Codes by which something before the server objects to what a request says."""
+ABOUT_WHAT_IT_SAYS_MAX = 100
+"""Such questions in a row, after an answer in this run, that end the asking: rows of one kind stand side by
+side."""
 
 
 class Admission:
@@ -26,20 +33,28 @@ class Admission:
     def __init__(self, *, has_answered: bool) -> None:
         """Begin a run; it may have answered a question of this file before, under the same settings."""
         self.has_answered = has_answered
+        self._has_answered_here = False
         self._in_a_row = 0
         self._alike: deque[str] = deque(maxlen=ALIKE_MAX)
         self._turned_away: Counter[str] = Counter()
         self._last: PrecheckError | None = None
+        self._last_code = ""
 
     def answered(self) -> None:
         """It answered a question."""
-        self.has_answered = True
+        self.has_answered = self._has_answered_here = True
         self.let_in()
 
     def let_in(self) -> None:
         """It processed a question, whatever the result."""
         self._in_a_row = 0
         self._alike.clear()
+
+    def doubted(self, code: str, error: PrecheckError) -> PrecheckError | None:
+        """It refused a question that is asked once more, by another request's reply; as `is_over`."""
+        self._in_a_row += 1
+        self._last, self._last_code = error, code
+        return self.is_over
 
     def turned_away(self, code: str, error: PrecheckError, *, alone: bool, again: bool) -> bool:
         """It refused access to a question.
@@ -54,7 +69,7 @@ class Admission:
             Whether the others are to be asked one at a time from now on.
         """
         self._turned_away[code] += 1
-        self._last = error
+        self._last, self._last_code = error, code
         if again and self.has_answered:
             return False
         self._in_a_row += 1
@@ -68,8 +83,12 @@ class Admission:
     @property
     def is_over(self) -> PrecheckError | None:
         """Why no other question is to be sent; None where others may be admitted."""
-        are_alike = len(self._alike) == ALIKE_MAX and len(set(self._alike)) == 1
-        return self._last if are_alike or self._in_a_row >= TURNED_AWAY_IN_A_ROW_MAX else None
+        if self._has_answered_here and self._last_code in ABOUT_WHAT_IT_SAYS:
+            over = self._in_a_row >= ABOUT_WHAT_IT_SAYS_MAX - TURNED_AWAY_IN_A_ROW_MAX
+        else:
+            are_alike = len(self._alike) == ALIKE_MAX and len(set(self._alike)) == 1
+            over = are_alike or self._in_a_row >= TURNED_AWAY_IN_A_ROW_MAX
+        return self._last if over else None
 
     def all_turned_away(self, asked_count: int | None) -> PrecheckError | None:
         """The error for all of so many questions, if each was turned away alike; else None."""

@@ -18,6 +18,7 @@ from pipeline.stages.ask.values import ApiChannel, AskingContext, Closure
 from pipeline.stores.protocols import Quota
 from pipeline.transport import retry
 from pipeline.transport.breaker import Breaker, RetryBudget
+from pipeline.wording import Sentence
 
 PAUSE_MAX_S = 60.0
 """The longest pause at the server's request that a run sits out; a longer one is for a later run."""
@@ -262,8 +263,9 @@ class RequestGate:
             await quota.close_for_today()
             self.close_for_cap()
         elif wished_s > PAUSE_MAX_S:
-            more = " or more" if wished_s >= retry.RETRY_AFTER_MAX_S else ""
-            self._leave_alone(f"a pause of {wished_s:,.0f} s{more}; wait that long")
+            is_longest = wished_s >= retry.RETRY_AFTER_MAX_S
+            key = "stages.longest_pause" if is_longest else "stages.long_pause"
+            self._leave_alone(Sentence(key, api=self._channel.api.name, pause_s=wished_s))
         elif asks_for_a_pause(response, now) and ticket.pause_count == self._pause_count:
             self._begin_pause(wished_s)
         elif wished_s > 0:
@@ -274,8 +276,12 @@ class RequestGate:
         self._pause_for(pause_s)
         if self._pauses_in_a_row == PAUSES_MAX:
             self._leave_alone(
-                f"{PAUSES_MAX} pauses, {self._paused_s:.3g} s in all, with no other reply between them; "
-                "wait, such as an hour"
+                Sentence(
+                    "stages.only_pauses",
+                    api=self._channel.api.name,
+                    pause_count=PAUSES_MAX,
+                    pause_s=self._paused_s,
+                )
             )
             return
         if self._pauses_in_a_row == 0:
@@ -301,10 +307,9 @@ class RequestGate:
         else:
             tally.slowed.pop(name, None)
 
-    def _leave_alone(self, wished: str) -> None:
+    def _leave_alone(self, why: Sentence) -> None:
         """Send no more in this run, as the server wants to be left alone for longer than a run sits out."""
-        name = self._channel.api.name
-        self._world.tally.closed[name] = f"the server of {name.value} asked for {wished}"
+        self._world.tally.closed[self._channel.api.name] = why
         self.close(AnswerState.DEFERRED, OwnCode.SERVER_PAUSE)
 
     def close_for_cap(self) -> None:

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import httpx
 import structlog
 
-from pipeline.apis import ContractBreachError, MisdirectedError
+from pipeline.apis import ContractBreachError, Echo, MisdirectedError
 from pipeline.apis.details import problem_detail, with_detail
 from pipeline.apis.problem_codes import problem_code
+from pipeline.apis.refusals import echo_for, own_problem
 from pipeline.errors import CredentialsError, PrecheckError, ProtocolError
 from pipeline.frames import AnswerState, Check, OwnCode
 from pipeline.stages.ask.admission import Admission
@@ -17,7 +18,9 @@ from pipeline.stages.ask.clock_skew import refuses_our_time, wrong_clock
 from pipeline.stages.ask.gate import Reply, asks_for_a_pause, code_of
 from pipeline.stages.ask.values import ApiChannel, AskingContext
 from pipeline.transport import retry
+from pipeline.transport.turned_away import client_invalid, turned_away
 from pipeline.wording import Sentence
+from schemas.problem import ProblemCode
 
 BREACHES_MIN = 20
 BREACHES_SHARE = 0.75
@@ -61,6 +64,8 @@ class UselessReply(NamedTuple):
     decision: retry.Retry | retry.RenewToken | retry.GiveUp | retry.TurnAway | retry.Held | EndRun
     misdirected: bool = False
     """Whether it belongs to another request, so that its connection is out of step."""
+    needs_fresh: bool = False
+    """Whether the question is to be sent again on a connection of its own, to see whose the reply was."""
     told_to_wait: bool = False
     """Whether it only asks for a pause."""
     detail: str = ""
@@ -92,13 +97,11 @@ class ReplyJudge:
                 return self._read(check, reply, request_id, attempt)
             case retry.Refuse():
                 assert isinstance(reply, httpx.Response)
-                return self._refused(reply, self._log_detail(check, reply, request_id))
+                return self._refused(check, reply, request_id, attempt)
             case retry.TurnAway(error):
                 assert isinstance(reply, httpx.Response)
                 detail = self._log_detail(check, reply, request_id)
-                error = self._not_let_in(reply) or error
-                away = retry.TurnAway(with_detail(error, detail))
-                return UselessReply(f"HTTP_{reply.status_code}", away, detail=detail)
+                return _turned_away(reply, self._not_let_in(reply) or error, detail)
             case _:
                 detail = (
                     self._log_detail(check, reply, request_id) if isinstance(reply, httpx.Response) else ""
@@ -138,12 +141,40 @@ class ReplyJudge:
             )
         )
 
-    def _refused(self, response: httpx.Response, detail: str) -> FinalReply | UselessReply:
-        """A refusal of one question; the end for a server that refuses them all."""
-        code = problem_code(response)
+    def _refused(
+        self, check: Check, response: httpx.Response, request_id: str, attempt: retry.RetryState
+    ) -> FinalReply | UselessReply:
+        """A status that refuses one question, if the reply proves to be the API's and this request's."""
+        detail = self._log_detail(check, response, request_id)
         if refuses_our_time(response):
             wrong = wrong_clock(self._api.name, response, self._world.now())
             return UselessReply(OwnCode.CLOCK, retry.TurnAway(wrong), detail=detail)
+        problem = own_problem(response)
+        if problem is None:
+            return _turned_away(response, turned_away(response), detail)
+        match echo_for(response, self._api.request(check, request_id, ""), request_id):
+            case Echo.OTHER:
+                return self._refused_another(attempt)
+            case _ if problem.code == ProblemCode.CLIENT_INVALID:
+                away = retry.TurnAway(with_detail(client_invalid(response.status_code), detail))
+                return UselessReply(ProblemCode.CLIENT_INVALID, away, detail=detail)
+            case Echo.MISSING if not attempt.is_fresh:
+                is_last = attempt.number >= attempt.number_max
+                again = retry.GiveUp() if is_last else retry.Retry(0.0)
+                return UselessReply(OwnCode.CONTRACT, again, needs_fresh=True, detail=detail)
+            case _:
+                return self._refused_for_good(response, detail)
+
+    def _refused_another(self, attempt: retry.RetryState) -> UselessReply:
+        """The refusal of another request: asked once more, and then no evidence about the question."""
+        error = ProtocolError(Sentence("stages.refusals_of_others", api=self._api.name))
+        is_over = attempt.number > 1 or self._admission.doubted(OwnCode.CONTRACT, error)
+        decision = retry.TurnAway(error) if is_over else retry.Retry(0.0)
+        return UselessReply(OwnCode.CONTRACT, decision, misdirected=True)
+
+    def _refused_for_good(self, response: httpx.Response, detail: str) -> FinalReply | UselessReply:
+        """A refusal of one question; the end for a server that refuses them all."""
+        code = problem_code(response)
         self._refusals_in_a_row += 1
         has_answered = self._admission.has_answered
         if self._refusals_in_a_row <= (
@@ -185,8 +216,13 @@ class ReplyJudge:
                         api=self._api.name,
                         count=count,
                         breaches_count=len(self._breaches),
-                        breach=str(breach),
+                        breach=breach.rule,
                     )
                 )
             )
         return retry.Retry(0.0) if attempt.number == 1 else retry.GiveUp()
+
+
+def _turned_away(response: httpx.Response, error: PrecheckError, detail: str) -> UselessReply:
+    away = retry.TurnAway(with_detail(error, detail))
+    return UselessReply(f"HTTP_{response.status_code}", away, detail=detail)

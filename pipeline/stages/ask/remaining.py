@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.frames import CHECKS, TURNED_AWAY_CODES, Answer, AnswerState, Check, OwnCode
+from pipeline.frames import CHECKS, Answer, AnswerState, Check, OwnCode
 from pipeline.stages.ask.values import AnswerBuffer, AskingTally
 from pipeline.stores.protocols import Ledger
 from pipeline.stores.values import FruitlessQuestion, QuestionHistory
@@ -29,7 +29,7 @@ class RemainingQuestions(NamedTuple):
     """The questions of a run, by whether they are to be asked."""
 
     answers: pl.DataFrame
-    """`Answers` of those that are not: answered before, given up, or beyond the limit."""
+    """`Answers` of those that are not: answered before, or given up."""
     todo: pl.DataFrame
     """`Checks` of those that are, in the order of asking; of each its `attempts` so far, and `is_suspect`:
     whether an earlier run got no answer to it."""
@@ -42,7 +42,6 @@ async def remaining_questions(
     ledger: Ledger,
     tally: AskingTally,
     *,
-    limit: int | None = None,
     retry_unanswered: bool = False,
 ) -> RemainingQuestions:
     """What is left to ask; what earlier runs asked comes last.
@@ -50,8 +49,7 @@ async def remaining_questions(
     Args:
         checks: a `Checks` frame, or any slice of one, in the order of asking.
         ledger: the record of the run, not open for writing.
-        tally: gets what is done before anything is asked.
-        limit: how many questions to take up at most; the others are deferred.
+        tally: is added how many questions there are, and what is done before anything is asked.
         retry_unanswered: ask also what was given up in earlier runs.
     """
     assert checks.schema == CHECKS
@@ -65,24 +63,29 @@ async def remaining_questions(
         for number, known in given_up.items():
             answers.add(_unasked(number, AnswerState.UNANSWERED, known.code, known.attempts))
         left = left.filter(~pl.col("check").is_in(list(given_up))) if given_up else left
-    todo = left if limit is None else left.head(limit)
-    tally.check_count = checks.height
-    tally.done_count = tally.settled_count = answers.count + left.height - todo.height
+    tally.check_count += checks.height
+    tally.done_count += answers.count
+    tally.settled_count += answers.count
     for (api, state), count in found.answer_counts.items():
         counts = tally.reused if state == AnswerState.REUSED else tally.answered_before
         counts[api] += count
-    kept = answers.frame()
-    if todo.height < left.height:
-        kept = kept.vstack(deferred_by_limit(left[todo.height :]))
-    return RemainingQuestions(kept, todo, found.has_answered)
+    return RemainingQuestions(answers.frame(), left, found.has_answered)
 
 
-def deferred_by_limit(beyond: pl.DataFrame) -> pl.DataFrame:
-    """`Answers` of `Checks` beyond the limit of a run, with their `attempts`: deferred to a later one."""
-    answers = AnswerBuffer()
+def within_limit(todo: pl.DataFrame, limit: int, tally: AskingTally) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The first questions to ask, as many as the limit; and `Answers` of the others, deferred to a later run.
+
+    Args:
+        todo: as in `RemainingQuestions`.
+        limit: how many questions to take up at most.
+        tally: is added those that are deferred.
+    """
+    beyond, answers = todo[limit:], AnswerBuffer()
     for number, attempts in zip(beyond["check"], beyond["attempts"], strict=True):
         answers.add(_unasked(number, AnswerState.DEFERRED, OwnCode.LIMIT, attempts))
-    return answers.frame()
+    tally.done_count += beyond.height
+    tally.settled_count += beyond.height
+    return todo.head(limit), answers.frame()
 
 
 async def answers_so_far(checks: pl.DataFrame, ledger: Ledger) -> pl.DataFrame:
@@ -138,7 +141,7 @@ class _LedgerState:
             for number, (api, fruitless) in self.suspects.items()
             if fruitless.run_count >= RUNS_MAX
             # else the server may refuse access to all of them
-            and (fruitless.code not in TURNED_AWAY_CODES or api in self.has_answered)
+            and (fruitless.code == OwnCode.CONTRACT or api in self.has_answered)
         }
 
 

@@ -12,6 +12,7 @@ import httpx
 import polars as pl
 
 from pipeline.apis import Api
+from pipeline.errors import PrecheckError
 from pipeline.frames import ANSWERS, Answer, AnswerState, slim
 from pipeline.stages.ask.bulkhead import SLOW_S
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
@@ -20,6 +21,7 @@ from pipeline.stores.protocols import CapCount, Share
 from pipeline.transport.breaker import RESPONDER, SERVER, Patience
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.tokens import Token
+from pipeline.wording import Sentence
 from schemas.outcomes import ApiName, Outcome
 
 
@@ -70,6 +72,8 @@ class ApiChannel:
     """How long a responder may take before it counts as slow."""
     requester: str | None = None
     """The authorisation number in our certificate, where the server identifies us by one."""
+    unreachable: PrecheckError | None = None
+    """Why no connection could be made: it ends the asking of this API, and of no other."""
 
 
 class Closure(NamedTuple):
@@ -112,7 +116,7 @@ class AskingTally:
     """The least of these at any time."""
     closures: dict[ApiName, Closure] = field(default_factory=dict)
     """Of APIs to which no more is sent in this run."""
-    closed: dict[ApiName, str] = field(default_factory=dict)
+    closed: dict[ApiName, Sentence] = field(default_factory=dict)
     """Why no more is sent in this run, and what to do, of APIs whose server turns everything away or wants a
     longer pause than a run sits out."""
 

@@ -25,6 +25,7 @@ from pipeline.stores.values import ChunkLease, Question
 from pipeline.transport import retry
 from pipeline.transport.tokens import Token
 from schemas.outcomes import ApiName
+from schemas.problem import ProblemCode
 from schemas.strict import timestamp
 
 DOUBT_INTERVAL_S = 0.1
@@ -118,6 +119,8 @@ class ApiAsker:
         """
         try:
             with self._ended_by_error():
+                if self._channel.unreachable is not None:
+                    raise self._channel.unreachable
                 while self._takes_more and (taken := await self._feed.take()) is not None:
                     self._gate.budget.earn()
                     event = self._world.observer.follow(self._channel.api.name)
@@ -283,8 +286,9 @@ class ApiAsker:
             task.event(Send())
             token = await self._channel.sender.token()
             renewable = token is not None and not task.token_renewed
-            attempt = retry.RetryState(task.tries, renewable, self._channel.attempts_max)
-            reply = await self._send(task, request_id, token)
+            is_fresh = task.useless is not None and task.useless.needs_fresh
+            attempt = retry.RetryState(task.tries, renewable, self._channel.attempts_max, is_fresh)
+            reply = await self._send(task, request_id, token, is_fresh=is_fresh)
             task.event(Receive(kind_of(reply)))
             if was_held(reply):
                 task.tries -= 1
@@ -375,7 +379,7 @@ class ApiAsker:
         if (reason := self._admission.is_over) is None:
             return
         self._gate.close(AnswerState.DEFERRED, OwnCode.TURNED_AWAY)
-        self._world.tally.closed[self._channel.api.name] = str(reason)
+        self._world.tally.closed[self._channel.api.name] = reason.said[0]
         if not self._admission.has_answered:
             self._run.ended_by = self._run.ended_by or reason  # once the other APIs are done
 
@@ -396,8 +400,7 @@ class ApiAsker:
                 task.tries = 0
                 return True
             case retry.Retry(wait_s):
-                # A silent bank makes the caller wait for seconds each time: its retries cost double.
-                if not self._gate.budget.spend(2 if task.useless.code == "TIMEOUT_ERROR" else 1):
+                if not self._gate.budget.spend(_cost_of(task.useless)):
                     return False
                 if self._gate.closed is None:
                     await self._gate.sleep(wait_s)
@@ -420,9 +423,12 @@ class ApiAsker:
             if tally.in_flight_count == 0 and self._world.stop.is_set():
                 tally.landed.set()
 
-    async def _send(self, task: QuestionInProgress, request_id: str, token: Token | None) -> Reply:
+    async def _send(
+        self, task: QuestionInProgress, request_id: str, token: Token | None, *, is_fresh: bool
+    ) -> Reply:
         channel, sent = self._channel, self._world.now()
         request = channel.api.request(task.check, request_id, timestamp(sent))
+        request.extensions |= {retry.FRESH_CONNECTION: is_fresh, retry.REQUEST_ID: request_id}
 
         def may_leave() -> bool:
             return self._gate.may_leave() and self._feed.may_send(task.hold)
@@ -452,3 +458,11 @@ class ApiAsker:
 
     def _time(self) -> str:
         return timestamp(self._world.now())
+
+
+def _cost_of(useless: UselessReply) -> float:
+    """What a retry after this reply costs the budget of the run."""
+    if useless.needs_fresh:
+        return 0  # what the API itself refuses must not be asked again in every run
+    # A silent bank makes the caller wait for seconds each time.
+    return 2 if useless.code == ProblemCode.TIMEOUT_ERROR else 1

@@ -24,6 +24,7 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
     sheet: str | None = None,
     decided: Mapping[str, str] | None = None,
     format_choice: FormatChoice = ANY_FORMAT,
+    country: str | None = None,
 ) -> PaymentSource:
     """Read a payment file.
 
@@ -37,6 +38,7 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
         sheet: The sheet of a workbook; None means the only one that has data.
         decided: The `decision` of an earlier reading of the same columns: fewer rows must not decide anew.
         format_choice: Of its format.
+        country: Of all accounts that are no IBAN, two letters; None: each account's signs show it.
 
     Raises:
         InputError: the file cannot be read as payments.
@@ -44,7 +46,13 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
             such format.
     """
     arguments = ReadingArguments(
-        mapping, encoding, sheet, decided, is_ours=decided is not None, format_choice=format_choice
+        mapping,
+        encoding,
+        sheet,
+        decided,
+        is_ours=decided is not None,
+        format_choice=format_choice,
+        country=country,
     )
     content, entry, packed = opened(path, arguments, with_bytes=False)
     if isinstance(entry, MessageEntry):

@@ -10,6 +10,7 @@ from pipeline.formats.protocols import MessageFormat
 from pipeline.formats.table import Dialect
 from pipeline.frames import PAYMENTS, Original, Payments, Warnings, slim
 from pipeline.headers.readings import ColumnReading
+from pipeline.rules.account_country import located
 from pipeline.rules.places import batches_of, lines_at
 from pipeline.stages.read.opening import identity_of
 from pipeline.stages.read.source import PaymentSource, ReadingArguments
@@ -39,13 +40,13 @@ def read_message(
     else:
         assert content.identity is not None, "who reads a file knows what it has read"
         message, identity = content, content.identity
-    payments = message.payments.with_columns(message.places["row"], message.defects.alias("defect"))
+    payments = _located(message, arguments, where)
     return PaymentSource(
-        payments=Payments(payments.select(*PAYMENTS)),
-        original=Original(slim(_original(message))),
+        payments=Payments(payments.with_columns(message.places["row"]).select(*PAYMENTS)),
+        original=Original(slim(_original(message, payments))),
         columns=tuple(_readings(message, file_format)),
         decision={field: f"{PLACE}{at}" for at, field in enumerate(FIELDS, start=1)},
-        notes=(),
+        notes=message.notes,
         format=file_format.NAME,
         layout=_own_layout(file_format, arguments),
         outcome_format=entry.outcomes.NAME,
@@ -61,6 +62,22 @@ def read_message(
     )
 
 
+def _located(message: Message, arguments: ReadingArguments, where: str) -> pl.DataFrame:
+    """The canonical fields and `defect`, also of accounts that are not British.
+
+    Raises:
+        InputError: nothing shows the country of any account.
+    """
+    if message.signs is None:
+        return message.payments.with_columns(message.defects.alias("defect"))
+    found = located(message.payments, message.signs._replace(country=arguments.country))
+    if found.is_open:
+        advice = (Sentence("advice.name_country"), Sentence("stages.give_ibans"))
+        raise InputError(Sentence("stages.country_not_said", where=where), advice=advice)
+    defects = pl.select(pl.coalesce(message.defects, found.defects)).to_series()
+    return found.payments.with_columns(defects.alias("defect"))
+
+
 def _dialect(message: Message, file_format: MessageFormat) -> Dialect:
     """The encoding, where the file does not state it itself."""
     is_said = "encoding" in file_format.OPTIONS
@@ -73,9 +90,9 @@ def _own_layout(file_format: MessageFormat, arguments: ReadingArguments) -> Bank
     return file_format.layout if is_own and isinstance(file_format, LayoutFormat) else None
 
 
-def _original(message: Message) -> pl.DataFrame:
+def _original(message: Message, payments: pl.DataFrame) -> pl.DataFrame:
     """What stands in the outcome file before the outcome: the canonical fields, and where the payment is."""
-    return message.payments.select(FIELDS).with_columns(
+    return payments.select(FIELDS).with_columns(
         message.places["batch"].alias(BATCH),
         message.places["line"].cast(pl.String).alias(LINE),
         message.places["path"].alias(LOCATION),

@@ -160,7 +160,7 @@ def _as_input_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a name that a file can have"
+        reason = error if isinstance(error, OSError) else Sentence("stages.not_file_name")
         raise InputError(Sentence("stages.cannot_read_check", path=path.name, reason=reason)) from error
 
 

@@ -36,6 +36,8 @@ class ReadingArguments(NamedTuple):
     is_ours: bool = False
     """The file is one of this program: every row below its header line is a payment."""
     format_choice: FormatChoice = ANY_FORMAT
+    country: str | None = None
+    """Of all accounts that are no IBAN, as the user or the profile says."""
 
     @property
     def is_of_a_table(self) -> bool:

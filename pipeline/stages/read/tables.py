@@ -1,6 +1,6 @@
 """A table -> payments: which column is which field, which rows are none, and what stands in the cells."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
@@ -10,10 +10,16 @@ from pipeline.formats.protocols import TabularFormat
 from pipeline.formats.table import Table
 from pipeline.frames import PAYMENTS, Original, Payments, slim
 from pipeline.headers.account_patterns import by_cell
+from pipeline.headers.account_signs import account_signs
 from pipeline.headers.columns import Columns, ColumnsError, read_columns
 from pipeline.headers.footers import Footers, footers_of, likely_payment_count
+from pipeline.headers.meaning import meaning
+from pipeline.headers.readings import spoken
+from pipeline.rules.account_country import located
 from pipeline.rules.account_types import by_legend
+from pipeline.rules.amounts import exact_text
 from pipeline.rules.identifiers import bic_column_is_none
+from pipeline.rules.placeholders import FIELDS_WITH_PLACEHOLDERS, without_placeholders
 from pipeline.rules.unasked import ROW_BLANK
 from pipeline.stages.read.opening import identity_of
 from pipeline.stages.read.source import PaymentSource, ReadingArguments
@@ -45,14 +51,23 @@ def read_table(
     # Totals among the payments would be an answer to which column is the payee.
     likely = original.height if arguments.is_ours else likely_payment_count(original)
     columns = read_columns(
-        original.select(own).head(likely), arguments.mapping, where=where, decided=arguments.decided
+        _without_placeholders(original.select(own).head(likely)),
+        arguments.mapping,
+        where=where,
+        decided=arguments.decided,
     )
     if not arguments.is_ours:
         columns = _without_words_for_bics(columns, original, where)
     try:
-        payments = _payments(original, table, columns, where)
+        payments, is_open, empty = _payments(original, table, columns, arguments, where)
     except InputError as error:  # a type that cannot hold its field: how the columns were read is known
         raise ColumnsError(error.reason, columns.readings, advice=error.advice) from None
+    if is_open and not arguments.is_ours:
+        raise ColumnsError(
+            Sentence("stages.country_not_said", where=where),
+            columns.readings,
+            advice=(Sentence("advice.name_country"), Sentence("stages.give_ibans")),
+        )
     ended = (
         Footers(payments.height, []) if arguments.is_ours else footers_of(payments, original, table.places)
     )
@@ -66,7 +81,7 @@ def read_table(
         original=Original(original),
         columns=columns.readings,
         decision=columns.decision,
-        notes=columns.notes,
+        notes=(*columns.notes, *empty),
         format=file_format.NAME,
         layout=None,
         outcome_format=entry_named(file_format.NAME).outcomes.NAME,
@@ -111,10 +126,18 @@ def _refuse_patterns(headers: Sequence[str], where: str) -> None:
             raise InputError(Sentence("stages.header_column_starts", where=where, position=position))
 
 
-def _payments(original: pl.DataFrame, table: Table, columns: Columns, where: str) -> pl.DataFrame:
+def _payments(
+    original: pl.DataFrame, table: Table, columns: Columns, arguments: ReadingArguments, where: str
+) -> tuple[pl.DataFrame, bool, tuple[str, ...]]:
+    """`frames.PAYMENTS`, whether nothing shows the country of any of the accounts, and notes."""
+
+    def column(header: str, field: str) -> pl.Series:
+        cells, rows = original[header], table.decimals.get(header) if field == "amount" else None
+        return cells.scatter(rows, exact_text(cells.gather(rows))) if rows else cells
+
     fields = {
         field: _first_filled(
-            [_joined([_text(original[header], field, where) for header in parts]) for parts in sources]
+            [_joined([_text(column(header, field), field, where) for header in parts]) for parts in sources]
         )
         for field, sources in columns.sources.items()
     }
@@ -123,14 +146,47 @@ def _payments(original: pl.DataFrame, table: Table, columns: Columns, where: str
     for field in _IDENTIFIERS:
         if field in fields:
             fields[field] = _without_guard(fields[field])
+    bare = {
+        field: without_placeholders(fields[field]) for field in FIELDS_WITH_PLACEHOLDERS if field in fields
+    }
+    empty = {field: cells.null_count() - fields[field].null_count() for field, cells in bare.items()}
+    fields |= bare
     if "account_type" in fields:
         fields["account_type"] = by_legend(fields["account_type"], columns.sources["account_type"][0][0])
     absent = pl.Series([None], dtype=pl.String).new_from_index(0, original.height)
     payments = pl.DataFrame({field: fields.get(field, absent) for field in FIELDS})
     payments = by_cell(payments)
+    signs = account_signs(
+        original, payments, columns.sources, mapping=arguments.mapping, country=arguments.country
+    )
+    payments, elsewhere, is_open = located(payments, signs)
     defects = _with_blank_rows(table.defects, payments, original)
     rows = pl.int_range(1, original.height + 1, dtype=pl.UInt32, eager=True)
-    return payments.with_columns(rows.alias("row"), defects.alias("defect")).select(*PAYMENTS)
+    defects = pl.select(pl.coalesce(defects, elsewhere)).to_series()
+    return (
+        payments.with_columns(rows.alias("row"), defects.alias("defect")).select(*PAYMENTS),
+        is_open,
+        _empty_cells(empty),
+    )
+
+
+def _without_placeholders(cells: pl.DataFrame) -> pl.DataFrame:
+    """The columns of a file, without cells that only say that there is no account, BIC or LEI."""
+    return cells.with_columns(
+        without_placeholders(cells[header])
+        for header in cells.columns
+        if cells[header].dtype == pl.String and meaning(header).what in FIELDS_WITH_PLACEHOLDERS
+    )
+
+
+def _empty_cells(counts: Mapping[str, int]) -> tuple[str, ...]:
+    """A note on cells that were read as empty, if there are any."""
+    listed = ", ".join(f"{spoken(field)} {count:,}" for field, count in counts.items() if count)
+    return (
+        (f"cells that only say that there is nothing, such as - or n/a, are empty: {listed}",)
+        if listed
+        else ()
+    )
 
 
 def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str) -> Columns:
@@ -157,7 +213,7 @@ def _text(column: pl.Series, field: str, where: str) -> pl.Series:
         InputError: the type of the column cannot hold this field.
     """
     if _holds_money(column, field):
-        column = _money_text(column)
+        column = exact_text(column.cast(pl.String))
     if column.dtype in (pl.Categorical, pl.Enum, pl.Null):
         column = column.cast(pl.String)
     if column.dtype != pl.String:
@@ -175,13 +231,6 @@ def _text(column: pl.Series, field: str, where: str) -> pl.Series:
 
 def _holds_money(column: pl.Series, field: str) -> bool:
     return field == "amount" and (column.dtype.is_integer() or column.dtype.is_decimal())
-
-
-def _money_text(column: pl.Series) -> pl.Series:
-    """Exact amounts as text. Three decimals become four, as 1.500 in text could be taken for thousands."""
-    if isinstance(column.dtype, pl.Decimal) and column.dtype.scale == 3:
-        return pl.select(pl.concat_str(column.cast(pl.String), pl.lit("0"))).to_series()
-    return column.cast(pl.String)
 
 
 def _advice(column: pl.Series, field: str) -> str:

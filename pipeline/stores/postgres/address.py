@@ -6,8 +6,11 @@ from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from pipeline.errors import WrongValueError
+from pipeline.wording import Sentence
+
 PORT = 5432
-_FORM = "write postgresql://USER@HOST:PORT/DATABASE"
+_FORM = "postgresql://USER@HOST:PORT/DATABASE"
 _OPTIONS = frozenset({"host", "sslmode", "sslrootcert", "sslcert", "sslkey", "connect_timeout"})
 """What may follow the question mark."""
 _SAFE_MODE = "verify-full"
@@ -42,27 +45,27 @@ def parsed(url: str) -> LedgerAddress:
     """Read an address.
 
     Raises:
-        ValueError: it is none, has a password in it, or would trust a server that is not proved. The message
-            says what to do, and quotes nothing.
+        WrongValueError: it is none, has a password in it, or would trust a server that is not proved. The
+            sentence says what to do, and quotes nothing.
     """
     try:
         parts = urlsplit(url)
         port = PORT if parts.port is None else parts.port
     except ValueError:
         # Its own message would quote the address, and a password that should not be in it.
-        raise ValueError(f"is not an address; {_FORM}") from None
+        raise WrongValueError(Sentence("config.no_address", form=_FORM)) from None
     if parts.scheme not in {"postgresql", "postgres"} or re.search(r"[^!-~]", url) or parts.fragment:
-        raise ValueError(f"is not an address; {_FORM}")
+        raise WrongValueError(Sentence("config.no_address", form=_FORM))
     said = dict(parse_qsl(parts.query, keep_blank_values=True))
     if parts.password is not None or "password" in said:
-        raise ValueError("must have no password in it; name a file with it by PGPASSFILE, or set PGPASSWORD")
+        raise WrongValueError(Sentence("config.ledger_password"))
     if unknown := sorted(said.keys() - _OPTIONS):
-        raise ValueError(f"has {unknown[0]!r}, which is not among {', '.join(sorted(_OPTIONS))}; remove it")
+        raise WrongValueError(Sentence("config.ledger_option", option=unknown[0], options=sorted(_OPTIONS)))
     host = parts.hostname or said.pop("host", "")
     said.pop("host", None)
     database = unquote(parts.path.removeprefix("/"))
     if not host or not database or "/" in database or "," in host:
-        raise ValueError(f"names no host, several, or no database; {_FORM}")
+        raise WrongValueError(Sentence("config.ledger_host", form=_FORM))
     user = None if parts.username is None else unquote(parts.username)
     return LedgerAddress(url, host, port, user, database, _proved(host, said))
 
@@ -72,7 +75,7 @@ def _proved(host: str, said: Mapping[str, str]) -> Mapping[str, str]:
     if _is_here(host):
         return said
     if said.get("sslmode", _SAFE_MODE) != _SAFE_MODE:
-        raise ValueError(f"must have sslmode={_SAFE_MODE} for a server on another machine; leave sslmode out")
+        raise WrongValueError(Sentence("config.ledger_sslmode", mode=_SAFE_MODE))
     # libpq looks for its authorities in a file of the user's home unless it is told to use the system's.
     return {"sslrootcert": "system", **said, "sslmode": _SAFE_MODE}
 

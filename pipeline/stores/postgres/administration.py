@@ -48,8 +48,23 @@ class PostgresCare:
         self._database.close()
 
     def create(self, secret: SecretStr, *, grant_to: str | None) -> bool:
-        """Create the tables where there are none, and let a role use them."""
-        return create(self._database, secret, grant_to=grant_to)
+        """As `StoreCare.create`.
+
+        Raises:
+            ConfigurationError: there is a ledger of another version or key, the role is unknown, or the owner
+                may not.
+        """
+        self._database.run(lambda db: _require_owner(db, self.place))
+        is_new = self._database.run(lambda db: _create(db, secret))
+        opened_keys(self._database, secret)
+        if grant_to is not None:
+            try:
+                self._database.run(lambda db: _grant(db, grant_to))
+            except errors.UndefinedObject:
+                raise ConfigurationError(
+                    Sentence("stores.there_no_role", place=self.place, grant_to=grant_to)
+                ) from None
+        return is_new
 
     def rekey(self, secret: SecretStr, new_secret: SecretStr) -> None:
         """Put the ledger under another key of the user's."""
@@ -57,8 +72,8 @@ class PostgresCare:
         self._database.run(lambda db: db.execute(_REKEY, wrapped))
 
     def close_run(self, run_id: UUID) -> ClosedRun:
-        """Have a run on record as one that has ended."""
-        return close_run(self._database, run_id)
+        """As `StoreCare.close_run`."""
+        return self._database.run(lambda db: _closed(db, run_id, self.place))
 
     def findings(self, secret: SecretStr, *, is_restored: bool) -> list[StoreFinding]:
         """Look at the ledger and its server."""
@@ -67,40 +82,16 @@ class PostgresCare:
 
     def state(self) -> StoreState:
         """Look at what goes on in it."""
-        return state_of(self._database)
+        return self._database.run(state_of)
 
     def purge_names(self, run_id: UUID, *, answers_before: str, now: str) -> int:
-        """Erase the names and details of a run that came before a time."""
-        return purge_names(self._database, run_id, answers_before=answers_before, now=now)
+        """As `StoreCare.purge_names`.
 
-
-def create(database: Database, secret: SecretStr, *, grant_to: str | None) -> bool:
-    """Create the tables of a ledger where there are none, and let a role use them.
-
-    Args:
-        database: as the role that is to own the tables.
-        secret: the ledger key of the user.
-        grant_to: the role of the runs; None: the owner alone may use it.
-
-    Returns:
-        Whether they were created now.
-
-    Raises:
-        ConfigurationError: there is a ledger of another version or key, the role is unknown, or the owner may
-            not.
-        IncompleteError: as `Database.run`.
-    """
-    database.run(lambda db: _require_owner(db, database.address.place))
-    is_new = database.run(lambda db: _create(db, secret))
-    opened_keys(database, secret)
-    if grant_to is not None:
-        try:
-            database.run(lambda db: _grant(db, grant_to))
-        except errors.UndefinedObject:
-            raise ConfigurationError(
-                Sentence("stores.there_no_role", place=database.address.place, grant_to=grant_to)
-            ) from None
-    return is_new
+        What is erased is gone from the tables at once, and from the database's files when it vacuums itself;
+        backups and the archive of its log have it for as long as they are kept.
+        """
+        said = {"id": run_id, "before": answers_before, "now": now}
+        return self._database.run(lambda db: _purge(db, said))
 
 
 def _require_owner(db: psycopg.Connection, place: str) -> None:
@@ -148,59 +139,26 @@ def _grant(db: psycopg.Connection, role: str) -> None:
             db.execute(sql.SQL("GRANT " + grant + " TO {}").format(sql.Identifier(role)))
 
 
-def close_run(database: Database, run_id: UUID) -> ClosedRun:
-    """Have a run on record as one that has ended, with the answers that it has.
-
-    Raises:
-        UsageError: there is no such run in this ledger.
-        IncompleteError: a process asks its questions now; or as `Database.run`.
-        ConfigurationError: as `Database.run`.
-    """
-
-    def close(db: psycopg.Connection) -> ClosedRun:
-        with db.transaction():
-            row = db.execute(_RUN, (run_id,)).fetchone()
-            if row is None:
-                raise UsageError(
-                    Sentence("stores.this_ledger_no", place=database.address.place, run_id=str(run_id))
-                )
-            run, question_count, was_closed, answer_count = row
-            at_work = db.execute(_AT_WORK, (run,)).fetchone()
-            if at_work is not None:
-                pid, host = at_work
-                raise IncompleteError(
-                    Sentence("stores.run_process_on", run_id=str(run_id), pid=pid, host=host)
-                )
-            if not was_closed:
-                db.execute(_CLOSE, (run,))
-        return ClosedRun(question_count, answer_count, was_closed)
-
-    return database.run(close)
+def _closed(db: psycopg.Connection, run_id: UUID, place: str) -> ClosedRun:
+    with db.transaction():
+        row = db.execute(_RUN, (run_id,)).fetchone()
+        if row is None:
+            raise UsageError(Sentence("stores.this_ledger_no", place=place, run_id=str(run_id)))
+        run, question_count, was_closed, answer_count = row
+        at_work = db.execute(_AT_WORK, (run,)).fetchone()
+        if at_work is not None:
+            pid, host = at_work
+            raise IncompleteError(Sentence("stores.run_process_on", run_id=str(run_id), pid=pid, host=host))
+        if not was_closed:
+            db.execute(_CLOSE, (run,))
+    return ClosedRun(question_count, answer_count, was_closed)
 
 
-def purge_names(database: Database, run_id: UUID, *, answers_before: str, now: str) -> int:
-    """Erase the names and details of a run that came before a time, and put it on record: how many names.
-
-    The answers stay final. What is erased is gone from the tables at once, and from the database's files when
-    it vacuums itself; backups and the archive of its log have it for as long as they are kept.
-
-    Args:
-        database: of the ledger; no key is needed.
-        run_id: the run's; where the ledger has none, nothing is erased.
-        answers_before: UTC, ISO 8601 with Z; what came from then on is kept.
-        now: UTC, ISO 8601 with Z.
-
-    Raises:
-        ConfigurationError, IncompleteError: as `Database.run`; nothing was erased.
-    """
-
-    def purge(db: psycopg.Connection) -> int:
-        said = {"id": run_id, "before": answers_before, "now": now}
-        with db.transaction():
-            name_count = db.execute(_PURGE_NAMES, said).rowcount
-            for query in (_DETAILS_OF_ANSWERS, _DETAILS_OF_FAILURES):
-                db.execute(query, said)
-            db.execute(_PURGED, {**said, "count": name_count})
-        return name_count
-
-    return database.run(purge)
+def _purge(db: psycopg.Connection, said: dict[str, object]) -> int:
+    """Erase, and put it on record: how many names."""
+    with db.transaction():
+        name_count = db.execute(_PURGE_NAMES, said).rowcount
+        for query in (_DETAILS_OF_ANSWERS, _DETAILS_OF_FAILURES):
+            db.execute(query, said)
+        db.execute(_PURGED, {**said, "count": name_count})
+    return name_count

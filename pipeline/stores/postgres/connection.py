@@ -103,13 +103,7 @@ class Database:
     """One connection, for one piece of work at a time, from any thread. It connects when it is first used."""
 
     def __init__(self, address: LedgerAddress, clocks: StoreClocks, *, user: str | None = None) -> None:
-        """Take who to connect as.
-
-        Args:
-            address: of the ledger.
-            clocks: time.
-            user: another than the address says.
-        """
+        """Take where to connect to, as the user of the address or as another one."""
         self.address = address
         self.clocks = clocks
         self._user = {} if user is None else {"user": user}

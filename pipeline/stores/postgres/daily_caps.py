@@ -16,7 +16,8 @@ import psycopg
 
 from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.queries import STATEMENTS
-from pipeline.stores.shared import AccountCap, Window
+from pipeline.stores.shared import AccountCap
+from pipeline.stores.values import Window
 
 EDGE_S = 30
 """How long before a window opens a request may still be on its way whose unit was taken."""
@@ -48,23 +49,14 @@ class DailyCaps:
     """The caps of the accounts of one process, as the transaction of its intents takes from them."""
 
     def __init__(self, caps: Mapping[str, AccountCap]) -> None:
-        """Take the caps.
-
-        Args:
-            caps: by the API of the account; one without a cap is left out.
-        """
+        """Take the caps by the APIs of their accounts; one without a cap is left out."""
         self._caps = caps
         self._taken_at: dict[str, int] = {}  # scope -> the second that the current transaction counts in
 
     def take(self, db: psycopg.Connection, wanted: Sequence[str]) -> Sequence[bool]:
-        """Take a unit for each intent, where its account has one left.
+        """Take a unit for each intent, by its API, where its account has one left: which may be written.
 
-        Args:
-            db: in a transaction, which also writes the intents.
-            wanted: the API of each intent.
-
-        Returns:
-            For each, whether it may be written.
+        The transaction is the one that also writes the intents.
         """
         wishes = Counter(api for api in wanted if api in self._caps)
         # All processes take them in the same order, so that no two wait for one another.

@@ -45,13 +45,7 @@ class FencedCommit(GroupCommit[Line, _FencedBatch]):
     is_shielded = False
 
     def __init__(self, database: Database, writer: LineWriter, lost: Callable[[ChunkLease], None]) -> None:
-        """Accept nothing yet.
-
-        Args:
-            database: where the ledger is.
-            writer: of the lines of the run.
-            lost: called with each lease that turns out to be another process's now.
-        """
+        """Accept nothing yet; `lost` is called with each lease that turns out to be another process's now."""
         super().__init__()
         self._database = database
         self._writer = writer

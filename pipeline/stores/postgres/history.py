@@ -1,21 +1,29 @@
-"""What the ledger of one run knows of its questions."""
+"""What the ledger of one run knows of its questions, and what other runs of the ledger were answered."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import psycopg
 
-from pipeline.frames import TURNED_AWAY_CODES, AnswerState, OwnCode
+from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.lines import RunLines
 from pipeline.stores.postgres.queries import STATEMENTS
-from pipeline.stores.values import FinalAnswer, FruitlessQuestion, LedgerCounts, QuestionHistory, ReusedAnswer
+from pipeline.stores.shared import StoredRun
+from pipeline.stores.values import (
+    ABOUT_THE_QUESTION,
+    FinalAnswer,
+    FruitlessQuestion,
+    LedgerCounts,
+    QuestionHistory,
+    ReusedAnswer,
+)
 
-ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT}
-"""Codes that are no sign of a server or a network in trouble, and so may come back for ever."""
 _AT_ONCE = 1_000
 _ASKED = STATEMENTS["history.asked"]
 _REUSED = STATEMENTS["history.reused"]
 _FRUITLESS = STATEMENTS["history.fruitless"]
 _COUNTS = STATEMENTS["history.counts"]
+_LATEST = STATEMENTS["history.latest"]
 
 
 def known(
@@ -39,14 +47,8 @@ def known(
             used = ReusedAnswer(question, *rest)
             lines.require_reused(used, seal)
             attempts = found[question].attempts if question in found else 0
-            found[question] = QuestionHistory(reused_answer(used, attempts), attempts, None)
+            found[question] = QuestionHistory(used.as_answer(attempts), attempts, None)
     return found
-
-
-def reused_answer(used: ReusedAnswer, attempts: int) -> FinalAnswer:
-    """An answer of an earlier run as one of this run, which made so many requests for the question."""
-    state = AnswerState.REUSED
-    return FinalAnswer(used.question, state, used.code, None, used.request_id, used.time, attempts)
 
 
 def fruitless(db: psycopg.Connection, run: int) -> Mapping[bytes, FruitlessQuestion]:
@@ -64,3 +66,27 @@ def counts(db: psycopg.Connection, run: int) -> LedgerCounts:
     row = db.cursor(binary=True).execute(_COUNTS, {"run": run}).fetchone()
     assert row is not None
     return LedgerCounts(*row)
+
+
+def earlier_answers(
+    db: psycopg.Connection, keys: StoreKeys, run: StoredRun, questions: Sequence[bytes], not_before: str
+) -> dict[str, list[FinalAnswer]]:
+    """As `SharedRun.earlier_answers`: the same question has the same key in all runs of a ledger."""
+    found: dict[str, list[FinalAnswer]] = {}
+    lines: dict[int, RunLines] = {}
+    place = f"{db.info.host}:{db.info.port}"
+    for start in range(0, len(questions), _AT_ONCE):
+        some = list(questions[start : start + _AT_ONCE])
+        values = {"questions": some, "run": run.number, "after": not_before}
+        for row in db.cursor(binary=True).execute(_LATEST, values):
+            source, number, run_id, version, *said = row
+            if number not in lines:
+                lines[number] = RunLines(keys, StoredRun(number, run_id, version, "", None), place)
+            found.setdefault(source, []).append(_proved(lines[number], said))
+    return found
+
+
+def _proved(lines: RunLines, said: list[Any]) -> FinalAnswer:
+    question, attempt, request_id, sent_at, seal, state, code, time, is_named, _, answer_seal = said
+    lines.require_intent(question, attempt, request_id, sent_at, seal)
+    return lines.final_answer(question, attempt, request_id, state, code, time, is_named, None, answer_seal)

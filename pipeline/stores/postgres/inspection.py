@@ -10,6 +10,7 @@ from pipeline.stores.postgres.address import LedgerAddress
 from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.shared import StoreFinding
+from pipeline.wording import Moment, Sentence
 
 _SERVER = STATEMENTS["inspection.server"]
 _ROLE = STATEMENTS["inspection.role"]
@@ -50,15 +51,7 @@ class DoubtfulRequests(NamedTuple):
 
 
 def findings(database: Database, *, is_restored: bool) -> list[StoreFinding]:
-    """Look at a ledger and its server.
-
-    Args:
-        database: of the ledger.
-        is_restored: count also what a backup that was brought back leaves in doubt.
-
-    Raises:
-        ConfigurationError, IncompleteError: as `Database.run`.
-    """
+    """Look at a ledger and its server, and at what a backup that was brought back leaves in doubt."""
     found = [*_findings(database.address, database.run(_facts))]
     if is_restored:
         found.append(
@@ -81,72 +74,80 @@ def _row(db: psycopg.Connection, query: str) -> tuple[Any, ...]:
 
 def _findings(address: LedgerAddress, facts: ServerFacts) -> Iterator[StoreFinding]:
     yield StoreFinding(
-        "ledger", f"{address.place}, {address.database}, tables of version {facts.schema_version}"
+        Sentence("inspection.ledger"),
+        Sentence(
+            "inspection.ledger_at",
+            place=address.place,
+            database=address.database,
+            version=facts.schema_version,
+        ),
     )
-    yield StoreFinding("key", "it is that of the profile")
-    yield StoreFinding("server", f"PostgreSQL {facts.server_version}")
-    if facts.has_fsync and facts.has_full_page_writes:
-        yield StoreFinding("disk", "fsync and full_page_writes are on")
-    else:
-        yield StoreFinding(
-            "disk", "fsync or full_page_writes is off: a crash loses answers; switch them on", is_wrong=True
-        )
-    if facts.synchronous_commit in {"off", "local"}:
-        said = f"synchronous_commit is {facts.synchronous_commit} on the server"
-        yield StoreFinding("commit", f"{said}; the runs switch it on for themselves")
-    else:
-        yield StoreFinding("commit", f"synchronous_commit is {facts.synchronous_commit}")
-    yield _standby(facts)
+    yield StoreFinding(Sentence("inspection.key"), Sentence("inspection.key_of_profile"))
+    version = Sentence("inspection.server_version", version=facts.server_version)
+    yield StoreFinding(Sentence("inspection.server"), version)
+    is_safe = facts.has_fsync and facts.has_full_page_writes
+    disk = Sentence("inspection.disk_safe" if is_safe else "inspection.disk_unsafe")
+    yield StoreFinding(Sentence("inspection.disk"), disk, is_wrong=not is_safe)
+    is_off = facts.synchronous_commit in {"off", "local"}
+    commit = "inspection.commit_off" if is_off else "inspection.commit_on"
+    yield StoreFinding(Sentence("inspection.commit"), Sentence(commit, setting=facts.synchronous_commit))
+    yield StoreFinding(Sentence("inspection.replica"), _standby(facts))
     yield _role(facts)
-    if facts.missing_triggers:
-        names = ", ".join(f"{name} on {table}" for table, name in sorted(facts.missing_triggers))
-        said = f"missing or switched off: {names}; bring the database back from a backup, or enable them"
-        yield StoreFinding("triggers", said, is_wrong=True)
-    else:
-        yield StoreFinding("triggers", "what was recorded cannot be changed")
-    yield StoreFinding("runs", f"{facts.run_count:,}, of which unfinished: {facts.unfinished_count:,}")
-
-
-def _standby(facts: ServerFacts) -> StoreFinding:
-    if facts.standby_count == 0:
-        return StoreFinding("replica", "none is connected; a lost disk takes what no backup has")
-    if facts.is_standby_synchronous:
-        return StoreFinding("replica", f"{facts.standby_count}, synchronous")
-    return StoreFinding(
-        "replica",
-        f"{facts.standby_count}, asynchronous: a failover may lose answers, which are then asked again; "
-        "set synchronous_standby_names",
+    yield _triggers(facts)
+    yield StoreFinding(
+        Sentence("inspection.runs"),
+        Sentence(
+            "inspection.runs_counted", run_count=facts.run_count, unfinished_count=facts.unfinished_count
+        ),
     )
+
+
+def _standby(facts: ServerFacts) -> Sentence:
+    if facts.standby_count == 0:
+        return Sentence("inspection.no_replica")
+    return Sentence(
+        "inspection.replica_synchronous"
+        if facts.is_standby_synchronous
+        else "inspection.replica_asynchronous",
+        standby_count=facts.standby_count,
+    )
+
+
+def _triggers(facts: ServerFacts) -> StoreFinding:
+    names = [
+        Sentence("inspection.trigger_on_table", name=name, table=table)
+        for table, name in sorted(facts.missing_triggers)
+    ]
+    said = (
+        Sentence("inspection.triggers_missing", names=names)
+        if names
+        else Sentence("inspection.triggers_there")
+    )
+    return StoreFinding(Sentence("inspection.triggers"), said, is_wrong=bool(names))
 
 
 def _role(facts: ServerFacts) -> StoreFinding:
     powers = [
-        said
-        for said, is_so in (
-            ("is a superuser", facts.is_superuser),
-            ("may change tables", facts.may_change_tables),
-            ("may delete lines", facts.may_delete),
+        Sentence(key)
+        for key, is_so in (
+            ("inspection.is_superuser", facts.is_superuser),
+            ("inspection.may_change_tables", facts.may_change_tables),
+            ("inspection.may_delete", facts.may_delete),
         )
         if is_so
     ]
-    if not powers:
-        return StoreFinding("role", f"{facts.role} may read and add, and nothing else")
-    return StoreFinding(
-        "role",
-        f"{facts.role} {' and '.join(powers)}; let runs use another role than the owner of the tables: "
-        "`precheck ledger init --grant-to ROLE`",
-        is_wrong=True,
+    said = (
+        Sentence("inspection.role_too_mighty", role=facts.role, powers=powers)
+        if powers
+        else Sentence("inspection.role_fit", role=facts.role)
     )
+    return StoreFinding(Sentence("inspection.role"), said, is_wrong=bool(powers))
 
 
 def _restored(doubt: DoubtfulRequests) -> StoreFinding:
-    latest = (
-        "no request is on record"
+    said = (
+        Sentence("inspection.doubt_about_all", request_count=doubt.in_doubt_count)
         if doubt.latest is None
-        else f"the latest request on record left {doubt.latest}"
+        else Sentence("inspection.doubt", latest=Moment(doubt.latest), request_count=doubt.in_doubt_count)
     )
-    return StoreFinding(
-        "restored",
-        f"{latest}; what was asked after that is not known here and is asked again; "
-        f"requests of unfinished runs whose answers are not on record: {doubt.in_doubt_count:,}",
-    )
+    return StoreFinding(Sentence("inspection.restored"), said)

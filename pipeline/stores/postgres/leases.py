@@ -58,18 +58,10 @@ class ClaimedChunk(NamedTuple):
 def claim(  # noqa: PLR0913, PLR0917
     db: psycopg.Connection, run: int, holder: UUID, api: str, lease_s: float, but: Collection[int]
 ) -> ClaimedChunk | None:
-    """Lease the first free chunk of the open round; None where there is none.
+    """Lease the first free chunk of the open round, but for some; None where there is none.
 
     One that is this process's, and not among those that it knows to hold, was claimed by a statement whose
     reply was lost. It is free to this process at once.
-
-    Args:
-        db: the ledger.
-        run: its number.
-        holder: this process.
-        api: whose questions.
-        lease_s: how long the lease is.
-        but: chunks that it holds, and others that it may not be.
     """
     values = {"holder": holder, "lease": lease_s, "run": run, "api": api, "not": list(but)}
     row = db.cursor(binary=True).execute(_CLAIM, values).fetchone()

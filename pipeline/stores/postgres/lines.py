@@ -1,7 +1,5 @@
 """The lines of a ledger in PostgreSQL as they are sealed, hidden and proved."""
 
-from cryptography.exceptions import InvalidTag
-
 from pipeline.errors import DiskError
 from pipeline.frames import Answer, AnswerState
 from pipeline.stores.postgres.keys import StoreKeys
@@ -15,13 +13,7 @@ class RunLines:
     """Makes and reads the lines of one run."""
 
     def __init__(self, keys: StoreKeys, run: StoredRun, place: str) -> None:
-        """Take how lines are sealed.
-
-        Args:
-            keys: of the ledger.
-            run: whose lines they are.
-            place: where the ledger is, for messages.
-        """
+        """Take how the lines of a run are sealed; the place of the ledger is for messages."""
         self._seal = keys.seal
         self._names = keys.names_of(run.id)
         self._run = run.number
@@ -39,14 +31,14 @@ class RunLines:
     ) -> FailureLine:
         """A request that brought nothing usable."""
         seal = self._seal(question, self._failure(attempt, round_, code, time))
-        hidden = self._names.hidden(detail, "problem", question, attempt)
+        hidden = self._hidden(detail, "problem", question, attempt)
         return FailureLine(lease, question, attempt, round_, str(code), time, hidden, seal)
 
     def answer(self, lease: ChunkLease, question: bytes, answer: Answer, detail: str) -> AnswerLine:
         """A final answer."""
         _, state, code, matched_name, _, time, attempt = answer
-        name = self._names.hidden(matched_name, "answer", question, attempt)
-        hidden = self._names.hidden(detail, "problem", question, attempt)
+        name = self._hidden(matched_name, "answer", question, attempt)
+        hidden = self._hidden(detail, "problem", question, attempt)
         seal = self._seal(question, self._answer(attempt, state, code, time or "", name is not None))
         return AnswerLine(lease, question, attempt, str(state), str(code), time or "", name, hidden, seal)
 
@@ -56,11 +48,7 @@ class RunLines:
         return self._seal(question, "\n".join(("reuse", str(self._run), *said, code)))
 
     def require_intent(self, question: bytes, attempt: int, request_id: str, time: str, seal: bytes) -> None:
-        """Refuse a changed line.
-
-        Raises:
-            DiskError: it is not as it was written.
-        """
+        """Refuse a line that is not as it was written (DiskError)."""
         self._require(question, f"intent\n{self._run}\n{attempt}\n{request_id}\n{time}", seal)
 
     def require_failure(  # noqa: PLR0913, PLR0917
@@ -86,25 +74,22 @@ class RunLines:
         name: bytes | None,
         seal: bytes,
     ) -> FinalAnswer:
-        """An answer that was read.
-
-        Raises:
-            DiskError: it is not as it was written.
-        """
+        """An answer that was read; a DiskError where it is not as it was written."""
         self._require(question, self._answer(attempt, state, code, time, is_named), seal)
         shown = self.shown(name, "answer", question, attempt)
         return FinalAnswer(question, AnswerState(state), code, shown, request_id, time, attempt)
 
     def shown(self, hidden: bytes | None, what: str, question: bytes, attempt: int) -> str | None:
-        """A name or the detail of a problem.
+        """A name or the detail of a problem; a DiskError where it is not what was hidden in this line."""
+        if hidden is None:
+            return None
+        text = self._names.decrypt(hidden, _line(what, question, attempt))
+        if text is None:
+            raise self._damaged()
+        return text.decode()
 
-        Raises:
-            DiskError: it is not what was hidden in this line.
-        """
-        try:
-            return self._names.shown(hidden, what, question, attempt)
-        except (InvalidTag, ValueError):
-            raise self._damaged() from None
+    def _hidden(self, text: str | None, what: str, question: bytes, attempt: int) -> bytes | None:
+        return self._names.encrypt(text.encode(), _line(what, question, attempt)) if text else None
 
     # The code is a server's, and so it comes last: whatever it is, two lines do not say the same.
 
@@ -120,6 +105,10 @@ class RunLines:
 
     def _damaged(self) -> DiskError:
         return damaged(self._place, self._run)
+
+
+def _line(what: str, question: bytes, attempt: int) -> bytes:
+    return f"{what} {attempt} ".encode() + question
 
 
 def damaged(place: str, run: int) -> DiskError:

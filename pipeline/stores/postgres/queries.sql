@@ -46,7 +46,7 @@ SELECT second FROM (SELECT second, sum(count) OVER (ORDER BY second) AS number
  FROM precheck.units WHERE scope = %s AND second > %s) AS numbered
 WHERE number >= %s ORDER BY second LIMIT 1
 
--- name: earlier.latest
+-- name: history.latest
 SELECT DISTINCT ON (answer.question) run.input_sha256, run.run, run.id, run.tool_version,
  answer.question, answer.attempt, intent.request_id, intent.time, intent.seal,
  answer.state, answer.code, answer.time, answer.is_named, answer.matched_name, answer.seal

@@ -7,7 +7,6 @@ from typing import Any
 import psycopg
 
 from pipeline.stores.postgres.connection import Database
-from pipeline.stores.postgres.history import reused_answer
 from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.lines import RunLines
 from pipeline.stores.postgres.queries import STATEMENTS
@@ -36,7 +35,7 @@ def recorded(
             used = ReusedAnswer(*fields)
             lines.require_reused(used, seal)
             said = used.question, 0, used.request_id, used.time, None, None
-            yield RecordedRequest(*said, reused_answer(used, attempts), "", reused=used)
+            yield RecordedRequest(*said, used.as_answer(attempts), "", reused=used)
 
 
 @dataclass(slots=True)

@@ -5,10 +5,11 @@ is one transaction and one round trip. Where its reply was lost, `missing` finds
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any, LiteralString, NamedTuple, Protocol
+from typing import Any, LiteralString, NamedTuple
 
 import psycopg
 
+from pipeline.stores.postgres.daily_caps import DailyCaps
 from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.values import ChunkLease
 
@@ -76,24 +77,6 @@ class ForgottenLinesError(Exception):
     """The ledger lacks lines that these follow: the intent of their request, or of the attempt before."""
 
 
-class Units(Protocol):
-    """The daily caps of accounts, as an intent's transaction takes from them."""
-
-    def take(self, db: psycopg.Connection, wanted: Sequence[str]) -> Sequence[bool]:
-        """Take a unit for each intent, where its account has one left.
-
-        Args:
-            db: in a transaction, which also writes the intents.
-            wanted: the API of each intent.
-
-        Returns:
-            For each, whether it may be written.
-        """
-
-    def put_back(self, db: psycopg.Connection, unused: Sequence[str]) -> None:
-        """Put back, in the same transaction, units whose intents were not written, by their APIs."""
-
-
 _RECORD = STATEMENTS["recording.record"]
 _FAILURES = STATEMENTS["recording.failures"]
 _THERE = STATEMENTS["recording.there"]
@@ -102,15 +85,10 @@ _THERE = STATEMENTS["recording.there"]
 class LineWriter:
     """Writes the lines of one run."""
 
-    def __init__(self, run: int, units: Units | None) -> None:
-        """Take whose lines they are.
-
-        Args:
-            run: its number.
-            units: of the daily caps; None where no account has one.
-        """
+    def __init__(self, run: int, caps: DailyCaps | None) -> None:
+        """Write those of a run, by its number; without caps where no account has one."""
         self._run = run
-        self._units = units
+        self._caps = caps
 
     def write(self, db: psycopg.Connection, lines: WrittenLines) -> RefusedLines:
         """Write lines, all in one transaction, and none of a chunk that another process holds.
@@ -120,9 +98,9 @@ class LineWriter:
             ForgottenLinesError: an earlier one is not there any more; what was written is not known.
         """
         intents, failures, answers = lines
-        if self._units is not None and intents:
+        if self._caps is not None and intents:
             with db.transaction():
-                return self._write_and_spend(db, self._units, lines)
+                return self._write_and_spend(db, self._caps, lines)
         if failures and (intents or answers):
             with db.transaction():
                 lost = self._record(db, intents, answers) | self._fail(db, failures)
@@ -150,15 +128,15 @@ class LineWriter:
             [line for place, line in enumerate(answers) if (2, place) not in there],
         )
 
-    def _write_and_spend(self, db: psycopg.Connection, units: Units, lines: WrittenLines) -> RefusedLines:
+    def _write_and_spend(self, db: psycopg.Connection, caps: DailyCaps, lines: WrittenLines) -> RefusedLines:
         """As `write`, each intent with a unit."""
-        granted = units.take(db, [line.api for line in lines.intents])
+        granted = caps.take(db, [line.api for line in lines.intents])
         may = [line for line, is_granted in zip(lines.intents, granted, strict=True) if is_granted]
         lost = self._record(db, may, lines.answers) if may or lines.answers else set()
         if lines.failures:
             lost |= self._fail(db, lines.failures)
         if unused := [line.api for line in may if line.lease in lost]:
-            units.put_back(db, unused)
+            caps.put_back(db, unused)
         spent = {
             (line.question, line.attempt)
             for line, is_granted in zip(lines.intents, granted, strict=True)

@@ -14,18 +14,21 @@ import anyio
 import psycopg
 
 from pipeline.errors import LeaseLostError
-from pipeline.frames import CHECKS, Answer, AnswerState, Check
-from pipeline.stores.postgres import earlier, history, leases
+from pipeline.frames import CHECKS, Answer, Check
+from pipeline.stores.postgres import history, leases
 from pipeline.stores.postgres.connection import Database
+from pipeline.stores.postgres.daily_caps import DailyCaps
 from pipeline.stores.postgres.group_commit import FencedCommit
 from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.leases import ClaimedChunk
 from pipeline.stores.postgres.lines import RunLines
 from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.postgres.recorded import recorded
-from pipeline.stores.postgres.recording import LineWriter, Units
+from pipeline.stores.postgres.recording import LineWriter
 from pipeline.stores.shared import QuestionParts, RequestCopy, StoredRun
 from pipeline.stores.values import (
+    ABOUT_THE_QUESTION,
+    FINAL,
     ChunkLease,
     FinalAnswer,
     FruitlessQuestion,
@@ -43,7 +46,6 @@ from schemas.outcomes import ApiName
 LEASE_S = 15.0
 """How long the questions of a process that has died wait for another."""
 _BEATS_IN_A_LEASE = 4
-_FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
 _NOTHING = QuestionHistory(None, 0, None)
 
 
@@ -70,6 +72,9 @@ class _SentRequest(NamedTuple):
 class PostgresRun:
     """A run in a ledger that processes share, for one of them; a `SharedRun`.
 
+    Each method that goes to the database may raise an IncompleteError or a ConfigurationError, as
+    `Database.run`; one that reads lines a DiskError, where one is not as it was written.
+
     Made by `PostgresStore.shared_run`; to be closed. Chunks that it holds are kept by a thread of its own,
     also while the event loop is busy.
     """
@@ -84,19 +89,12 @@ class PostgresRun:
         holder: UUID,
         questions: QuestionParts,
         *,
-        units: Units | None = None,
+        caps: DailyCaps | None = None,
         lease_s: float = LEASE_S,
     ) -> None:
-        """Hold no chunk yet.
+        """Hold no chunk yet; another connection to the database is made for this run.
 
-        Args:
-            database: where the ledger is; another connection is made for this run.
-            keys: of the ledger.
-            run: which one.
-            holder: this process, as the store has it.
-            questions: gives the questions of a part of the run.
-            units: of daily caps that are counted where intents are written.
-            lease_s: how long the chunks of a process that falls silent stay its own.
+        The chunks of a process that falls silent stay its own for the length of a lease.
         """
         self.run = run
         self._database = database.another()
@@ -105,7 +103,7 @@ class PostgresRun:
         self._holder = holder
         self._questions = questions
         self._lease_s = lease_s
-        self._commits = FencedCommit(self._database, LineWriter(run.number, units), self._forget)
+        self._commits = FencedCommit(self._database, LineWriter(run.number, caps), self._forget)
         self._held: dict[ChunkLease, _HeldChunk] = {}
         self._claims: dict[object, ApiName] = {}  # under way, or cancelled
         self._lease_of: dict[bytes, ChunkLease] = {}
@@ -146,12 +144,7 @@ class PostgresRun:
         return self._keys.question(json.dumps(check[1:]).encode())
 
     async def known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
-        """The history of these questions; one without a history is left out. Not while `writing()`.
-
-        Raises:
-            DiskError: a line is not as it was written.
-            IncompleteError, ConfigurationError: as `Database.run`.
-        """
+        """As `Ledger.known`."""
         assert not self._commits.accepting, "not to be read while it is written to"
         return await self._known(questions)
 
@@ -173,13 +166,7 @@ class PostgresRun:
                 self._taken_over.clear()
 
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
-        """Record that a request is about to leave. It may leave once this has returned.
-
-        Raises:
-            LeaseLostError: another process holds the question now, or it was given back.
-            CapSpentError: the account has no unit left for today.
-            IncompleteError: the database has been away for too long; nothing more is accepted.
-        """
+        """As `Ledger.intend`; a question that was given back is not this process's either."""
         lease = self.lease_of(question)
         held = self._held.get(lease)
         check = None if held is None else held.questions.get(question)
@@ -188,23 +175,15 @@ class PostgresRun:
         self._in_flight[question, attempt] = _SentRequest(lease, check, request_id, time)
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
-        """Record that an attempt gave nothing usable, with the detail of the problem.
-
-        Raises:
-            LeaseLostError, IncompleteError: as `intend`.
-        """
+        """As `Ledger.fail`."""
         lease = self._lease_of_attempt(question, attempt)
         round_ = self._rounds[lease.chunk]
         await self._commits.record(self._lines.failure(lease, question, attempt, round_, code, time, detail))
         await self._pass_on(question, attempt, failed_with=code, failed_at=time, detail=detail)
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
-        """Record the final answer, to the latest attempt. Once: again is a mistake.
-
-        Raises:
-            LeaseLostError, IncompleteError: as `intend`.
-        """
-        assert answer.state in _FINAL, f"{answer.state} is not a final answer"
+        """As `Ledger.settle`."""
+        assert answer.state in FINAL, f"{answer.state} is not a final answer"
         lease = self._lease_of_attempt(question, answer.attempts)
         await self._commits.record(self._lines.answer(lease, question, answer, detail))
         final = FinalAnswer(question, *answer[1:])
@@ -224,23 +203,15 @@ class PostgresRun:
     def earlier_answers(
         self, questions: Sequence[bytes], not_before: str
     ) -> Mapping[str, Sequence[FinalAnswer]]:
-        """What other runs of this profile were answered: see `earlier.earlier_answers`.
-
-        Raises:
-            DiskError, IncompleteError, ConfigurationError: as `known`.
-        """
+        """As `SharedRun.earlier_answers`."""
         return self._database.run(
-            lambda db: earlier.earlier_answers(db, self._keys, self.run, questions, not_before)
+            lambda db: history.earlier_answers(db, self._keys, self.run, questions, not_before)
         )
 
     # --- the source
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:
-        """Lease a chunk of the open round for one API; None where there is none now. It does not wait.
-
-        Raises:
-            DiskError, IncompleteError, ConfigurationError: as `known`.
-        """
+        """As `QuestionSource.claim`, of the open round."""
         self._keep_leases()
         but = self._not_to_claim()
         until = self._lease_end()
@@ -268,17 +239,13 @@ class PostgresRun:
                     self._forget(earlier)  # a question is in one chunk at a time: the store forgot that one
                 self._lease_of[key] = found.hold
                 held.questions[key] = check
-                is_suspect = before.code in history.ABOUT_THE_QUESTION
+                is_suspect = before.code in ABOUT_THE_QUESTION
                 questions.append(Question(check, key, before.attempts, is_suspect))
         # What was asked before comes last: at a daily cap it would otherwise be all that is ever asked.
         return QuestionChunk(found.hold, sorted(questions, key=attrgetter("attempts", "is_suspect")))
 
     async def has_free(self, api: ApiName) -> bool:
-        """Whether there is a chunk of the open round to claim for one API.
-
-        Raises:
-            IncompleteError, ConfigurationError: as `known`.
-        """
+        """As `QuestionSource.has_free`, of the open round."""
         but = self._not_to_claim()
         return await self._database.run_in_thread(
             lambda db: leases.has_free(db, self.run.number, self._holder, api, but)
@@ -339,11 +306,7 @@ class PostgresRun:
         )
 
     def lease_of(self, question: bytes) -> ChunkLease:
-        """The lease of the chunk that a question came in.
-
-        Raises:
-            LeaseLostError: it is not this process's any more.
-        """
+        """The lease of the chunk that a question came in; a LeaseLostError if it is not ours any more."""
         try:
             return self._lease_of[question]
         except KeyError:

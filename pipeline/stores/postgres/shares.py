@@ -8,7 +8,6 @@ import psycopg
 
 from pipeline.errors import ConfigurationError
 from pipeline.stores import sharing
-from pipeline.stores.division_json import as_json, from_json
 from pipeline.stores.leased_shares import LeasedShares, LeaseTerms, Renew, Waiting
 from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.queries import STATEMENTS
@@ -28,10 +27,7 @@ _WRITE = "UPDATE precheck.account SET division = %s, latest = %s WHERE scope = %
 def postgres_shares(database: Database, process: AskingProcess, terms: LeaseTerms) -> LeasedShares:
     """The accounts of a ledger in PostgreSQL, divided among the processes of all hosts.
 
-    Args:
-        database: where the ledger is; a connection of its own is made for each lease.
-        process: who asks.
-        terms: of this process.
+    A connection of its own is made for each lease.
     """
 
     @asynccontextmanager
@@ -69,7 +65,7 @@ def require_same_limits(
         row = database.run(lambda db, key=key: db.execute(_LOOK, key).fetchone())  # type: ignore[misc]
         if row is not None:
             me = _joining(process, account, str(process.id), now)
-            _require_same_limits(sharing.with_other_limits(from_json(row[0]), me, row[1]), me)
+            _require_same_limits(sharing.with_other_limits(Division.of_json(row[0]), me, row[1]), me)
 
 
 def _joining(process: AskingProcess, account: ServerAccount, holder: str, now: datetime) -> HeldShare:
@@ -87,24 +83,20 @@ def _renewed(db: psycopg.Connection, account: ServerAccount, wish: ShareWish, me
     with db.transaction():
         row = db.execute(_READ, key).fetchone()
         if row is None:
-            db.execute(_ADD, (*key, as_json(Division())))
+            db.execute(_ADD, (*key, Division().as_json()))
             row = db.execute(_READ, key).fetchone()
         assert row is not None
         content, now = row
-        division = from_json(content)
+        division = Division.of_json(content)
         if not any(each.holder == me.holder for each in division.shares):
             _require_same_limits(sharing.with_other_limits(division, me, now), me)
         division, renewal = sharing.renewed(division, account, wish, me, now)
-        db.execute(_WRITE, (as_json(division), now, *key))
+        db.execute(_WRITE, (division.as_json(), now, *key))
     return renewal
 
 
 def _require_same_limits(other: HeldShare | None, me: HeldShare) -> None:
-    """Refuse to begin beside a process that goes by other limits.
-
-    Raises:
-        ConfigurationError: it names both hosts.
-    """
+    """Refuse to begin beside a process that goes by other limits; the error names both hosts."""
     if other is not None:
         raise ConfigurationError(
             Sentence("stores.set_same_limits", server=me.who.server, said=_said(me), said_2=_said(other))

@@ -5,27 +5,26 @@ from typing import Any
 import psycopg
 from psycopg.rows import namedtuple_row
 
-from pipeline.stores.division_json import from_json
-from pipeline.stores.postgres.connection import Database
 from pipeline.stores.postgres.daily_caps import EDGE_S
 from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.shared import AccountState, StoreState
+from pipeline.stores.sharing import Division
 
 SEEN_MAX_S = 60.0
 """A process that was not seen for so long is not listed."""
 _TIME = """to_char({0} AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')"""
 _NOW = f"SELECT {_TIME.format('clock_timestamp()')}"
 _RUNS = f"""
-SELECT run.id, {_TIME.format("run.created_at")} AS created, tool_version, input_sha256, environment,
+SELECT run.id AS run, {_TIME.format("run.created_at")} AS created, tool_version, input_sha256, environment,
  question_count,
  (SELECT count(*) FROM precheck.intent WHERE intent.run = run.run) AS attempt_count,
  (SELECT count(*) FROM precheck.intent JOIN precheck.answer USING (run, question, attempt)
   WHERE intent.run = run.run) AS answer_count,
  (SELECT count(*) FROM precheck.reuse WHERE reuse.run = run.run) AS reused_count,
- coalesce(latest.round, 0) AS round, latest.round IS NOT NULL AND latest.ended_at IS NULL AS is_open,
- count(chunk) FILTER (WHERE done_at IS NULL) AS undone_count,
+ coalesce(latest.round, 0) AS round, latest.round IS NOT NULL AND latest.ended_at IS NULL AS open,
+ count(chunk) FILTER (WHERE done_at IS NULL) AS undone_chunk_count,
  count(chunk) FILTER (
-  WHERE done_at IS NULL AND (holder IS NULL OR lease_until < clock_timestamp())) AS free_count
+  WHERE done_at IS NULL AND (holder IS NULL OR lease_until < clock_timestamp())) AS free_chunk_count
 FROM precheck.run
 LEFT JOIN LATERAL (SELECT round, ended_at FROM precheck.round WHERE round.run = run.run
  ORDER BY round DESC LIMIT 1) AS latest ON true
@@ -49,16 +48,8 @@ _ACCOUNTS = STATEMENTS["status.accounts"]
 _CAPS = STATEMENTS["status.caps"]
 
 
-def state_of(database: Database) -> StoreState:
-    """Look at a ledger.
-
-    Raises:
-        ConfigurationError, IncompleteError: as `Database.run`.
-    """
-    return database.run(_state)
-
-
-def _state(db: psycopg.Connection) -> StoreState:
+def state_of(db: psycopg.Connection) -> StoreState:
+    """Look at a ledger."""
     # One snapshot for everything that is shown together.
     with db.transaction(), db.cursor(row_factory=namedtuple_row) as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -67,5 +58,5 @@ def _state(db: psycopg.Connection) -> StoreState:
         holders = cursor.execute(_HOLDERS, (SEEN_MAX_S,)).fetchall()
         rows: list[Any] = cursor.execute(_ACCOUNTS).fetchall()
         caps = cursor.execute(_CAPS, (EDGE_S,)).fetchall()
-    accounts = [AccountState(row.scope, row.api, from_json(row.division), row.now) for row in rows]
+    accounts = [AccountState(row.scope, row.api, Division.of_json(row.division), row.now) for row in rows]
     return StoreState(time, runs, holders, accounts, caps)

@@ -57,13 +57,7 @@ class PostgresStore:
     def open(
         cls, address: LedgerAddress, secret: SecretStr, process: AskingProcess, clocks: StoreClocks
     ) -> Self:
-        """Connect, and make sure that it is a ledger of this version under this key.
-
-        Args:
-            address: from `address.parsed`.
-            secret: the ledger key of the user.
-            process: who asks.
-            clocks: time, and how long a server that is away is waited for.
+        """Connect, and make sure that it is a ledger of this version under this key of the user's.
 
         Raises:
             ConfigurationError: the server does not let us in, there is no ledger of this version, or its key
@@ -130,9 +124,9 @@ class PostgresStore:
         lease_s: float = LEASE_S,
     ) -> PostgresRun:
         """The ledger and the source of a run, for this process; to be closed."""
-        units = DailyCaps(caps) if caps else None
+        counted = DailyCaps(caps) if caps else None
         return PostgresRun(
-            self.database, self.keys, run, self.process.id, questions, units=units, lease_s=lease_s
+            self.database, self.keys, run, self.process.id, questions, caps=counted, lease_s=lease_s
         )
 
     def cap(self, cap: AccountCap) -> PostgresCap:
@@ -164,14 +158,11 @@ class PostgresStore:
         run_id: UUID | None,
     ) -> StoredRun:
         *same, tool_version = identity
+        place = self.database.address.place
         if run_id is not None:
             row = db.execute(_RUN + "WHERE id = %s", (run_id,)).fetchone()
             if row is None:
-                raise UsageError(
-                    Sentence(
-                        "stores.this_ledger_no_run", place=self.database.address.place, run_id=str(run_id)
-                    )
-                )
+                raise UsageError(Sentence("stores.this_ledger_no_run", place=place, run_id=str(run_id)))
         else:
             seal = self.keys.seal(plan.hash, "\n".join(("run", str(new_id), *identity)))
             db.execute(_BEGIN, (new_id, *identity, *plan, seal))
@@ -182,7 +173,7 @@ class PostgresStore:
         run = StoredRun(*row[:5])
         *theirs, their_plan, seal = row[5:]
         if seal != self.keys.seal(their_plan, "\n".join(("run", str(run.id), *theirs, run.tool_version))):
-            raise damaged(self.database.address.place, run.number)
+            raise damaged(place, run.number)
         for what, ours, other in zip(_WHAT, same, theirs, strict=True):
             if ours != other:
                 raise UsageError(Sentence("stores.run_another_choose", id=str(run.id), what=what))

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from pipeline.stores.encryption import NameEncryption
-from pipeline.stores.sqlite.seals import insertion
+from pipeline.stores.sqlite.seals import insertion, sealed_name
 from pipeline.stores.values import RecordedRequest
 
 _AT_ONCE = 1_000
@@ -63,7 +63,8 @@ class RequestCopier:
         for intent, request in requests:
             if request.answer is not None:
                 _, state, code, name, request_id, time, _ = request.answer
-                answers.append((intent, str(state), code, self._names.write(name, intent), request_id, time))
+                written = sealed_name(self._names.write(name, intent))
+                answers.append((intent, str(state), code, request_id, time, *written))
             elif request.failed_with is not None:
                 failures.append((intent, request.failed_with, request.failed_at))
             else:

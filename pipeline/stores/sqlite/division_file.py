@@ -20,7 +20,6 @@ import anyio
 
 from pipeline.errors import DiskError, OutputError
 from pipeline.files.disk_errors import not_writable
-from pipeline.stores.division_json import as_json, from_json
 from pipeline.stores.sharing import Division
 from pipeline.wording import Sentence
 
@@ -36,12 +35,7 @@ class DivisionFile:
     """The file of one account."""
 
     def __init__(self, path: Path) -> None:
-        """Open it; where it is missing, create it (0600), and its folder (0700).
-
-        Raises:
-            OutputError: it cannot be created.
-            DiskError: the disk is full.
-        """
+        """Open it; where it is missing, create it (0600), and its folder (0700). Raises as `opened`."""
         self._path = path
         self._file = opened(path)
 
@@ -50,10 +44,7 @@ class DivisionFile:
         os.close(self._file)
 
     async def change(self, rule: Callable[[Division | None], tuple[Division, Result]]) -> Result:
-        """Change the division, as one step.
-
-        Args:
-            rule: gives the new one for the old one, which is None where the file does not have it.
+        """Change the division, as one step, by a rule for the old one, which is None where the file has none.
 
         Raises:
             DiskError, OutputError: the file cannot be written.
@@ -97,7 +88,7 @@ def opened(path: Path) -> int:
 
 
 def _written(division: Division) -> bytes:
-    content = as_json(division).encode()
+    content = division.as_json().encode()
     return _checksum(content) + content
 
 
@@ -106,7 +97,7 @@ def _read(content: bytes) -> Division | None:
     if not content:
         return Division()
     checksum, content = content[:_CHECKSUM_LENGTH], content[_CHECKSUM_LENGTH:]
-    return from_json(content) if checksum == _checksum(content) else None
+    return Division.of_json(content) if checksum == _checksum(content) else None
 
 
 def _checksum(content: bytes) -> bytes:

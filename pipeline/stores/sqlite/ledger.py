@@ -18,47 +18,47 @@ arise.
 
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, ExitStack
+from contextlib import AbstractAsyncContextManager, ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple, Self
 
 from pydantic import SecretStr
 
 from pipeline.files.disk_errors import write_failed
-from pipeline.frames import Answer, AnswerState, Check
+from pipeline.frames import Answer
 from pipeline.stores.encryption import NameEncryption
-from pipeline.stores.keyed_hash import keyed_hash, payee_key
-from pipeline.stores.sqlite import ledger_queries
 from pipeline.stores.sqlite.copied_requests import RequestCopier
 from pipeline.stores.sqlite.group_commit import FileCommit, Insert
 from pipeline.stores.sqlite.ledger_file import opened
+from pipeline.stores.sqlite.open_ledger import OpenLedger
 from pipeline.stores.sqlite.question_index import QuestionIndex
-from pipeline.stores.sqlite.seals import damaged, insertion
+from pipeline.stores.sqlite.seals import damaged, insertion, sealed_name
 from pipeline.stores.values import (
+    ABOUT_THE_QUESTION,
+    FINAL,
+    NO_PROOF,
     FinalAnswer,
     FinishRecord,
     FruitlessQuestion,
-    LedgerCounts,
+    LedgerProof,
     QuestionHistory,
     RecordedRequest,
     ReusedAnswer,
     RunIdentity,
 )
-
-__all__ = [
-    "FinalAnswer",
-    "FinishRecord",
-    "FruitlessQuestion",
-    "LedgerCounts",
-    "ReusedAnswer",
-    "RunIdentity",
-    "SqliteLedger",
-]
+from pipeline.wording import Sentence
 
 _INTEND, _FAIL, _SETTLE, _DETAIL = map(insertion, ("intent", "failure", "answer", "problem"))
 _FINISH, _REUSE = map(insertion, ("finish", "reuse"))
-_FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
+# A run ends with its outcome file; one that was killed counts as one with the next.
+_FRUITLESS = """
+WITH ended AS (
+ SELECT intent.id, question, code, attempt,
+  (SELECT count(*) FROM finish WHERE finish.time < failure.time) AS run
+ FROM failure JOIN intent ON intent.id = failure.intent
+ WHERE question NOT IN (SELECT question FROM answer JOIN intent ON intent.id = answer.intent))
+SELECT question, code, attempt, max(id) FROM ended GROUP BY question, run ORDER BY max(id)
+"""
 
 
 class _Intent(NamedTuple):
@@ -68,39 +68,29 @@ class _Intent(NamedTuple):
     attempt: int
 
 
-class SqliteLedger:
-    """The ledger of one run, open. Made by `SqliteLedger.open`.
+class SqliteLedger(OpenLedger):
+    """The ledger of one run, open: a `RunLedger`. Made by `SqliteLedger.open`.
 
-    Writes are accepted inside `writing()` only, from any number of tasks of one event loop.
-
-    Attributes:
-        run: what it is the record of.
-        created_at: when the first run in this folder began.
-        payee_key: under which this folder knows payees and accounts.
+    Writes are accepted inside `writing()` only, from any number of tasks of one event loop. What cannot be
+    written is a DiskError.
     """
 
     def __init__(
         self, path: Path, connection: sqlite3.Connection, secret: SecretStr | None, resources: ExitStack
     ) -> None:
-        self._path = path
-        self._db = connection
-        [run_key, name_proof] = connection.execute("SELECT run_key, name_proof FROM run").fetchone()
-        self._hashed = keyed_hash(run_key)
-        self.payee_key = payee_key(run_key)
-        self._names = NameEncryption.under(secret, run_key, path)
-        self._names.require(name_proof)
+        super().__init__(path, connection)
+        self._names = NameEncryption.under(secret, self._run_key, path)
+        self._names.require(self._name_proof)
         self._commits = FileCommit(path, connection)
         self._unsettled = _unsettled(path, connection)
         self._index = QuestionIndex(connection)
         self._copier = RequestCopier(connection, self._names)
-        self.run = ledger_queries.identity(connection)
-        self.created_at = ledger_queries.created_at(connection)
         [self._last_id] = connection.execute("SELECT ifnull(max(id), 0) FROM intent").fetchone()
         self._resources = resources.pop_all()
         self._resources.callback(self._fold)
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 (what a ledger is opened with)
         cls,
         path: Path,
         identity: RunIdentity,
@@ -108,36 +98,32 @@ class SqliteLedger:
         now: str,
         fresh: bool = False,
         secret: SecretStr | None = None,
+        proof: LedgerProof = NO_PROOF,
     ) -> Self:
-        """Start the ledger of a run, or resume it.
+        """Start the ledger of a run, or resume it; with `fresh`, forget the run that is there.
 
-        The folder is created if it is missing, and locked before anything in it is touched.
-
-        Args:
-            path: the ledger's file, conventionally `ledger.db` in the output folder.
-            identity: the input, profile and environment of this run.
-            now: UTC, ISO 8601 with Z.
-            fresh: forget the run that the folder holds, and every answer in it.
-            secret: what matched names are encrypted with; None: they are stored in clear.
+        The folder is created if it is missing, and locked before anything in it is touched. Matched names are
+        stored in clear without a secret. What is resumed must be proved. The time is UTC, ISO 8601 with Z.
 
         Raises:
+            InputError: the lines are not proved.
             ConfigurationError: the ledger was begun with another secret, or with one where none is given, or
-                without one where one is.
+                without one where one is; or it is sealed with a signing key, and none is given.
             LockedError: another process works in this folder.
             UsageError: the folder holds a run of another input, profile or environment.
             OutputError: the ledger cannot be created, or the file there is not one of ours.
             DiskError: the ledger is damaged or cannot be read.
         """
         with ExitStack() as stack:
-            connection = stack.enter_context(opened(path, identity, now=now, fresh=fresh, secret=secret))
+            connection = stack.enter_context(
+                opened(path, identity, now=now, fresh=fresh, secret=secret, proof=proof)
+            )
             return cls(path, connection, secret, stack)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -148,101 +134,55 @@ class SqliteLedger:
         """
         self._resources.close()
 
-    def question_key(self, check: Check) -> bytes:
-        """What the ledger knows a question by: 32 bytes, the same for the same question in this run.
-
-        The key of the hash lives in the ledger: two runs cannot be linked by their questions, but
-        whoever holds the file can try names on it, which is why the file is 0600.
-        """
-        return ledger_queries.question_key(self._hashed, check)
-
     def answers(self) -> Iterator[FinalAnswer]:
         """Every final answer, in the order in which their requests left. Not while `writing()`.
 
         Those of earlier runs, which `reuse` recorded, come last.
         """
-        assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
-        return ledger_queries.final_answers(self._db, self._names.read)
+        self._require_no_writing()
+        return self._final_answers(self._names.read)
 
     async def known(self, questions: Sequence[bytes]) -> dict[bytes, QuestionHistory]:
-        """The history of these questions; one without a history is left out. Not while `writing()`."""
-        assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
+        """As `Ledger.known`."""
+        self._require_no_writing()
         return self._index.known(questions, self._names.read)
 
     async def fruitless(self) -> dict[bytes, FruitlessQuestion]:
-        """The open questions that earlier runs, and this one, got nowhere with. Not while `writing()`."""
-        assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
-        return ledger_queries.fruitless(self._db)
+        """As `Ledger.fruitless`."""
+        self._require_no_writing()
+        found: dict[bytes, FruitlessQuestion] = {}
+        for question, code, attempt, _ in self._db.execute(_FRUITLESS):
+            if code in ABOUT_THE_QUESTION:
+                run_count = found[question].run_count + 1 if question in found else 1
+                found[question] = FruitlessQuestion(run_count, code, attempt)
+        return found
 
     def writing(self) -> AbstractAsyncContextManager[None]:
-        """Accept writes until the block ends; the last of them is on disk when it has ended."""
+        """As `Ledger.writing`."""
         return self._commits.writing()
 
     async def intend(self, question: bytes, *, attempt: int, request_id: str, time: str) -> None:
-        """Record that a request is about to leave. It may leave once this has returned.
-
-        Args:
-            question: the question's key.
-            attempt: one more than `known` has for it, 1 where it has none.
-            request_id: the correlation id of the request.
-            time: UTC, ISO 8601 with Z.
-
-        Raises:
-            DiskError: this or an earlier write did not reach the disk; nothing more is accepted.
-        """
+        """As `Ledger.intend`."""
         earlier = self._unsettled.get(question)
-        assert attempt == (earlier.attempt if earlier else 0) + 1, f"{self._path}: an attempt was skipped"
+        assert attempt == (earlier.attempt if earlier else 0) + 1, f"{self.path}: an attempt was skipped"
         self._last_id += 1
         self._unsettled[question] = _Intent(self._last_id, attempt)
         await self._commits.write((_INTEND, (self._last_id, question, attempt, request_id, time)))
 
     async def fail(self, question: bytes, *, attempt: int, code: str, time: str, detail: str = "") -> None:
-        """Record that an attempt gave nothing usable. The question stays open.
-
-        Args:
-            question: the question's key.
-            attempt: the number of its latest intent.
-            code: how it failed.
-            time: UTC, ISO 8601 with Z.
-            detail: the server's description of the problem, without personal data of the question.
-
-        Raises:
-            DiskError: as `intend`.
-        """
+        """As `Ledger.fail`."""
         intent = self._latest_intent(question, attempt)
         await self._commits.write((_FAIL, (intent.id, code, time)), *self._problem(intent, detail))
 
     async def settle(self, question: bytes, answer: Answer, detail: str = "") -> None:
-        """Record the final answer, to the latest intent; `answer.attempts` is that intent's number.
-
-        A question is settled once: settling it again is a mistake of the caller's, even with the
-        same answer.
-
-        Args:
-            question: the question's key.
-            answer: what came back.
-            detail: the server's description of a refusal, without personal data of the question.
-
-        Raises:
-            DiskError: as `intend`.
-        """
+        """As `Ledger.settle`: again is a mistake of the caller's, even with the same answer."""
         _, state, code, matched_name, request_id, time, attempts = answer
-        assert state in _FINAL, f"{self._path}: {state} is not a final answer"
+        assert state in FINAL, f"{self.path}: {state} is not a final answer"
         intent = self._latest_intent(question, attempts)
         del self._unsettled[question]
         written = self._names.write(matched_name, intent.id)
-        settled = (_SETTLE, (intent.id, str(state), code, written, request_id, time))
+        settled = (_SETTLE, (intent.id, str(state), code, request_id, time, *sealed_name(written)))
         await self._commits.write(settled, *self._problem(intent, detail))
-
-    @property
-    def counts(self) -> LedgerCounts:
-        """How much it holds."""
-        return ledger_queries.counts(self._db)
-
-    @property
-    def last_finish(self) -> FinishRecord | None:
-        """The latest outcome file on record, or None."""
-        return ledger_queries.last_finish(self._db)
 
     @property
     def finished_at(self) -> str | None:
@@ -253,47 +193,23 @@ class SqliteLedger:
     def finish(
         self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str
     ) -> FinishRecord:
-        """Record that the outcome file is in place; again after each resumption.
-
-        Args:
-            time: UTC, ISO 8601 with Z.
-            question_count: distinct questions of the run.
-            unanswered_count: those without a final answer: deferred or unanswered. Only with 0 is
-                the run finished.
-            outcome_sha256: hex digest of the outcome file.
-
-        Raises:
-            DiskError: it could not be recorded.
-        """
-        assert not self._commits.accepting, f"{self._path}: not to be read while it is written to"
+        """As `RunLedger.finish`."""
         [answer_count, distinct_count] = self._db.execute(
             "SELECT count(*), count(DISTINCT question) FROM"
             " (SELECT question FROM answer JOIN intent ON intent.id = answer.intent"
             " UNION ALL SELECT question FROM reuse)"
         ).fetchone()
-        assert answer_count == distinct_count, f"{self._path}: a question was answered twice"
-        assert answer_count >= question_count - unanswered_count, f"{self._path}: answers are missing"
-        try:
-            self._db.execute(_FINISH, (time, question_count, unanswered_count, outcome_sha256))
-        except sqlite3.OperationalError as error:
-            raise write_failed(self._path, error) from error
-        return FinishRecord(time, question_count, unanswered_count, outcome_sha256)
+        assert answer_count == distinct_count, f"{self.path}: a question was answered twice"
+        assert answer_count >= question_count - unanswered_count, f"{self.path}: answers are missing"
+        record = FinishRecord(time, question_count, unanswered_count, outcome_sha256)
+        with self._transaction():
+            self._db.execute(_FINISH, record)
+        return record
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
-        """Record that these questions are not asked, because an earlier run had their answers.
-
-        Such an answer is final in this run too. All of them are on disk when this returns, or none.
-
-        Raises:
-            DiskError: they could not be recorded.
-        """
-        assert not self._commits.accepting, f"{self._path}: not to be written to by two hands"
-        try:
-            with self._db:
-                self._db.execute("BEGIN IMMEDIATE")
-                self._db.executemany(_REUSE, answers)
-        except sqlite3.OperationalError as error:
-            raise write_failed(self._path, error) from error
+        """As `RunLedger.reuse`. Such an answer is final in this run too."""
+        with self._transaction():
+            self._db.executemany(_REUSE, answers)
 
     def earlier_answers(
         self,
@@ -306,22 +222,11 @@ class SqliteLedger:
     def copy(self, requests: Sequence[RecordedRequest]) -> None:
         """Add requests of this run that other processes recorded elsewhere, as far as they are not here.
 
-        All of them are on disk when this returns, or none.
-
-        Args:
-            requests: those for one question in the order in which they left, as far as they are known; their
-                questions are keys of this ledger.
-
-        Raises:
-            DiskError: they could not be recorded.
+        All of them are on disk when this returns, or none. Those for one question come in the order in which
+        they left, as far as they are known; their questions are keys of this ledger.
         """
-        assert not self._commits.accepting, f"{self._path}: not to be written to by two hands"
-        try:
-            with self._db:
-                self._db.execute("BEGIN IMMEDIATE")
-                intents = self._copier.add(requests)
-        except sqlite3.OperationalError as error:
-            raise write_failed(self._path, error) from error
+        with self._transaction():
+            intents = self._copier.add(requests)
         for request, intent in zip(requests, intents, strict=True):
             self._last_id = max(self._last_id, intent)
             if request.answer is None:
@@ -330,20 +235,23 @@ class SqliteLedger:
                 self._unsettled.pop(request.question, None)
 
     def allow(self, reason: str, *, time: str) -> None:
-        """Record why this run may ask in spite of a warning that would have stopped it.
-
-        Args:
-            reason: as the user gave it.
-            time: UTC, ISO 8601 with Z.
-
-        Raises:
-            DiskError: it could not be recorded.
-        """
-        assert not self._commits.accepting, f"{self._path}: not to be written to by two hands"
-        try:
+        """As `RunLedger.allow`."""
+        with self._transaction():
             self._db.execute(insertion("allowance"), (time, reason))
+
+    def _require_no_writing(self) -> None:
+        assert not self._commits.accepting, f"{self.path}: not to be used while it is written to"
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """What the block writes is on disk when it has ended, all of it or nothing."""
+        self._require_no_writing()
+        try:
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                yield
         except sqlite3.OperationalError as error:
-            raise write_failed(self._path, error) from error
+            raise write_failed(self.path, error) from error
 
     def _problem(self, intent: _Intent, detail: str) -> Iterator[Insert]:
         """The row for the detail of a problem, where there is one."""
@@ -352,8 +260,8 @@ class SqliteLedger:
 
     def _latest_intent(self, question: bytes, attempt: int) -> _Intent:
         intent = self._unsettled.get(question)
-        assert intent is not None, f"{self._path}: the question was not intended, or is settled"
-        assert intent.attempt == attempt, f"{self._path}: attempt {attempt} is not the latest"
+        assert intent is not None, f"{self.path}: the question was not intended, or is settled"
+        assert intent.attempt == attempt, f"{self.path}: attempt {attempt} is not the latest"
         return intent
 
     def _fold(self) -> None:
@@ -362,7 +270,7 @@ class SqliteLedger:
         try:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
-            raise write_failed(self._path, error) from error
+            raise write_failed(self.path, error) from error
 
 
 def _unsettled(path: Path, db: sqlite3.Connection) -> dict[bytes, _Intent]:
@@ -374,6 +282,6 @@ def _unsettled(path: Path, db: sqlite3.Connection) -> dict[bytes, _Intent]:
         " GROUP BY question HAVING count(answer.intent) <> 1"
     ):
         if answer_count:
-            raise damaged(path, "a question has two answers")
+            raise damaged(path, Sentence("stores.found_two_answers"))
         unsettled[question] = _Intent(latest, attempt)
     return unsettled

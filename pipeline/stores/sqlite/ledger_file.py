@@ -15,18 +15,16 @@ from pipeline.files.folder_lock import locked, require_folder, shared
 from pipeline.stores.encryption import NameEncryption
 from pipeline.stores.sqlite import seals
 from pipeline.stores.sqlite.seals import damaged
-from pipeline.stores.values import RunIdentity
+from pipeline.stores.values import NO_PROOF, LedgerProof, RunIdentity
 from pipeline.wording import Sentence
 
 _APPLICATION_ID = int.from_bytes(b"PCL1")
-_SCHEMA_VERSION = 5
+_SCHEMA_VERSION = 6
 _SCHEMA = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {_SCHEMA_VERSION};\n" + files(
     "pipeline.stores.sqlite"
 ).joinpath("ledger.sql").read_text("utf-8")
-_COLUMNS = """
-SELECT tables.name, columns.name FROM sqlite_schema AS tables, pragma_table_info(tables.name) AS columns
-WHERE tables.type = 'table' ORDER BY tables.name, columns.cid
-"""
+# Triggers too: one of another hand could change lines after their seals are verified.
+_OBJECTS = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY name"
 # FULL, not NORMAL: with NORMAL a power loss takes acknowledged answers with it.
 # EXCLUSIVE comes first: the log then needs no shared memory, and another program is kept out.
 _PRAGMAS = """
@@ -41,14 +39,20 @@ PRAGMA temp_store = MEMORY;
 
 
 @contextmanager
-def opened(
-    path: Path, identity: RunIdentity | None, *, now: str, fresh: bool, secret: SecretStr | None = None
+def opened(  # noqa: PLR0913 (as `SqliteLedger.open`)
+    path: Path,
+    identity: RunIdentity | None,
+    *,
+    now: str,
+    fresh: bool,
+    secret: SecretStr | None = None,
+    proof: LedgerProof = NO_PROOF,
 ) -> Iterator[sqlite3.Connection]:
     """The folder's ledger, new or taken up again, for this process alone until the block ends.
 
     Without an identity it is the ledger that is there, of whichever run. A new one has its names
     encrypted where there is a secret; `NameEncryption.require` verifies that of an existing one.
-    One that holds no answer becomes the ledger of the run that opens it.
+    One that holds no answer becomes the ledger of the run that opens it, and need not be proved.
 
     Raises:
         LockedError, UsageError, OutputError, DiskError: as `SqliteLedger.open`.
@@ -62,36 +66,38 @@ def opened(
             if fresh:
                 path.unlink(missing_ok=True)
             if identity is not None and not os.path.lexists(path):
-                _create(path, identity, now, secret)
+                _create(path, identity, now, secret, proof)
             _require_ours(path)
             # Used by the event loop's thread and by the worker thread of a commit, never at once.
             db = sqlite3.connect(path, isolation_level=None, timeout=0.5, check_same_thread=False)
             stack.enter_context(closing(db))
             db.executescript(_PRAGMAS)
-            _require_sound(path, db)
-            if identity is not None and _binds(db):
+            _require_sound(path, db, proof)
+            if identity is None:
+                seals.require_proved(path, db, proof)
+            elif _binds(db):
                 _require_same_run(path, db, identity)
-            elif identity is not None:
+                seals.require_key(path, db, proof)
+                seals.require_proved(path, db, proof)
+            else:
                 _make_its_own(path, db, identity, now, secret)
         yield db
 
 
 @contextmanager
-def opened_to_read(path: Path, *, now: str, alone: bool = False) -> Iterator[sqlite3.Connection]:
-    """The existing ledger of a folder, for reading only, shared with other readers or not.
+def opened_to_read(
+    path: Path, *, now: str, alone: bool = False, proof: LedgerProof = NO_PROOF
+) -> Iterator[sqlite3.Connection]:
+    """The existing ledger of a folder, if proved, for reading only, shared with other readers unless `alone`.
 
-    Nothing is written, so it may lie on a read-only disk; unless a killed run left a log that is
-    not yet in the ledger: that log is replayed first, as the next run would do.
-
-    Args:
-        path: the ledger's file.
-        now: UTC, ISO 8601 with Z.
-        alone: exclude other readers too, as a run does: for a job that writes other files of the folder.
+    Alone is a job that writes other files of the folder. Nothing is written, so it may lie on a read-only
+    disk; unless a killed run left a log that is not yet in the ledger: that log is replayed first, as the
+    next run would do.
 
     Raises:
         UsageError: there is no ledger.
         LockedError: a run or another exclusive job holds the folder; with `alone`, also any reader.
-        OutputError, DiskError: as `SqliteLedger.open`.
+        InputError, OutputError, DiskError: as `SqliteLedger.open`.
     """
     require_ledger(path)
     with ExitStack() as stack:
@@ -106,7 +112,8 @@ def opened_to_read(path: Path, *, now: str, alone: bool = False) -> Iterator[sql
             address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
             db = stack.enter_context(closing(sqlite3.connect(address, uri=True, isolation_level=None)))
             db.executescript("PRAGMA trusted_schema = OFF; PRAGMA temp_store = MEMORY;")
-            _require_sound(path, db)
+            _require_sound(path, db, proof)
+            seals.require_proved(path, db, proof)
         yield db
 
 
@@ -116,12 +123,7 @@ def ledger_files(path: Path) -> tuple[Path, ...]:
 
 
 def require_ledger(path: Path) -> None:
-    """Refuse a folder in which no run was.
-
-    Raises:
-        UsageError: there is no ledger, or no folder.
-        InputError: the folder cannot be read.
-    """
+    """Refuse a folder in which no run was, or none that can be read; raises as `require_folder`."""
     require_folder(path.parent)
     if not os.path.lexists(path):
         raise UsageError(Sentence("stores.no_ledger_db", parent=path.parent))
@@ -141,10 +143,12 @@ def sqlite_errors(path: Path) -> Iterator[None]:
             raise write_failed(path, error) from error
         raise damaged(path, str(error)) from error
     except UnicodeDecodeError as error:  # text that SQLite quotes from a damaged file
-        raise damaged(path, "text that is not UTF-8") from error
+        raise damaged(path, Sentence("stores.found_not_utf_8")) from error
 
 
-def _create(path: Path, identity: RunIdentity, now: str, secret: SecretStr | None) -> None:
+def _create(
+    path: Path, identity: RunIdentity, now: str, secret: SecretStr | None, proof: LedgerProof
+) -> None:
     """Build the ledger under another name and move it into place: it appears whole or not at all."""
     _, growing, *logs = ledger_files(path)
     for stale in (growing, *logs):
@@ -153,9 +157,9 @@ def _create(path: Path, identity: RunIdentity, now: str, secret: SecretStr | Non
     with closing(sqlite3.connect(growing, isolation_level=None)) as db:
         db.executescript("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = FULL;" + _SCHEMA)
         run_key = os.urandom(32)
-        proof = NameEncryption.under(secret, run_key, path).proof
-        seals.register_seal(db, run_key)
-        db.execute(seals.insertion("run"), (*identity, now, run_key, proof))
+        name_proof = NameEncryption.under(secret, run_key, path).proof
+        seals.register_seal(db, run_key, proof.signing_key(run_key))
+        db.execute(seals.insertion("run"), (*identity, now, run_key, name_proof))
     growing.rename(path)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -183,19 +187,19 @@ def _require_ours(path: Path) -> None:
         )
 
 
-def _require_sound(path: Path, db: sqlite3.Connection) -> None:
+def _require_sound(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> None:
     [finding] = db.execute("PRAGMA quick_check(1)").fetchone()
     if finding != "ok":
         raise damaged(path, finding)
     with closing(sqlite3.connect(":memory:")) as model:
         model.executescript(_SCHEMA)
-        if db.execute(_COLUMNS).fetchall() != model.execute(_COLUMNS).fetchall():
-            raise damaged(path, "its tables are not as this tool makes them")
+        if db.execute(_OBJECTS).fetchall() != model.execute(_OBJECTS).fetchall():
+            raise damaged(path, Sentence("stores.found_other_tables"))
     runs = db.execute("SELECT run_key FROM run").fetchall()
     if len(runs) != 1:
-        raise damaged(path, "it names no run")
+        raise damaged(path, Sentence("stores.found_no_run"))
     [[run_key]] = runs
-    seals.register_seal(db, run_key)
+    seals.register_seal(db, run_key, proof.signing_key(run_key))
     if (changed := seals.first_broken_seal(db)) is not None:
         raise damaged(path, changed)
 
@@ -213,11 +217,12 @@ def _make_its_own(
     path: Path, db: sqlite3.Connection, identity: RunIdentity, now: str, secret: SecretStr | None
 ) -> None:
     """Turn the ledger of a run that got no answer into that of another one, as if it were new."""
-    *recorded, run_key, proof = db.execute(
-        "SELECT input_sha256, profile_sha256, environment, run_key, name_proof FROM run"
+    *recorded, run_key, name_proof, is_sealed = db.execute(
+        "SELECT input_sha256, profile_sha256, environment, run_key, name_proof,"  # noqa: S608 (a constant)
+        f" seal IS {seals.new_seal('run')} FROM run"
     ).fetchone()
     names = NameEncryption.under(secret, run_key, path)
-    if recorded == [*identity[:3]] and names.proves(proof):
+    if recorded == [*identity[:3]] and names.proves(name_proof) and is_sealed:
         return
     with db:
         db.execute("BEGIN IMMEDIATE")
@@ -228,9 +233,10 @@ def _make_its_own(
 
 def _require_same_run(path: Path, db: sqlite3.Connection, identity: RunIdentity) -> None:
     recorded = db.execute("SELECT input_sha256, profile_sha256, environment FROM run").fetchone()
-    for what, ours, theirs in zip(("input file", "profile", "environment"), identity, recorded, strict=False):
+    keys = ("stores.of_other_input", "stores.of_other_profile", "stores.of_other_environment")
+    for key, ours, theirs in zip(keys, identity, recorded, strict=False):
         if ours != theirs:
             raise OtherRunError(
-                Sentence("stores.this_folder_holds", parent=path.parent, what=what),
+                Sentence(key, folder=path.parent),
                 advice=(Sentence("advice.other_folder"), Sentence("advice.start_over")),
             )

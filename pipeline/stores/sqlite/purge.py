@@ -11,35 +11,37 @@ from pathlib import Path
 
 from pipeline.files.disk_errors import write_failed
 from pipeline.stores.sqlite.ledger_file import opened, require_ledger
-from pipeline.stores.sqlite.ledger_queries import DETAIL_IS_DUE
-from pipeline.stores.sqlite.seals import insertion, new_seal
+from pipeline.stores.sqlite.open_ledger import DETAIL_IS_DUE
+from pipeline.stores.sqlite.seals import insertion
+from pipeline.stores.values import NO_PROOF, LedgerProof
 
 _DUE = "matched_name IS NOT NULL AND ifnull(time, '') < ?"
-_WITHOUT_NAME = new_seal("answer", matched_name="NULL")
 
 
-def purge(path: Path, *, answers_before: str, now: str, first: Callable[[], object] = lambda: None) -> int:
-    """Delete the matched names, and the details of problems, that came before a time.
+def purge(
+    path: Path,
+    *,
+    answers_before: str,
+    now: str,
+    first: Callable[[], object] = lambda: None,
+    proof: LedgerProof = NO_PROOF,
+) -> int:
+    """Delete the matched names, and the details of problems, that came before a time: how many names.
 
-    Args:
-        path: the ledger's file.
-        answers_before: UTC, ISO 8601 with Z; what came from then on is kept.
-        now: UTC, ISO 8601 with Z.
-        first: deletes the other files with these names. It is called before the ledger is purged, so that
-            the next purge completes one that was interrupted; but not where the ledger keeps all the
-            names that it ever held, unless its last outcome file is older. The folder is locked meanwhile.
-
-    Returns:
-        How many names were deleted.
+    Times are UTC, ISO 8601 with Z. `first` deletes the other files with these names. It is called before the
+    ledger is purged, so that the next purge completes one that was interrupted; but not where the ledger
+    keeps all the names that it ever held, unless its last outcome file is older. The folder is locked
+    meanwhile.
 
     Raises:
         UsageError: there is no ledger.
         LockedError: a run is working in the folder.
+        InputError: its lines are not proved.
         OutputError: the file is not a ledger.
         DiskError: the ledger is damaged or cannot be written to.
     """
     require_ledger(path)
-    with opened(path, None, now=now, fresh=False) as db:
+    with opened(path, None, now=now, fresh=False, proof=proof) as db:
         [due_count] = db.execute(
             f"SELECT count(*) FROM answer WHERE {_DUE}",  # noqa: S608 (a constant)
             (answers_before,),
@@ -62,7 +64,7 @@ def _erase(db: sqlite3.Connection, answers_before: str, now: str) -> None:
     with db:
         db.execute("BEGIN IMMEDIATE")
         erased = db.execute(
-            f"UPDATE answer SET matched_name = NULL, seal = {_WITHOUT_NAME} WHERE {_DUE}",  # noqa: S608 (constants)
+            f"UPDATE answer SET matched_name = NULL, name_salt = NULL WHERE {_DUE}",  # noqa: S608 (a constant)
             (answers_before,),
         )
         db.execute(f"DELETE FROM problem WHERE {DETAIL_IS_DUE}", (answers_before,))  # noqa: S608 (a constant)

@@ -5,13 +5,11 @@ a run that asked nothing before never makes, and leaves the file as it is.
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pipeline.frames import AnswerState
-from pipeline.stores.values import FinalAnswer, QuestionHistory
-
-NameOf = Callable[[str | bytes | None, int], str | None]
-"""Reads the matched name as it is stored in the row of an intent's answer."""
+from pipeline.stores.sqlite.open_ledger import NameOf
+from pipeline.stores.values import FinalAnswer, QuestionHistory, ReusedAnswer
 
 _AT_ONCE = 1_000
 _STATES = {state.value: state for state in AnswerState}
@@ -31,7 +29,9 @@ _ASKED = (
     " LEFT JOIN answer ON answer.intent = intent.id LEFT JOIN failure ON failure.intent = intent.id"
     " WHERE latest.question IN ({})"
 )
-_REUSED = "SELECT question, code, request_id, time FROM reuse WHERE question IN ({})"
+_REUSED = (
+    "SELECT question, code, request_id, time, source_sha256, reused_at FROM reuse WHERE question IN ({})"
+)
 
 
 class QuestionIndex:
@@ -68,7 +68,6 @@ class QuestionIndex:
                 answer = FinalAnswer(question, _STATES[state], code, found, request_id, time, attempts)
             known[question] = QuestionHistory(answer, attempts, failed)
         reused = self._db.execute(_REUSED.format(places), some) if self._has_reused else ()
-        for question, code, request_id, time in reused:
-            attempts = known[question].attempts if question in known else 0
-            answer = FinalAnswer(question, AnswerState.REUSED, code, None, request_id, time, attempts)
-            known[question] = QuestionHistory(answer, attempts, None)
+        for used in map(ReusedAnswer._make, reused):
+            attempts = known[used.question].attempts if used.question in known else 0
+            known[used.question] = QuestionHistory(used.as_answer(attempts), attempts, None)

@@ -24,16 +24,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, NamedTuple, Self, assert_never
+from typing import NamedTuple, Self, assert_never
 
 import anyio.to_thread
 
-from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
+from pipeline.errors import DiskError, IncompleteError, OutputError
 from pipeline.files.disk_errors import is_full_or_failed, not_writable, write_failed
+from pipeline.stores.values import Window
 from pipeline.wording import Sentence
-
-Window = Literal["utc_day", "rolling_24h"]
 
 EDGE_S = 30
 """How long before a window opens a reserved request may still be on its way."""
@@ -94,14 +92,10 @@ class SqliteQuota:
     def __init__(
         self, path: Path, *, scope: str, cap: int, window: Window, clock: Callable[[], datetime]
     ) -> None:
-        """Open the shared count, creating its folder (0700) and file (0600) where they are missing.
+        """Open the shared count, one file for all processes and scopes of a user, creating it and its folder.
 
-        Args:
-            path: the count's file: one for all processes and all scopes of a user.
-            scope: as `scopes.scope_of` gives it.
-            cap: requests in one window.
-            window: a UTC day, or any 24 hours, which is safe whatever day the server counts by.
-            clock: the time, aware.
+        The file is private (0600), and its folder (0700). A window is a UTC day, or any 24 hours, which is
+        safe whatever day the server counts by.
 
         Raises:
             OutputError: the file cannot be created, or the file there is not one of ours.
@@ -135,9 +129,7 @@ class SqliteQuota:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -147,8 +139,7 @@ class SqliteQuota:
     def reserve(self, spare_count: int = 0) -> bool:
         """Take one unit, durably, for one request about to be sent; False where there is none.
 
-        Args:
-            spare_count: units that must be left afterwards, for requests that matter more.
+        So many spare units must be left afterwards, for requests that matter more.
 
         Raises:
             DiskError, IncompleteError: it is not known that a unit was taken; send nothing.
@@ -223,11 +214,7 @@ class SqliteQuota:
 
 
 def usage(path: Path, now: datetime) -> list[QuotaUse]:
-    """What every scope of the file has used, in the order of their names; [] where there is no file.
-
-    Raises:
-        OutputError, DiskError, IncompleteError: as `SqliteQuota`.
-    """
+    """What every scope has used, in the order of names; [] without a file. Raises as `SqliteQuota`."""
     if not path.exists():
         return []
     with count_errors(path), closing(_connected(path)) as db:
@@ -238,15 +225,8 @@ def usage(path: Path, now: datetime) -> list[QuotaUse]:
 
 def _use(db: sqlite3.Connection, scope: str, window: Window, cap: int, now: datetime) -> QuotaUse:
     count = _counted(db, scope, window, now)
-    return QuotaUse(
-        scope,
-        window,
-        _time(count.start_ms),
-        count.used_count,
-        cap,
-        count.closed,
-        _resets_at(db, scope, count, cap),
-    )
+    start, resets_at = _time(count.start_ms), _resets_at(db, scope, count, cap)
+    return QuotaUse(scope, window, start, count.used_count, cap, count.closed, resets_at)
 
 
 class _Count(NamedTuple):
@@ -361,15 +341,12 @@ def count_errors(path: Path) -> Iterator[None]:
     except sqlite3.IntegrityError:
         raise  # a mistake of ours, not the disk's
     except sqlite3.Error as error:
-        raise _failure(path, error) from error
-
-
-def _failure(path: Path, error: sqlite3.Error) -> PrecheckError:
-    if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
-        return IncompleteError(Sentence("stores.other_processes_kept", path=path, busy_max_s=BUSY_MAX_S))
-    if is_full_or_failed(error):
-        return write_failed(path, error)
-    return DiskError(Sentence("stores.damaged_move_away", path=path, error=str(error)))
+        if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY:
+            busy = Sentence("stores.other_processes_kept", path=path, busy_max_s=BUSY_MAX_S)
+            raise IncompleteError(busy) from error
+        if is_full_or_failed(error):
+            raise write_failed(path, error) from error
+        raise DiskError(Sentence("stores.damaged_move_away", path=path, error=str(error))) from error
 
 
 def _ms(time: datetime) -> int:

@@ -3,43 +3,34 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from sqlite3 import Connection
 
 from pydantic import SecretStr
 
 from pipeline.frames import Check
 from pipeline.stores.encryption import NameEncryption
-from pipeline.stores.keyed_hash import keyed_hash, payee_key
-from pipeline.stores.sqlite import ledger_queries
 from pipeline.stores.sqlite.ledger_file import opened_to_read, sqlite_errors
-from pipeline.stores.sqlite.ledger_queries import DETAIL_IS_DUE
-from pipeline.stores.values import FinalAnswer, FinishRecord, LedgerCounts, RequestAttempt
+from pipeline.stores.sqlite.open_ledger import DETAIL_IS_DUE, OpenLedger
+from pipeline.stores.values import NO_PROOF, FinalAnswer, LedgerProof, RequestAttempt
 
-__all__ = ["FinalAnswer", "FinishRecord", "LedgerCounts", "LedgerReader", "RequestAttempt", "ledger_reader"]
+_ATTEMPTS = """
+SELECT intent.id, detail, attempt, intent.request_id, intent.time,
+ coalesce(state, iif(failure.intent IS NULL, 'in doubt', 'failed')),
+ coalesce(answer.code, failure.code), coalesce(answer.time, failure.time)
+FROM intent LEFT JOIN answer ON answer.intent = intent.id
+LEFT JOIN failure ON failure.intent = intent.id
+LEFT JOIN problem ON problem.intent = intent.id WHERE question = ? ORDER BY attempt
+"""
 
 
-class LedgerReader:
-    """A sound ledger, open for reading. Made by `ledger_reader`."""
-
-    def __init__(self, path: Path, db: Connection) -> None:
-        self.path = path
-        self._db = db
-        self.run = ledger_queries.identity(db)
-        self.created_at = ledger_queries.created_at(db)
-        self._run_key, self._name_proof = db.execute("SELECT run_key, name_proof FROM run").fetchone()
-        self._hashed = keyed_hash(self._run_key)
-        self.payee_key = payee_key(self._run_key)
-
-    def question_key(self, check: Check) -> bytes:
-        """What this ledger knows a question by."""
-        return ledger_queries.question_key(self._hashed, check)
+class LedgerReader(OpenLedger):
+    """A ledger, open for reading. Made by `ledger_reader`."""
 
     def answers(self) -> Iterator[FinalAnswer]:
         """Every final answer, without its matched name; those of earlier runs come last.
 
         So no key is needed where the names are encrypted.
         """
-        return ledger_queries.final_answers(self._db, lambda _written, _intent: None)
+        return self._final_answers(lambda _written, _intent: None)
 
     @property
     def is_encrypted(self) -> bool:
@@ -51,13 +42,9 @@ class LedgerReader:
         return NameEncryption.under(secret, self._run_key, self.path).proves(self._name_proof)
 
     def answers_with_names(self, secret: SecretStr | None) -> Iterator[FinalAnswer]:
-        """As `answers`, with the matched names that the ledger still has.
-
-        Args:
-            secret: what they are encrypted with; None where they are not.
-        """
+        """As `answers`, with the matched names that the ledger still has, read with their key, if any."""
         names = NameEncryption.under(secret, self._run_key, self.path)
-        return ledger_queries.final_answers(self._db, names.read)
+        return self._final_answers(names.read)
 
     @property
     def purged_before(self) -> str | None:
@@ -87,48 +74,24 @@ class LedgerReader:
         return int(count)
 
     def attempts(self, check: Check, secret: SecretStr | None = None) -> list[RequestAttempt]:
-        """Every request for a question, first to last.
-
-        Args:
-            check: the question.
-            secret: what the details of problems are encrypted with; None where they are not, or where the
-                key is not there: encrypted ones then stay hidden.
-        """
+        """Every request for a question, first to last; without the key, encrypted details stay hidden."""
         names = NameEncryption.under(secret, self._run_key, self.path)
         is_hidden = self.is_encrypted and secret is None
 
-        def detail_of(written: str | bytes, intent: int) -> str | None:
-            return None if is_hidden else names.read(written, intent, "problem")
-
-        return list(ledger_queries.attempts(self._db, self.question_key(check), detail_of))
-
-    @property
-    def last_finish(self) -> FinishRecord | None:
-        """The latest outcome file on record, or None."""
-        return ledger_queries.last_finish(self._db)
-
-    @property
-    def counts(self) -> LedgerCounts:
-        """How much it holds."""
-        return ledger_queries.counts(self._db)
+        found = []
+        for intent, written, *row in self._db.execute(_ATTEMPTS, (self.question_key(check),)):
+            detail = None if written is None or is_hidden else names.read(written, intent, "problem")
+            hides = written is not None and detail is None
+            found.append(RequestAttempt(*row)._replace(detail=detail, has_hidden_detail=hides))
+        return found
 
 
 @contextmanager
-def ledger_reader(path: Path, *, now: str, alone: bool = False) -> Iterator[LedgerReader]:
-    """The ledger of a folder, for reading; no run can work there until the block ends.
-
-    Args:
-        path: the ledger's file.
-        now: UTC, ISO 8601 with Z.
-        alone: exclude other readers too: for a job that writes other files of the folder.
-
-    Raises:
-        UsageError: there is no ledger.
-        LockedError: a run or another exclusive job holds the folder; with `alone`, also any reader.
-        OutputError: the file is not a ledger.
-        DiskError: it is damaged or cannot be read.
-    """
-    with opened_to_read(path, now=now, alone=alone) as db:
+def ledger_reader(
+    path: Path, *, now: str, alone: bool = False, proof: LedgerProof = NO_PROOF
+) -> Iterator[LedgerReader]:
+    """The ledger of a folder, to be read; no run works there until the block ends. As `opened_to_read`."""
+    with opened_to_read(path, now=now, alone=alone, proof=proof) as db:
         with sqlite_errors(path):
             record = LedgerReader(path, db)
         yield record

@@ -2,22 +2,30 @@
 
 SQLite detects an invalid page, not a flipped letter: BANM and PANM are equally sound to it. Each row
 therefore carries a keyed hash of its values, and all of them are verified when a ledger is opened.
-The key lies in the same file: this guards against failing disks and careless edits, not against forgery.
+The key lies in the same file: this alone detects failing disks and careless edits, not forgery.
+
+Forgery is detected by two other means. The manifest of the run has a digest of the seals of each table.
+With a signing key the seal of each row has a second half under a key derived from that key, which never lies
+in the folder. Matched names are deleted by a purge, so a row's seal covers only a salted hash of its name;
+the salt is deleted with the name.
 """
 
 import json
+import os
 import sqlite3
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 
-from pipeline.errors import DiskError
+from pipeline.errors import ConfigurationError, DiskError, InputError
 from pipeline.stores.keyed_hash import keyed_hash
+from pipeline.stores.values import LedgerProof
 from pipeline.wording import Sentence
 
 SEALED: Mapping[str, Sequence[str]] = {
     "intent": ("id", "question", "attempt", "request_id", "time"),
     "failure": ("intent", "code", "time"),
-    "answer": ("intent", "state", "code", "matched_name", "request_id", "time"),
+    "answer": ("intent", "state", "code", "request_id", "time", "name_seal"),
     "problem": ("intent", "detail"),
     "reuse": ("question", "code", "request_id", "time", "source_sha256", "reused_at"),
     "finish": ("time", "question_count", "unanswered_count", "outcome_sha256"),
@@ -28,46 +36,137 @@ SEALED: Mapping[str, Sequence[str]] = {
         *("run_key", "name_proof"),
     ),
 }
-"""Table -> the columns that its seal covers."""
-
+"""Table -> the columns that its seal covers, beside `after_finish`."""
+_ERASABLE: Mapping[str, Sequence[str]] = {"answer": ("matched_name", "name_salt")}
+"""Table -> the columns that a purge empties."""
+_DIGESTED = [table for table in SEALED if table not in ("problem", "purge")]
+"""The tables from which nothing is ever deleted, and to which only a run adds."""
+_FINISHES = "(SELECT count(*) FROM finish)"
+_SEAL_BYTE_COUNT = 32
+_SALT_BYTE_COUNT = 16
 _ENCODER = json.JSONEncoder(default=bytes.hex)
 
 
-def register_seal(db: sqlite3.Connection, run_key: bytes) -> None:
-    """Register the SQL function `seal(table, values...)` of a run on this connection."""
+def register_seal(db: sqlite3.Connection, run_key: bytes, signing_key: bytes | None = None) -> None:
+    """Register the SQL functions `seal(table, values...)` and `name_seal(salt, name)` on this connection.
+
+    With a signing key a seal has its second half.
+    """
     hashed = keyed_hash(run_key)
+    signed = None if signing_key is None else keyed_hash(signing_key)
 
     def seal(*values: str | int | bytes | None) -> bytes:
-        return hashed(_ENCODER.encode(values).encode())
+        first = hashed(_ENCODER.encode(values).encode())
+        return first if signed is None else first + signed(first)
 
     db.create_function("seal", -1, seal, deterministic=True)
+    db.create_function("name_seal", 2, _name_seal, deterministic=True)
+
+
+def _name_seal(salt: bytes | None, name: str | bytes | None) -> bytes | None:
+    if name is None:
+        return None
+    return keyed_hash(salt or b"")(name.encode() if isinstance(name, str) else name)
+
+
+def sealed_name(name: str | bytes | None) -> tuple[bytes | None, str | bytes | None, bytes | None]:
+    """The last parameters of the insertion of an answer: the seal of its name, the name, and the salt."""
+    salt = None if name is None else os.urandom(_SALT_BYTE_COUNT)
+    return _name_seal(salt, name), name, salt
 
 
 def insertion(table: str) -> str:
-    """The INSERT of one sealed row; its parameters are the columns in `SEALED`."""
-    columns = SEALED[table]
-    places = ", ".join(f"?{number}" for number, _ in enumerate(columns, start=1))
-    return f"INSERT INTO {table}({', '.join(columns)}, seal) VALUES({places}, seal('{table}', {places}))"
+    """The INSERT of one sealed row; its parameters are the columns in `SEALED`, then those of a name."""
+    sealed, others = SEALED[table], _ERASABLE.get(table, ())
+    columns = ", ".join([*sealed, *others, "after_finish", "seal"])
+    places = [f"?{number}" for number in range(1, len(sealed) + len(others) + 1)]
+    seal = f"seal('{table}', {', '.join([*places[: len(sealed)], _FINISHES])})"
+    return f"INSERT INTO {table}({columns}) VALUES({', '.join([*places, _FINISHES, seal])})"
 
 
-def new_seal(table: str, **changed: str) -> str:
-    """The SQL of a row's seal once some columns have other values, given as SQL."""
-    return f"seal('{table}', {', '.join(changed.get(column, column) for column in SEALED[table])})"
+def new_seal(table: str) -> str:
+    """The SQL of a row's seal, as its values are now."""
+    return f"seal('{table}', {', '.join(SEALED[table])}, after_finish)"
 
 
 def first_broken_seal(db: sqlite3.Connection) -> str | None:
     """What is wrong with the rows of a ledger whose pages are sound, or None."""
     for table in SEALED:
-        [broken_count] = db.execute(
-            f"SELECT count(*) FROM {table} WHERE seal IS NOT {new_seal(table)}"  # noqa: S608 (constants)
-        ).fetchone()
-        if broken_count:
+        if broken_count := _count(db, table, f"{_first_half('seal')} IS NOT {_first_half(new_seal(table))}"):
             return f"lines of the table {table} were changed: {broken_count}"
+    is_other_name = "name_seal IS NOT name_seal(name_salt, matched_name)"
+    if _count(db, "answer", f"matched_name IS NOT NULL AND {is_other_name}"):
+        return "names in the table answer were changed"
     [is_gapless] = db.execute("SELECT count(*) = ifnull(max(id), 0) FROM intent").fetchone()
     return None if is_gapless else "lines of the table intent are missing"
 
 
-def damaged(path: Path, finding: str) -> DiskError:
+def digests(db: sqlite3.Connection, finish_count: int) -> dict[str, str]:
+    """Table -> SHA-256, in hex, of the seals of its rows up to an outcome file, by its number from 1."""
+    return {table: _digest(db, table, finish_count) for table in _DIGESTED}
+
+
+def _digest(db: sqlite3.Connection, table: str, finish_count: int) -> str:
+    digest = sha256()
+    seals = f"SELECT {_first_half('seal')} FROM {table} WHERE after_finish < ? ORDER BY rowid"  # noqa: S608
+    for (seal,) in db.execute(seals, (finish_count,)):
+        digest.update(seal)
+    return digest.hexdigest()
+
+
+def require_key(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> None:
+    """Refuse to add lines without the signing key that the others are sealed with: no holder could sign them.
+
+    Raises:
+        ConfigurationError: there is no key.
+    """
+    if proof.signing_key_of is None and _is_signed(db):
+        raise ConfigurationError(
+            Sentence("stores.ledger_needs_signing_key", path=path),
+            advice=(Sentence("advice.name_signing_key"), Sentence("advice.start_over")),
+        )
+
+
+def require_proved(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> None:
+    """Refuse a ledger whose seals are whole, and that is not the one of the manifest or of the signing key.
+
+    Raises:
+        InputError: it is another one.
+    """
+    found = digests(db, proof.finish_count) if proof.digests else {}
+    if differs := [table for table in found if found[table] != proof.digests.get(table)]:
+        raise InputError(
+            Sentence("stores.ledger_not_recorded", path=path, tables=differs),
+            advice=(Sentence("stores.bring_back_from"), Sentence("advice.start_over")),
+        )
+    if proof.signing_key_of is None:
+        return
+    was_signed = _is_signed(db)
+    # A purge needs no signing key: it deletes names and adds no answer.
+    for table in (table for table in SEALED if table != "purge"):
+        is_unsealed = f"after_finish >= {proof.proved_finishes} AND seal IS NOT {new_seal(table)}"
+        if count := _count(db, table, is_unsealed):
+            raise InputError(
+                Sentence("stores.ledger_not_sealed", path=path, table=table, count=count),
+                advice=Sentence("stores.bring_back_from" if was_signed else "advice.adopt"),
+            )
+
+
+def _is_signed(db: sqlite3.Connection) -> bool:
+    """Whether it was begun with a signing key."""
+    return _count(db, "run", f"length(seal) > {_SEAL_BYTE_COUNT}") > 0
+
+
+def _first_half(seal: str) -> str:
+    return f"substr({seal}, 1, {_SEAL_BYTE_COUNT})"
+
+
+def _count(db: sqlite3.Connection, table: str, condition: str) -> int:
+    [count] = db.execute(f"SELECT count(*) FROM {table} WHERE {condition}").fetchone()  # noqa: S608 (constants)
+    return int(count)
+
+
+def damaged(path: Path, finding: Sentence | str) -> DiskError:
     """The error for a ledger that cannot be trusted: it is never silently repaired or replaced."""
     return DiskError(
         Sentence("stores.damaged_unreadable", path=path, finding=finding),

@@ -30,18 +30,7 @@ class ServerLock:
     """The lock of one server and client, in one run."""
 
     def __init__(self, folder: Path, scope: str, window_s: float, clock: Callable[[], datetime]) -> None:
-        """Open the lock, without taking it.
-
-        Args:
-            folder: where the locks are, one folder for all processes of a user.
-            scope: server and client, as `scopes.scope_of` gives them.
-            window_s: how long a request counts.
-            clock: the time in UTC, which other processes of this machine go by too.
-
-        Raises:
-            OutputError: the lock cannot be created.
-            DiskError: the disk is full.
-        """
+        """Open the lock of a scope, without taking it; a request counts for a window. Raises as `opened`."""
         self._folder = folder
         self._server = scope.partition("|")[0]
         self._window_s = window_s
@@ -51,8 +40,7 @@ class ServerLock:
     async def take(self, waiting: Waiting) -> float | None:
         """Take the lock alone, if no other run has it, or else together with the others.
 
-        Returns:
-            Where this run has it alone: how long the requests of the last one may still count.
+        Where this run has it alone: how long the requests of the last one may still count.
 
         Raises:
             IncompleteError: a run that was stopped as it began has it at the end of the wait.
@@ -73,11 +61,7 @@ class ServerLock:
         return self._has(fcntl.LOCK_SH)
 
     def end(self) -> None:
-        """Release the lock; the last one to do so records when.
-
-        Raises:
-            OutputError, DiskError: that cannot be recorded.
-        """
+        """Release the lock; the last one to do so records when, or it is an OutputError or a DiskError."""
         try:
             if self._has(fcntl.LOCK_EX):
                 ending = f"{self._clock().timestamp():.3f}"

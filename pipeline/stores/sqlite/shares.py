@@ -17,12 +17,7 @@ RENEWAL_INTERVAL_S = 0.5
 
 
 def local_shares(folder: Path, terms: LeaseTerms) -> LeasedShares:
-    """The accounts of one user, divided among the runs of one machine.
-
-    Args:
-        folder: where the locks and divisions are, one folder for all processes of a user.
-        terms: of this run.
-    """
+    """The accounts of one user, divided among the runs of one machine; locks and divisions in one folder."""
     return LeasedShares(_Divisions(folder, terms).opened, terms, every_s=RENEWAL_INTERVAL_S)
 
 

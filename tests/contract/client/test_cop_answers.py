@@ -34,8 +34,8 @@ def report_of(matched, code, name):
 
 
 def reading_by_the_reference(matched, code, name):
-    """Rules 1 to 3 of the section; a member that is null is absent. None: a breach."""
-    code, name = (None if member in (ABSENT, None) else member for member in (code, name))
+    """Rules 1 to 3 of the section; a member that is null is absent, an empty name is none. None: a breach."""
+    code, name = (None if member in (ABSENT, None) else member for member in (code, name or None))
     if matched is True:
         return ParsedAnswer("MTCH", None) if code is None and name is None else None
     if matched is not False or code not in MAPS_TO:
@@ -87,7 +87,7 @@ def test_every_combination_is_the_outcome_of_the_reference_or_a_breach(
 def test_exactly_one_kind_of_combination_is_a_match():
     matches = [c for c in COMBINATIONS if reading_by_the_reference(*c) == ParsedAnswer("MTCH", None)]
     assert {matched for matched, _, _ in matches} == {True}
-    assert len(matches) == 4
+    assert len(matches) == 6
 
 
 @pytest.mark.parametrize("value", ["true", "True", 1, 1.0, [True], {"value": True}])

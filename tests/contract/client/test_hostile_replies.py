@@ -159,7 +159,7 @@ def test_declaration_of_json_may_name_its_charset(content_type, read_match):
 
 
 @pytest.mark.parametrize(
-    "echo", [None, "", "null", "00000000-0000-4000-8000-000000000000", "{id}, {id}", "{id}0"]
+    "echo", [None, "", "null", "00000000-0000-4000-8000-000000000000", "{id}, {id}0", "{id}0"]
 )
 def test_reply_without_our_correlation_id_is_for_somebody_else(echo, read_match, request_id):
     sent_back = None if echo is None else echo.format(id=request_id)
@@ -198,3 +198,8 @@ def test_breach_quotes_nothing_of_the_reply(body, response_of, check_of, request
     with pytest.raises(ContractBreachError) as breach:
         cop.read(response_of(body.encode()), check_of(), request_id)
     assert SECRET_NAME not in "".join(traceback.format_exception(breach.value))
+
+
+def test_a_correlation_id_that_is_sent_twice_is_one_echo(read_match, request_id):
+    twice = f"{request_id}, {request_id.upper()}"
+    assert read_match(x_fapi_interaction_id=twice, x_request_id=twice).code == "MTCH"

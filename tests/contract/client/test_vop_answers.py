@@ -47,9 +47,13 @@ def document_of(name_match, id_match, matched_name):
 
 
 def reading_by_the_reference(basis, name_match, id_match, matched_name):
-    """What was asked for is answered; what was not may be absent or NOAP. None: a breach."""
+    """What was asked for is answered; what was not may be absent or NOAP; an empty name is none.
+
+    None: a breach.
+    """
     name_match, id_match, matched_name = (
-        None if member in (ABSENT, None) else member for member in (name_match, id_match, matched_name)
+        None if member in (ABSENT, None) else member
+        for member in (name_match, id_match, matched_name or None)
     )
     answered, other = (name_match, id_match) if basis is Basis.NAME else (id_match, name_match)
     codes = NAME_CODES if basis is Basis.NAME else ID_CODES

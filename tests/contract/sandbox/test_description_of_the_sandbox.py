@@ -126,6 +126,7 @@ def test_schemathesis_finds_no_answer_that_the_description_does_not_allow(sandbo
     assert "Tested: 5" in done.stdout
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not SSLYZE.exists(), reason="no sslyze; `make tools` fetches it")
 def test_sslyze_finds_exactly_the_four_suites(sandbox, tmp_path):
     versions = ("--sslv2", "--sslv3", "--tlsv1", "--tlsv1_1", "--tlsv1_2", "--tlsv1_3")

@@ -23,6 +23,7 @@ STATUSES = {
     "400": 400, "401": 401, "403": 403, "404": 404, "429-seconds": 429, "429-date": 429, "429-hours": 429,
     "503-seconds": 503, "503-date": 503, "500": 500, "502": 502, "503": 503, "504": 504, "outage": 503,
     "redirect-307": 307, "redirect-302": 302, "problem-without-members": 500, "problem-not-json": 500,
+    "html-400": 400, "client-invalid-400": 400, "431": 431, "foreign-id-400": 400, "no-id-400": 400,
     "problem-as-page": 502, "problem-with-unknown-code": 500, "problem-that-says-match": 500,
 }  # fmt: skip
 DIRECT = [
@@ -92,6 +93,16 @@ def test_a_pause_is_asked_for_in_seconds(ask, name):
 def test_a_pause_is_asked_for_by_date(ask, name):
     until = parsedate_to_datetime(ask(name).headers["Retry-After"])
     assert 0 < (until - datetime.now(UTC)).total_seconds() <= 3
+
+
+def test_refusals_carry_whose_id_the_table_says(ask):
+    own = str(uuid.uuid4())
+    echoes = {
+        name: ask(name, x_fapi_interaction_id=own).headers.get("x-fapi-interaction-id")
+        for name in ("doubled-echo", "no-id-400", "foreign-id-400", "unasked-400")
+    }
+    assert echoes.pop("foreign-id-400") not in {own, None}
+    assert echoes == {"doubled-echo": f"{own}, {own}", "no-id-400": None, "unasked-400": own}
 
 
 @pytest.mark.parametrize(

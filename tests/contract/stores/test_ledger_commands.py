@@ -91,9 +91,9 @@ def test_the_doctor_tries_the_shared_ledger_too(call, postgres, ledger_database,
     for user, is_well in ((RUNNER, True), (OWNER, False), ("nobody_here", False)):
         config = tmp_path / "precheck.toml"
         config.write_text(PROFILE.format(url=postgres.url(ledger_database, user)))
-        found = {each.what: each for each in diagnose("production", config, now=datetime.now(UTC))}
+        found = {str(each.what): each for each in diagnose("production", config, now=datetime.now(UTC))}
         assert (found["shared ledger"].exit_code == 0) is is_well
-    assert "there is no user nobody_here" in found["shared ledger"].said
+    assert "there is no user nobody_here" in str(found["shared ledger"].said)
 
 
 def test_what_would_lose_an_answer_is_found(call, postgres, ledger_database):

@@ -40,7 +40,7 @@ def test_two_people_sign_in_and_make_four_eyes(behind, checked):
     decided = rita.post(f"/files/{checked}/rows/10", {"decision": "release", "reason": "every month"})
     assert decided.status == 303
     assert rita.post(f"/files/{checked}/hand-over").status == 303
-    assert behind.person(UP).post(f"/files/{checked}/release", {"decisions": "x"}).status == 403
+    assert behind.person(UP).post(f"/files/{checked}/release", {"shown": "x"}).status == 403
     assert anna.approve(checked).status == 303
     assert "four eyes" in anna.get(f"/files/{checked}/release").text
     assert b"PAY-0010" in anna.get(f"/files/{checked}/download/release.simulated.csv").body

@@ -46,14 +46,14 @@ def test_two_people_make_four_eyes_and_the_evidence_names_both(team_desk, at):
 
 def test_who_decided_does_not_approve_and_neither_does_who_uploaded(team_desk, at):
     both, uploader = team_desk.person(BOTH), team_desk.person(UP)
-    head = team_desk.person(ANNA).head_of(at)
-    refused = uploader.post(f"/files/{at}/release", {"decisions": head})
+    shown = team_desk.person(ANNA).shown(at)
+    refused = uploader.post(f"/files/{at}/release", {"shown": shown})
     assert refused.status == 403
     assert "You uploaded this file" in refused.text
     assert decide(both, at, 10, "release", "phoned").status == 303
-    head = team_desk.person(ANNA).head_of(at)
+    shown = team_desk.person(ANNA).shown(at)
     for name in (BOTH, BOTH.upper()):  # an identity in capitals is the same person
-        refused = team_desk.person(name).post(f"/files/{at}/release", {"decisions": head})
+        refused = team_desk.person(name).post(f"/files/{at}/release", {"shown": shown})
         assert refused.status == 403
         assert "You decided about rows of this file" in refused.text
     assert "another person has to approve it" in both.get(f"/files/{at}/release").text
@@ -79,8 +79,8 @@ def test_who_had_a_row_corrected_does_not_approve_the_corrected_file(team_desk, 
     again = up.post(f"/files/{at}/check-again").to.split("/")[2]
     up.post(f"/files/{again}/columns", {"then": "plan"})
     up.check(again)
-    head = team_desk.person(ANNA).head_of(again)
-    refused = both.post(f"/files/{again}/release", {"decisions": head})
+    shown = team_desk.person(ANNA).shown(again)
+    refused = both.post(f"/files/{again}/release", {"shown": shown})
     assert refused.status == 403
     assert "You decided about rows of this file" in refused.text
     assert f'<a href="/files/{again}">Back to the file</a>' in refused.text
@@ -262,9 +262,3 @@ def test_files_that_are_old_enough_are_deleted_by_the_desk_itself(tmp_path, serv
         wait_until(lambda: json.loads((desk.folder(at) / "desk.json").read_text())["purged_at"] is not None)
         assert not (desk.folder(at) / "input").exists()
         wait_until(lambda: desk.audit()[-1]["by"] == "the desk")
-
-
-def test_the_setting_lets_who_uploaded_approve(tmp_path, serve_team):
-    with serve_team(tmp_path, uploader_may_approve=True) as desk:
-        up = desk.person(UP)
-        assert up.approve(up.checked(MIXED)).status == 303

@@ -12,6 +12,7 @@ from pathlib import Path
 import clocks
 import openpyxl
 import pytest
+from desk import hold_until
 
 MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_bytes()
 PAIN001 = (Path(__file__).parents[3] / "sample_data" / "payments_pain001.xml").read_bytes()
@@ -204,7 +205,7 @@ def test_the_verdict_of_the_policy_stands_beside_the_choice_and_nobody_decides_a
         (10, "pay", "x", "Choose what to do"),
         (10, "", "x", "Choose what to do"),
         (999, "hold", "x", "no such row"),
-        (1, "fix", "x", "nothing in it is known to be wrong"),
+        (1, "fix", "x", "no correction is known"),
         (17, "fix", "x", "no correction is known"),
     ],
 )
@@ -249,10 +250,14 @@ def test_a_new_decision_voids_the_approval_and_its_files_are_not_given_out(desk_
 def test_an_approval_of_a_page_on_which_something_was_not_yet_decided_is_refused(
     desk_here, reviewer, reviewed
 ):
-    shown = reviewer.head_of(reviewed)
+    shown = {"shown": reviewer.shown(reviewed), "decision": "hold", "group": "fix_name"}
     decide(reviewer, reviewed, 10, "release", "paid every month")
-    answer = reviewer.post(f"/files/{reviewed}/release", {"decisions": shown})
-    assert answer.status == 409
+    for act in ("release", "hand-over", "groups"):
+        answer = reviewer.post(f"/files/{reviewed}/{act}", shown)
+        assert answer.status == 409
+        assert "Changed since this page was shown to you: the decisions" in answer.text
+        assert reviewer.post(f"/files/{reviewed}/{act}", shown | {"shown": ""}).status == 409
+    assert len(desk_here.decisions(reviewed)) == 1
     assert not list((desk_here.folder(reviewed) / "run.precheck").glob("release*"))
 
 
@@ -447,7 +452,12 @@ def test_a_check_survives_a_killed_desk_is_found_again_stopped_and_goes_on(
             for row in (is_answered.index(True) + 1, is_answered.index(False) + 1):
                 assert decide(visitor, at, row, "hold").status == 303
             assert "to hold 2 rows" in visitor.get(f"/files/{at}/release").text
+            old = {"shown": visitor.shown(at), "decision": "hold", "group": "ask_payee"}
             visitor.check(at)
+            for act in ("release", "hand-over", "groups", "rows/1"):
+                stale = visitor.post(f"/files/{at}/{act}", old | {"hold_undecided": "yes"})
+                assert (stale.status, "to you: the check, the outcomes" in stale.text) == (409, True)
+            assert not list((desk.folder(at) / "run.precheck").glob("release*"))
             summary = json.loads((desk.folder(at) / "run.precheck" / "summary.json").read_text())
             answered = sum(call["answered_before_count"] for call in summary["calls"])
             assert 0 < answered < count
@@ -491,7 +501,7 @@ def test_a_reached_cap_says_when_the_check_can_go_on(tmp_path, serve_desk, sandb
         visitor.wait(at)
         page = visitor.get(f"/files/{at}/progress").text
         assert "Waiting for the next day" in page
-        assert "the daily cap of 2 is used up. Go on after" in page
+        assert "limit of 2 is used up" in page
         assert "3 rows of 5" in page
         assert visitor.get(f"/files/{at}/review").status == 200
         refused = visitor.approve(at)
@@ -540,6 +550,49 @@ def test_a_capped_check_goes_on_when_the_next_day_has_come_asks_nothing_twice_an
             assert "to hold 1 row<" in visitor.get(f"/files/{at}/release").text
 
 
+def begin_upload(desk, visitor, byte_count):
+    """Send the first bytes of a file; the connection."""
+    connection = visitor.connect()
+    connection.putrequest("POST", "/files")
+    cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
+    kind = "multipart/form-data; boundary=x"
+    sent = {"Origin": desk.origin, "Cookie": cookies, "Content-Type": kind, "Content-Length": byte_count}
+    for name, value in sent.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    connection.send(b'--x\r\nContent-Disposition: form-data; name="file"; filename="half.csv"\r\n\r\nname')
+    return connection
+
+
+def test_a_killed_desk_leaves_no_half_upload(tmp_path, serve_desk):
+    with serve_desk(tmp_path) as desk:
+        visitor = desk.visitor()
+        connection = begin_upload(desk, visitor, 100_000)
+        hold_until(lambda: list((desk.home / "runs").glob("*/input/half.csv")))
+        desk.process.kill()
+        desk.process.wait()
+        connection.close()
+        assert len(list((desk.home / "runs").iterdir())) == 1
+    with serve_desk(tmp_path) as desk:
+        desk.visitor()
+        assert list((desk.home / "runs").iterdir()) == []
+        [purged] = [entry for entry in desk.audit() if entry["deed"] == "purged"]
+        assert purged["facts"] == {"unfinished_upload_count": 1}
+
+
+def test_the_desk_hands_out_only_what_was_approved(desk_here, reviewer, reviewed):
+    assert reviewer.approve(reviewed).status == 303
+    run = desk_here.folder(reviewed) / "run.precheck"
+    release = run / "release.simulated.csv"
+    release.write_text(release.read_text().replace("GBP", "EUR"))
+    (run / "release.csv").write_text("forged")
+
+    changed = reviewer.get(f"/files/{reviewed}/download/{release.name}")
+
+    assert (changed.status, "was changed since it was made" in changed.text) == (409, True)
+    assert reviewer.get(f"/files/{reviewed}/download/release.csv").status == 404
+
+
 def test_uploads_are_bounded_and_nothing_is_left_of_what_was_not_whole(tmp_path, serve_desk):
     config = tmp_path / "small.toml"
     config.write_text("[desk]\nupload_mib_max = 1\nperson_mib_max = 2\n")
@@ -549,23 +602,18 @@ def test_uploads_are_bounded_and_nothing_is_left_of_what_was_not_whole(tmp_path,
         assert too_large.status == 413
         assert "larger than 1 MB" in too_large.text
         assert list((desk.home / "runs").iterdir()) == []
+        under_way = [begin_upload(desk, visitor, 1024 * 1024 + 200) for _ in range(2)]
+        hold_until(lambda: len(list((desk.home / "runs").iterdir())) == 2)
+        assert visitor.upload("/files", "a.csv", b"x" * (1024 * 1024)).status == 413  # they count
+        for connection in under_way:
+            connection.close()
+        hold_until(lambda: not list((desk.home / "runs").iterdir()))
         for _ in range(2):
             assert visitor.upload("/files", "a.csv", b"x" * (1024 * 1024)).status == 303
         full = visitor.upload("/files", "a.csv", b"x")
         assert full.status == 413
         assert "as many files here as one person may" in full.text
-        connection = visitor.connect()
-        connection.putrequest("POST", "/files")
-        cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
-        kind = "multipart/form-data; boundary=x"
-        sent = {"Origin": desk.origin, "Cookie": cookies, "Content-Type": kind, "Content-Length": "100000"}
-        for name, value in sent.items():
-            connection.putheader(name, value)
-        connection.endheaders()
-        connection.send(
-            b'--x\r\nContent-Disposition: form-data; name="file"; filename="half.csv"\r\n\r\nname'
-        )
-        connection.close()
+        begin_upload(desk, visitor, 100_000).close()
         desk.desk.start("--version").end()
         assert len(list((desk.home / "runs").iterdir())) == 2
 
@@ -638,3 +686,42 @@ def test_a_start_with_another_profile_than_was_planned_shows_its_plan_and_starts
         assert [entry["facts"] for entry in desk.audit() if entry["deed"] == "started"] == [
             {"profile": "production"}
         ]
+
+
+MATCHING = "payment_id,name,account_type,sort_code,account_number,amount,currency,reference\n" + "".join(
+    f"P-{number},{name},Personal,{account},{amount},GBP,{reference}\n"
+    for number, (name, account, amount, reference) in enumerate(
+        [
+            ("Avery Thornwood", "001122,00012345", "50.00", "INV 1"),
+            ("Imogen Farraday", "200415,31926819", "70.00", "INV 2"),
+            ("Avery Thornwood", "001122,00012345", "50.00", "INV 1"),
+        ],
+        start=1,
+    )
+)
+
+
+def listed_rows(page):
+    return [int(row) for row in re.findall(r'<tr class="[a-z_ ]+" id="row-(\d+)">', page)]
+
+
+def test_a_match_that_repeats_another_payment_is_looked_at_and_can_be_held(desk_here, reviewer):
+    at = reviewer.checked(MATCHING.encode(), "twice.csv")
+    page = reviewer.get(f"/files/{at}/review").text
+    assert "<b>1 payment</b> of 3 needs a look" in page
+    assert listed_rows(page) == [3]
+    assert "review?group=pay-PAYMENT_REPEATED" in page
+    assert listed_rows(reviewer.get(f"/files/{at}/review?rows=all&sort=row").text) == [1, 2, 3]
+    assert "1 row to look at without a decision" in reviewer.get(f"/files/{at}/release").text
+    assert decide(reviewer, at, 3, "hold").status == 303
+    assert "1 row to look at without a decision" not in reviewer.get(f"/files/{at}/release").text
+    reviewer.approve(at)
+    released = rows_of(download(reviewer, at, "release.simulated.csv"))
+    assert [row["payment_id"] for row in released] == ["P-1", "P-2"]
+
+
+def test_a_match_without_a_warning_opens_like_any_other_row(desk_here, reviewer):
+    at = reviewer.checked(MATCHING.encode(), "matches.csv")
+    assert decide(reviewer, at, 2, "hold", "the payee has left").status == 303
+    page = reviewer.get(f"/files/{at}/review?rows=all&decided=yes").text
+    assert listed_rows(page) == [2]

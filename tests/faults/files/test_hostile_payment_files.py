@@ -158,6 +158,6 @@ def test_d16_totals_that_lie_are_told_and_keep_a_file_from_being_changed(tmp_pat
         "totals that are not those of the payments: at every level, by a lie or by a cut",
         tried=len(held),
         survived=sum(held.values()),
-        figure=f"not told: {', '.join(name for name, told in held.items() if not told) or 'none'}",
-        goal="all told",
+        figure=f"not reported: {', '.join(name for name, told in held.items() if not told) or 'none'}",
+        goal="all reported",
     )

@@ -9,7 +9,8 @@ import pytest
 from ledgers import asked, open_attempts
 
 from pipeline.errors import PrecheckError
-from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.values import RunIdentity
 
 ROW_COUNT = 300
 NOW = "2030-01-02T03:04:05.678Z"

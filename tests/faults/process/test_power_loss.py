@@ -21,7 +21,8 @@ import pytest
 from ledgers import asked
 
 from pipeline.errors import PrecheckError
-from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.values import RunIdentity
 
 SECTOR = 512
 NOW = "2030-01-02T03:04:05.678Z"
@@ -37,7 +38,8 @@ import os, sys
 from pathlib import Path
 import anyio
 from pipeline.frames import Answer, AnswerState
-from pipeline.stores.sqlite.ledger import SqliteLedger, RunIdentity
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.values import RunIdentity
 
 IDENTITY = RunIdentity("a" * 64, "b" * 64, "sandbox", "1")
 folder, count, now = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]

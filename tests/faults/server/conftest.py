@@ -81,6 +81,11 @@ class Seen(Measured):
         """Outcome and code by payment."""
         return {row["payment_id"]: (row["check_outcome"], row["check_code"]) for row in self.rows}
 
+    @property
+    def rejected(self):
+        """The payments that are rejected."""
+        return [name for name, (outcome, _) in self.codes().items() if outcome == "rejected"]
+
     def wrong(self, truth):
         """Payments that are said to have an answer which is not the true one; no answer is never wrong."""
         answers = {name: found for name, found in self.codes().items() if found[0] not in NO_ANSWER}
@@ -178,7 +183,7 @@ class Lab:
     def consult(seen):
         """What `precheck doctor` says about the profile of a run before: its exit, and its words."""
         finished = seen.desk("doctor", *seen.using, COLUMNS="1000")
-        return finished.status, finished.err
+        return finished.status, finished.out + finished.err
 
     @staticmethod
     def several(do, items):

@@ -8,6 +8,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from nginx import NGINX, answering_vop
 
 from pipeline.files.private import write_private
 from pipeline.sandbox.certificates import (
@@ -51,7 +52,7 @@ def test_a_server_that_cannot_be_trusted_hears_nothing(lab, a_trial, tell):
     tell(
         "B17", "wrong authority, expired, wrong host, TLS 1.1, other suite", tried=len(tried),
         survived=len(tried) - len(lost) if not calls else 0,
-        figure=f"{calls} calls; not told by run and doctor: {', '.join(lost) or 'none'}",
+        figure=f"{calls} calls; not reported by run and doctor: {', '.join(lost) or 'none'}",
         goal="0, exit 78, one sentence, found by doctor",
     )  # fmt: skip
 
@@ -154,8 +155,28 @@ def test_a_client_certificate_that_is_no_good_is_told_before_many_rows_are_sent(
     tell(
         "B18", f"bad client certificates, {handshake} server", tried=len(cases),
         survived=len(cases) - len(lost) if sent_count <= ALIKE_MAX * len(by_answers) else 0,
-        figure=f"{sent_count} rows sent, one at a time; not told by run and doctor: "
+        figure=f"{sent_count} rows sent, one at a time; not reported by run and doctor: "
         f"{', '.join(lost) or 'none'}",
         goal=f"<= {ALIKE_MAX} for {' and '.join(sorted(by_answers))}, 0 for others, which doctor finds; "
         "exit 77 or 78, one sentence",
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(NGINX is None, reason="no nginx")
+def test_nginx_that_refuses_a_client_certificate_rejects_no_row(lab, a_trial, tmp_path, tell):
+    rows = lab.iban_rows(40)
+    with lab.served("server") as sandbox, answering_vop(tmp_path / "nginx", sandbox.folder) as url:
+        foreign = Cases(sandbox, tmp_path).issued("foreign", issuer=foreign_authority())
+        trials = [
+            a_trial(rows, apis=("standard",), changes={"base_url": url, **more}) for more in (foreign, {})
+        ]
+        refused, answered = (lab.attempt("desk", trial, sandbox) for trial in trials)
+    codes = set(answered.codes().values())
+    is_good = refused.status == 77 and not refused.rejected and "certificate" in refused.err
+    is_good = is_good and answered.status == 0 and codes == {("no_match", "NMTC")}
+    tell(
+        "B21", "nginx that refuses the client certificate with 400, then the right one", tried=len(rows),
+        survived=len(answered.codes()) if is_good else 0,
+        figure=f"exits {refused.status}, {answered.status}; {len(refused.rejected)} rows rejected",
+        goal="exit 77, 0 rejected, then every row answered",
     )  # fmt: skip

@@ -61,7 +61,7 @@ def test_a_reply_that_one_row_always_gets_holds_up_no_other(lab, a_trial, tell):
         per_run = [sent[0] - 39, *(later - sooner for sooner, later in pairwise(sent))]
         most = max(most, *per_run)
         ends = [one.status for one in runs] == [75, 75, 76, 76] and again.status == 76
-        is_whole = all(left_behind(one, rows) for one in runs) and "--retry-unanswered" in runs[2].err
+        is_whole = all(left_behind(one, rows) for one in runs) and "--retry-unanswered" in runs[2].out
         if told and ends and is_whole and others == [truth] * 4 and per_run[3] == 0 and asked_again:
             good.append(fault)
     tell(

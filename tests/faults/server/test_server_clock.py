@@ -53,5 +53,5 @@ def test_a_server_that_refuses_the_time_of_requests_ends_the_run(lab, a_trial, t
     tell(
         "A9", "server refuses X-Request-Timestamp", tried=len(names), survived=len(good),
         figure=f"{sent} requests in all, exits {[one.status for one in seen.values()]}",
-        goal=f"exit 78, {ALIKE_MAX} requests, one at a time, both times told",
+        goal=f"exit 78, {ALIKE_MAX} requests, one at a time, both times reported",
     )  # fmt: skip

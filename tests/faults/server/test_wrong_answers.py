@@ -170,15 +170,18 @@ def allowed(api, body):
         assert len(dict(pairs)) == len(pairs), "a doubled key was accepted"
         return dict(pairs)
 
+    def named(name):
+        return None if isinstance(name, str) and not name.strip() else name
+
     document = json.loads(body, object_pairs_hook=once)
     if api is cop.API:
         said = document["data"]["verificationReport"]
-        matched, code, name = said["matched"], said.get("reasonCode"), said.get("name")
+        matched, code, name = said["matched"], said.get("reasonCode"), named(said.get("name"))
         if matched is True:
             return {("MTCH", None)} if code is None and name is None else set()
         close = code in {"MBAM", "BAMM", "PAMM"}
         return {(code, name)} if matched is False and code and close == (name is not None) else set()
-    code, name = document["partyNameMatch"], document.get("matchedName")
+    code, name = document["partyNameMatch"], named(document.get("matchedName"))
     is_known = code in {"MTCH", "CMTC", "NMTC", "NOAP"} and document.get("partyIdMatch") is None
     return {(code, name)} if is_known and (code == "CMTC") == (name is not None) else set()
 

@@ -8,7 +8,7 @@ import pytest
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import Method, ModulusTables, Range, WeightedSum
 from pipeline.rules.rules import DEFECTS, RULES
-from pipeline.rules.unasked import SENTENCES
+from pipeline.rules.unasked import SENTENCES, code_of
 from pipeline.stages.validate import Routes, validate
 from schemas.outcomes import ApiName
 
@@ -32,7 +32,11 @@ BROKEN = [
     ("row", "DAY_MALFORMED", {**UK, "defect": "DAY_MALFORMED"}, BOTH),
     ("row", "CHEQUE", {"name": "Ada Quillon", "defect": "CHEQUE"}, BOTH),
     ("row", "PROXY", {"name": "Ada Quillon", "defect": "PROXY"}, BOTH),
-    ("row", "ACCOUNT_ELSEWHERE", {"name": "Ada Quillon", "defect": "ACCOUNT_ELSEWHERE"}, BOTH),
+    *(
+        ("row", code_of(key), {"name": "Ada Quillon", "defect": key}, BOTH)
+        for key in SENTENCES
+        if key.startswith("ACCOUNT_")
+    ),
     ("row", "SORT_CODES_DIFFER", {**UK, "defect": "SORT_CODES_DIFFER"}, BOTH),
     ("row", "ELEMENT_TWICE", {**UK, "defect": "ELEMENT_TWICE"}, BOTH),
     *(
@@ -57,12 +61,24 @@ BROKEN = [
         {**IBAN, "organisation_id": "7", "organisation_id_scheme": "#N/A"},
         BOTH,
     ),
+    *(
+        (field, "INVISIBLE_CHARACTER", {**row, field: f"{row[field]}\u200b"}, BOTH)
+        for row, field in ((UK, "sort_code"), (UK, "account_number"), (IBAN, "iban"))
+    ),
     ("reference", "CELL_ERROR", {**IBAN, "reference": "#N/A"}, STANDARD),
     ("account_number", "ACCOUNT_MISSING", {"name": "Ada Quillon"}, BOTH),
     ("iban", "ACCOUNT_AMBIGUOUS", {**UK, **IBAN}, BOTH),
     ("sort_code", "SORT_CODE_MISSING", {**UK, "sort_code": None}, BOTH),
     ("account_number", "ACCOUNT_NUMBER_MISSING", {**UK, "account_number": None}, BOTH),
     ("sort_code", "SORT_CODE_DAMAGED", {**UK, "sort_code": "11223"}, BOTH),
+    *(
+        (field, code, {**row, field: "see below"}, BOTH)
+        for row, field, code in (
+            (UK, "sort_code", "SORT_CODE_FORMAT"),
+            (UK, "account_number", "ACCOUNT_NUMBER_FORMAT"),
+            (IBAN, "iban", "IBAN_FORMAT"),
+        )
+    ),
     ("sort_code", "SORT_CODE_FORMAT", {**UK, "sort_code": "1122334"}, BOTH),
     ("account_number", "ACCOUNT_NUMBER_DAMAGED", {**UK, "account_number": "1234567"}, BOTH),
     ("account_number", "ACCOUNT_NUMBER_FORMAT", {**UK, "account_number": "123456789"}, BOTH),
@@ -181,18 +197,18 @@ def test_every_rule_has_a_row_that_breaks_it():
 
 @broken_rows
 def test_message_quotes_no_value_of_the_row(number, field, code, rejects_of):
-    sentences = {rule.sentence for rule in RULES if (rule.field, rule.code) == (field, code)}
+    sentences = {str(rule.sentence) for rule in RULES if (rule.field, rule.code) == (field, code)}
     (message,) = rejects_of[number]["message"]
     assert message in sentences
 
 
 def test_sentences_can_be_read_after_a_field_and_joined():
     for rule in RULES:
-        assert not rule.sentence.endswith("."), rule.code
-        assert not rule.sentence.startswith(" "), rule.code
-        assert "  " not in rule.sentence, rule.code
+        assert not str(rule.sentence).endswith("."), rule.code
+        assert not str(rule.sentence).startswith(" "), rule.code
+        assert "  " not in str(rule.sentence), rule.code
 
 
 def test_defects_of_the_reader_are_the_first_rules():
     assert tuple(SENTENCES) == DEFECTS
-    assert tuple(rule.code for rule in RULES[: len(DEFECTS)]) == DEFECTS
+    assert tuple(rule.sentence for rule in RULES[: len(DEFECTS)]) == tuple(SENTENCES.values())

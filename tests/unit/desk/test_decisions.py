@@ -3,16 +3,18 @@
 from datetime import UTC, datetime
 from types import SimpleNamespace
 
+import polars as pl
 import pytest
 
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.people import ALONE, Person
 from pipeline.desk.refusals import Conflict
-from pipeline.desk.releasing import approve, signed
-from pipeline.desk.review import Review, last_words
+from pipeline.desk.releasing import Decided, decide, signed
+from pipeline.desk.review import Asked, Review, last_words, reviewed
+from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
 from pipeline.desk.states import State, standing
 from schemas.desk import DeskFile, RowsDecided
-from schemas.review import Decision
+from schemas.review import Decision, Verdict
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC)
 TIME = "2030-01-02T03:04:05.678Z"
@@ -22,10 +24,12 @@ LINES = "name,sort_code,account_number\nAda Quilon,112233,00000001\n"
 
 
 @pytest.fixture
-def folder(tmp_path, finish_run, outcomes_of):
+def folder(tmp_path, finish_run, outcomes_of, monkeypatch):
     """A file at the desk whose check has ended."""
+    (tmp_path / "precheck.toml").write_text('[profiles.sandbox.policy]\nclose_match = "review"\n')
+    monkeypatch.setenv("PRECHECK_CONFIG", str(tmp_path / "precheck.toml"))
     (tmp_path / "run.csv").write_text(LINES)
-    run = finish_run(tmp_path / "run.csv", outcomes_of(CLOSE), reported=False)
+    run = finish_run(tmp_path / "run.csv", outcomes_of(CLOSE), profile="sandbox", reported=False)
     found = FileFolder("1", run.parent)
     assert found.run == run
     found.write(DeskFile(name="run.csv", sha256="0", byte_count=1, uploaded_by="Mara", uploaded_at=TIME))
@@ -54,12 +58,49 @@ def test_a_new_decision_voids_the_approval(folder):
     assert standing(folder).state is State.REVIEW
 
 
-@pytest.mark.parametrize("shown", ["", "0" * 64])
-def test_only_what_the_page_showed_is_approved(folder, shown):
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        ("decisions", "the decisions, what would be released"),
+        ("policy", "the policy, what would be released"),
+        ("outcomes", "the outcomes"),
+    ],
+)
+def test_a_form_is_refused_with_what_changed_since_its_page_was_shown(folder, change, what):
+    review, words = reviewed(folder)
+    was = shown_of(review, words, folder.decisions.head)
+    refuse_changed(str(was), was)
+    if change == "decisions":
+        decided(folder, Decision.RELEASE, review.answers_of([1]))
+        review, words = reviewed(folder)
+    elif change == "policy":
+        released = {"close_match": Verdict.RELEASE}
+        every = review.judged.with_columns(verdict=pl.lit(Verdict.RELEASE.value))
+        review = review._replace(policy=released, judged=every)
+    else:
+        review = review._replace(outcomes_sha256="1" * 64)
+    now = shown_of(review, words, folder.decisions.head)
+
+    with pytest.raises(Conflict, match=f"shown to you: {what}. Nothing was done"):
+        refuse_changed(str(was), now)
+    if change == "decisions":
+        refuse_changed(str(was), now, OF_A_ROW)
+
+
+@pytest.mark.parametrize("field", [None, "", "0-0-0-0-0"])
+def test_a_form_that_does_not_say_what_its_page_showed_is_refused(folder, field):
+    now = shown_of(*reviewed(folder), folder.decisions.head)
+    with pytest.raises(Conflict, match="the check, the outcomes, the policy, the decisions, what would"):
+        refuse_changed(field, now)
+
+
+def test_a_group_is_not_decided_once_anything_else_was(folder):
+    review, _ = reviewed(folder)
+    at = standing(folder)
     decided(folder)
-    with pytest.raises(Conflict, match="Something was decided since"):
-        approve(standing(folder), {}, MARA, NOW, shown=shown, hold_undecided=False)
-    assert not list(folder.run.glob("release*"))
+    with pytest.raises(Conflict, match="the decisions"):
+        decide(at, review, Decided([1], Decision.HOLD, "", is_next=True), MARA, NOW)
+    assert len(folder.decisions.entries()) == 1
 
 
 @pytest.mark.parametrize("column", ["outcome", "code", "matched_name", "id"])
@@ -70,9 +111,27 @@ def test_a_decision_counts_for_the_answer_that_it_was_about_alone(tmp_path, outc
         answer = outcomes_of({**CLOSE, **changes})
         summary = SimpleNamespace(input=SimpleNamespace(row_count=1))
         rows = SimpleNamespace(outcomes=answer)
-        return Review(summary, rows, None, None, {}, None, folder.decisions, known_answers={})
+        return Review(summary, "", rows, None, (), {}, None, folder.decisions, known_answers={})
 
     decided(folder, Decision.RELEASE, review().answers_of([1]))
     assert last_words(review())[1].decision is Decision.RELEASE
     other = {"outcome": "no_match"}.get(column, "another")
     assert last_words(review(**{column: other})) == {}
+
+
+def test_a_match_that_the_policy_leaves_to_a_person_is_in_the_list(
+    tmp_path, finish_run, outcomes_of, monkeypatch
+):
+    (tmp_path / "precheck.toml").write_text('[profiles.sandbox.policy]\nmatch = "review"\n')
+    monkeypatch.setenv("PRECHECK_CONFIG", str(tmp_path / "precheck.toml"))
+    (tmp_path / "run.csv").write_text(LINES)
+    run = finish_run(
+        tmp_path / "run.csv",
+        outcomes_of({"outcome": "match", "code": "MTCH", "id": "1"}),
+        profile="sandbox",
+        reported=False,
+    )
+    review, words = reviewed(FileFolder("1", run.parent))
+    assert [(group.key, group.row_count) for group in review.groups] == [("pay-policy", 1)]
+    assert [line.row.number for line in review.page(Asked(), words).rows] == [1]
+    assert review.undecided_counts(words) == {"pay-policy": 1}

@@ -53,6 +53,12 @@ def test_an_identity_that_is_missing_empty_or_repeated_is_none(named, names):
         named(*names)
 
 
+@pytest.mark.parametrize("name", ["\uff32ita@example.com", "rit\uff41@example.com", "\u212aim@example.com"])
+def test_an_identity_in_letters_that_stand_for_others_is_none(named, name):
+    with pytest.raises(NotNamed):
+        named(name)
+
+
 def test_nobody_but_the_proxy_says_who_it_is(named):
     with pytest.raises(Forbidden, match="Only the proxy"):
         named("anna@example.com", proxy_uid=OURS + 1)

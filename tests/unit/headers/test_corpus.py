@@ -16,7 +16,15 @@ from pipeline.errors import InputError
 from pipeline.stages.read import read
 
 SETS = tomllib.loads(Path(__file__).with_name("corpus.toml").read_text(encoding="utf-8"))["set"]
-REASONS = {"statement", "direct_debit", "ambiguous_payee", "ambiguous_account", "no_payee", "no_account"}
+REASONS = {
+    "statement",
+    "direct_debit",
+    "ambiguous_payee",
+    "ambiguous_account",
+    "no_payee",
+    "no_account",
+    "no_country",
+}
 
 read_sets = pytest.mark.parametrize("each", [s for s in SETS if "asked" in s], ids=lambda s: s["name"])
 refused_sets = pytest.mark.parametrize("each", [s for s in SETS if "refused" in s], ids=lambda s: s["name"])

@@ -14,6 +14,7 @@ from pipeline.reports.groups import (
     pending,
     shown,
 )
+from pipeline.wording import Sentence
 from schemas.outcomes import Action, Outcome
 
 MATCH = {}
@@ -58,7 +59,7 @@ def test_names_are_compared_once_for_a_page_and_forgotten_with_it(grouped):
     del found, one, other
     gc.collect()
     compared = [each for each in gc.get_objects() if isinstance(each, Difference)]
-    assert not [each for each in compared if "Nowhere-Else" in each.sentence]
+    assert not [each for each in compared if "Nowhere-Else" in " ".join(map(str, each.said))]
 
 
 def test_group_with_most_money_is_first_and_what_only_time_can_change_last(grouped):
@@ -113,7 +114,7 @@ def test_matches_are_gathered_for_a_search_of_a_file_that_is_not_too_long(groupe
     rows = (paid("1"), MATCH), (paid("3"), NO_MATCH), (paid("2"), MATCH)
     matches = grouped(*rows, searched_max=3).matches
     assert [(row.number, row.amount_rank) for row in matches.rows] == [(3, 2), (1, 1)]
-    assert matches.advice == "Pay."
+    assert matches.advice == Sentence("todo.pay")
     assert grouped(*rows, searched_max=2).matches is None
     assert grouped((paid("3"), NO_MATCH)).matches is None
 
@@ -128,9 +129,9 @@ def test_only_a_close_match_has_a_name_at_the_bank(grouped):
     found = grouped((paid("1", name="Averi Quillon"), CLOSE_MATCH), (paid("1", name="Rowan Ash"), NO_MATCH))
     close, no = sorted((row for group in found.groups for row in group.rows), key=lambda row: row.number)
     assert (close.outcome, no.outcome) == (Outcome.CLOSE_MATCH, Outcome.NO_MATCH)
-    assert close.names.sentence == "The bank has “Avery” for “Averi”."
+    assert list(map(str, close.names.said)) == ["The bank has “Avery” for “Averi”."]
     assert no.names.matched == ()
-    assert no.names.sentence == ""
+    assert no.names.said == ()
 
 
 def test_payee_asked_for_by_identification_is_shown_by_it(grouped):

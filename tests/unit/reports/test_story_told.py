@@ -115,7 +115,7 @@ def test_many_rows_that_share_the_question_are_counted(told):
 
 def test_an_answer_that_its_folder_keeps_says_where_to_ask_again(told):
     kept = {"check_outcome": "not_possible", "check_code": "HTTPERR", "check_action": "retry_later"}
-    assert RETRY_ELSEWHERE in told(outcome={**kept, "check_matched_name": None})
+    assert str(RETRY_ELSEWHERE) in told(outcome={**kept, "check_matched_name": None})
 
 
 def test_a_row_that_no_run_asks_about_any_more_is_not_told_to_wait(told):

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pipeline.sandbox.matching import compare_identifications, compare_names, identifications
 from schemas.outcomes import Outcome
-from schemas.vop import IdMatch, OrganisationId, OtherId, SchemeCode
+from schemas.vop import IdMatch, OrganisationId, OtherId, Party, PartyIdentification, SchemeCode
 
 MATCH, CLOSE, NO = Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH
 
@@ -128,10 +128,11 @@ def test_every_kind_of_identification_is_read():
             OtherId(identification="a number of no kind"),
         ],
     )
-    assert identifications(organisation) == {
+    party = Party(identification=PartyIdentification(organisation_id=organisation))
+    assert identifications(party) == {
         "LEI": "SIMU0000000000000183",
         "BIC": "LANTNL20XXX",
         "TXID": "DE000000117",
         "House number": "7",
     }
-    assert identifications(None) == {}
+    assert identifications(Party(name="Avery Thornwood")) == {}

@@ -28,19 +28,20 @@ from pipeline.stages.ask import (
     ask,
     count_given_up,
     remaining_questions,
+    within_limit,
 )
-from pipeline.stages.ask.admission import ALIKE_MAX, TURNED_AWAY_IN_A_ROW_MAX
+from pipeline.stages.ask.admission import ABOUT_WHAT_IT_SAYS_MAX, ALIKE_MAX, TURNED_AWAY_IN_A_ROW_MAX
 from pipeline.stages.ask.concurrency import ConcurrencyLimit
 from pipeline.stages.ask.gate import PAUSE_FIRST_S, PAUSES_MAX, RETRIES_FREE
 from pipeline.stages.ask.judge import BREACHES_MIN, REFUSALS_IN_A_ROW_LATER_MAX, REFUSALS_IN_A_ROW_MAX
 from pipeline.stores.leased_shares import WholeShare
 from pipeline.stores.local_source import LocalSource
-from pipeline.stores.sqlite.ledger import RunIdentity, SqliteLedger
+from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.quota import QuotaInThreads, SqliteQuota
-from pipeline.stores.values import ServerAccount
+from pipeline.stores.values import RunIdentity, ServerAccount
 from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 from pipeline.transport.rate_limiter import Pace
-from pipeline.transport.retry import NetworkFailure
+from pipeline.transport.retry import FRESH_CONNECTION, NetworkFailure
 from schemas.outcomes import ApiName, Outcome
 
 APIS = {api.name: api for api in (cop.API, vop.GATEWAY, vop.standard("TREZFRP0XXX"))}
@@ -116,12 +117,11 @@ def asking(tmp_path):
                 for name, one in senders.items()
             }
             with anyio.fail_after(TEST_MAX_S):
-                left = await remaining_questions(
-                    questions, ledger, tally, limit=limit, retry_unanswered=retry_unanswered
-                )
-                source = LocalSource(left.todo, ledger.question_key)
+                left = await remaining_questions(questions, ledger, tally, retry_unanswered=retry_unanswered)
+                todo, deferred = within_limit(left.todo, questions.height if limit is None else limit, tally)
+                source = LocalSource(todo, ledger.question_key)
                 asked = await ask(source, channels, ledger, world, has_answered=left.has_answered)
-                return slim(left.answers, asked)
+                return slim(left.answers, deferred, asked)
 
         identity = RunIdentity("input", "profile", "sandbox", "1")
         with SqliteLedger.open(
@@ -298,7 +298,6 @@ def test_a_refused_question_stays_refused(asking):
         (problem(502, "SSL_ERROR"), 3, ("unanswered", "SSL_ERROR")),
         (problem(504, "TIMEOUT_ERROR"), 3, ("unanswered", "TIMEOUT_ERROR")),
         (Response(503, headers={}, content=b"<html>"), 3, ("unanswered", "HTTP_503")),
-        (Response(418, headers={}, content=b""), 1, ("unanswered", "HTTP_418")),
         (NetworkFailure("connect"), 3, ("unanswered", "NETWORK")),
         (NetworkFailure("broken"), 3, ("unanswered", "NETWORK")),
         (NetworkFailure("deadline"), 3, ("unanswered", "DEADLINE")),
@@ -501,7 +500,7 @@ def test_credentials_that_are_revoked_in_the_middle_cost_few_requests_and_the_re
     states = done.states()
     assert states["answered", "MTCH"] == 50
     assert states["deferred", "TURNED_AWAY"] == 1000 - len(sender.said)
-    assert "403" in done.tally.closed["cop"]
+    assert "403" in str(done.tally.closed["cop"])
     again = FakeSender(always(problem(403)))
     left = asking(checks(1000), again, in_flight_max=8)
     assert len(again.said) == ALIKE_MAX, "the first goes alone in every run"
@@ -557,7 +556,9 @@ def test_answers_before_the_end_of_a_run_are_kept(asking):
 
 
 def detailed(status, detail):
-    return Response(status, content=json.dumps({"code": "FORBIDDEN", "detail": detail}).encode())
+    reply = problem(status)
+    content = json.dumps({"code": "FORBIDDEN", "status": status, "detail": detail}).encode()
+    return Response(status, headers=reply.headers, content=content)
 
 
 def test_the_sentence_that_ends_a_run_says_what_the_server_says_and_names_nobody(asking):
@@ -579,6 +580,180 @@ def test_what_a_server_says_of_a_problem_is_logged_once(asking):
     [line] = [line for line in lines if line["event"] == "the server reports a problem"]
     assert (line["status"], line["code"]) == (400, "FORBIDDEN")
     assert line["detail"] == "accountType: not known\\x1b[2J"
+
+
+# Refusals that are not the API's own
+
+NGINX_CERTIFICATE = (
+    b"<html>\r\n<head><title>400 No required SSL certificate was sent</title></head>\r\n<body>\r\n<center>"
+    b"<h1>400 Bad Request</h1></center>\r\n<center>No required SSL certificate was sent</center>\r\n</html>"
+)
+NGINX_HEADERS = NGINX_CERTIFICATE.replace(
+    b"No required SSL certificate was sent", b"Request Header Or Cookie Too Large"
+)
+WAF = b"<html><title>Request Rejected</title>Your support ID is 1234567890</html>"
+OWN = b'{"code":"FORMAT_ERROR","status":400,"detail":"the name is not valid"}'
+
+
+def page(status, content, content_type="text/html"):
+    return Response(status, headers={"content-type": content_type}, content=content)
+
+
+FOREIGN = [
+    page(400, WAF),
+    page(400, b""),
+    page(400, OWN, "text/plain"),
+    page(400, b'{"code":"FORMAT_ERROR"}', "application/json"),
+    page(400, b'{"code":"FORMAT_ERROR","status":"400"}', "application/json"),
+    page(400, b'{"code":"FORMAT_ERROR","status":422}', "application/json"),
+    page(422, OWN, "application/json"),
+    page(413, WAF),
+    page(415, b'{"message":"no"}', "application/json"),
+    page(400, b'{"status":400,"status":400}', "application/problem+json"),
+]
+
+
+@pytest.mark.parametrize("reply", FOREIGN)
+def test_a_refusal_in_another_form_than_the_apis_rejects_no_row(asking, reply):
+    async def respond(said):
+        return reply if said.name == "Payee 7" else good(said.request)
+
+    sender = FakeSender(respond)
+
+    done = asking(checks(60), sender)
+
+    assert done.states() == {("unanswered", f"HTTP_{reply.status_code}"): 1, ("answered", "MTCH"): 59}
+    assert len(sender.said) == 60
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "words"),
+    [
+        (page(400, NGINX_CERTIFICATE), CredentialsError, "HTTP 400.*client_certificate"),
+        (page(400, b"<center>The SSL certificate error</center>"), CredentialsError, "client_certificate"),
+        (page(495, b""), CredentialsError, "HTTP 495.*client_certificate"),
+        (page(496, b""), CredentialsError, "HTTP 496.*client_certificate"),
+        (page(407, b""), CredentialsError, "HTTP 407.*proxy"),
+        (page(400, NGINX_HEADERS), ProtocolError, "HTTP 400.*headers.*too large"),
+        (page(431, b""), ProtocolError, "HTTP 431.*headers.*token"),
+        (page(400, WAF), ProtocolError, "HTTP 400.*firewall"),
+        (page(406, b""), ProtocolError, "HTTP 406.*JSON"),
+        (page(421, b""), ProtocolError, "HTTP 421.*host"),
+        (page(451, b""), ProtocolError, "HTTP 451.*country"),
+        (page(418, b""), ProtocolError, "HTTP 418"),
+        (page(204, b""), ProtocolError, "HTTP 204"),
+        (page(410, b""), ConfigurationError, "HTTP 410.*base_url"),
+    ],
+)
+def test_whatever_turns_everything_away_is_recognised_within_five_requests(asking, reply, error, words):
+    sender = FakeSender(always(reply))
+
+    with pytest.raises(error, match=words):
+        asking(checks(150), sender, in_flight_max=8)
+
+    assert len(sender.said) == ALIKE_MAX
+    assert asking(checks(150), FakeSender(always(None))).states() == {("answered", "MTCH"): 150}
+
+
+@pytest.mark.parametrize("in_a_row", [30, 99])
+def test_rows_of_one_kind_that_a_filter_dislikes_hold_up_no_other(asking, in_a_row):
+    async def reply(said):
+        return page(400, WAF) if 50 < int(said.name.split()[1]) <= 50 + in_a_row else good(said.request)
+
+    done = asking(checks(200), FakeSender(reply))
+
+    assert done.states() == {("unanswered", "HTTP_400"): in_a_row, ("answered", "MTCH"): 200 - in_a_row}
+
+
+def test_a_filter_that_begins_to_dislike_everything_ends_the_asking_after_a_hundred(asking):
+    async def reply(said):
+        return good(said.request) if int(said.name.split()[1]) <= 50 else page(400, WAF)
+
+    sender = FakeSender(reply)
+
+    done = asking(checks(400), sender)
+
+    assert ABOUT_WHAT_IT_SAYS_MAX <= len(sender.said) - 50 <= ABOUT_WHAT_IT_SAYS_MAX + 4
+    assert done.states()["deferred", "TURNED_AWAY"] > 200
+    assert "firewall" in str(done.tally.closed[ApiName.COP])
+
+
+def test_a_row_that_always_meets_client_invalid_is_never_rejected(asking):
+    async def reply(said):
+        return problem(400, "CLIENT_INVALID") if said.name == "Payee 7" else good(said.request)
+
+    for _ in range(2):
+        assert asking(checks(40), FakeSender(reply)).states() == {
+            ("unanswered", "CLIENT_INVALID"): 1, ("answered", "MTCH"): 39
+        }  # fmt: skip
+    assert asking(checks(40), FakeSender(reply)).given_up_count == 1
+
+
+def test_a_server_to_which_every_client_is_invalid_ends_the_run(asking):
+    sender = FakeSender(always(problem(400, "CLIENT_INVALID")))
+
+    with pytest.raises(CredentialsError, match="400 CLIENT_INVALID"):
+        asking(checks(40), sender)
+
+    assert len(sender.said) == ALIKE_MAX
+
+
+class TestRefusalsOfOthers:
+    OTHER = str(UUID(int=0, version=4))
+
+    def refusal(self, request_id=None):
+        headers = {"content-type": "application/json"}
+        headers |= {} if request_id is None else {"x-fapi-interaction-id": request_id}
+        return Response(400, headers=headers, content=OWN)
+
+    def test_a_refusal_with_the_id_of_another_request_is_asked_again_on_another_connection(self, asking):
+        sender = FakeSender(always(self.refusal(self.OTHER), None))
+
+        assert asking(checks(10), sender).states() == {("answered", "MTCH"): 10}
+        assert sender.dropped_count == 10
+
+    def test_one_row_that_always_gets_one_is_unanswered(self, asking):
+        async def reply(said):
+            return self.refusal(self.OTHER) if said.name == "Payee 3" else good(said.request)
+
+        sender = FakeSender(reply)
+        assert asking(checks(40), sender).states() == {
+            ("unanswered", "CONTRACT"): 1,
+            ("answered", "MTCH"): 39,
+        }
+        assert len(sender.said) == 41
+
+    def test_a_server_that_sends_nothing_else_is_soon_left_alone(self, asking):
+        sender = FakeSender(always(self.refusal(self.OTHER)))
+
+        with pytest.raises(ProtocolError, match="ids of other requests"):
+            asking(checks(400), sender, in_flight_max=32)
+
+        assert len(sender.said) == TURNED_AWAY_IN_A_ROW_MAX
+
+    def test_one_without_an_id_counts_only_on_a_connection_of_its_own(self, asking):
+        async def reply(said):
+            return good(said.request) if int(said.name.split()[1]) % 3 else self.refusal()
+
+        sender = FakeSender(reply)
+        assert asking(checks(60), sender).states() == {
+            ("refused", "FORMAT_ERROR"): 20,
+            ("answered", "MTCH"): 40,
+        }
+        assert len(sender.said) == 80
+
+    def test_one_without_an_id_that_came_for_another_request_rejects_nothing(self, asking):
+        async def reply(said):
+            return good(said.request) if said.request.extensions[FRESH_CONNECTION] else self.refusal()
+
+        assert asking(checks(30), FakeSender(reply)).states() == {("answered", "MTCH"): 30}
+
+    def test_the_id_twice_in_the_header_is_one_echo(self, asking):
+        async def reply(said):
+            request_id = said.request.headers["x-fapi-interaction-id"]
+            return self.refusal(f"{request_id}, {request_id}")
+
+        assert asking(checks(1), FakeSender(reply)).states() == {("refused", "FORMAT_ERROR"): 1}
 
 
 # A server that breaks the protocol
@@ -904,7 +1079,7 @@ def test_a_pause_longer_than_a_minute_is_left_to_a_later_run(asking, rate_per_s,
     assert VIRTUAL.monotonic() - started < 5, "nobody waits for a slot that is of no use any more"
     assert len(sender.said) == 1
     assert done.states() == {("deferred", "SERVER_PAUSE"): 20}
-    assert done.tally.closed == {"cop": "the server of cop asked for a pause of 120 s; wait that long"}
+    assert str(done.tally.closed["cop"]) == "the server of cop asked for a pause of 120 s; wait that long"
 
 
 def test_a_pause_on_the_last_attempt_of_a_row_holds_for_the_other_rows(asking):
@@ -931,10 +1106,10 @@ def test_a_server_that_only_asks_for_pauses_is_left_alone_after_a_few(asking, ra
     assert sender.in_flight_most == 1
     assert done.states() == {("deferred", "SERVER_PAUSE"): 122}
     assert done.tally.pauses == {"cop": PAUSES_MAX}
-    assert done.tally.closed == {
-        "cop": "the server of cop asked for 5 pauses, 15.5 s in all, with no other reply between them; wait, "
+    assert str(done.tally.closed["cop"]) == (
+        "the server of cop asked for 5 pauses, 15.5 s in all, with no other reply between them; wait, "
         "such as an hour"
-    }
+    )
 
 
 def test_after_a_pause_one_request_tries_and_then_more_and_more_leave(asking):

@@ -5,12 +5,17 @@ import os
 from decimal import Decimal
 from pathlib import Path
 
+import openpyxl
 import polars as pl
 import pytest
 
 from pipeline.errors import InputError
 from pipeline.frames import PAYMENTS
 from pipeline.stages.read import read
+from pipeline.stages.validate import Routes, validate
+from schemas.outcomes import ApiName
+
+GERMAN = "DE89370400440532013000"
 
 
 def source_of(folder, text, name="payroll.csv", mapping=None, encoding=None):
@@ -76,14 +81,14 @@ def test_columns_tell_how_each_header_was_read(tmp_path):
 
 
 def test_bank_column_that_holds_words_is_told_and_not_read_unless_the_user_insists(tmp_path):
-    text = "name,iban,BIC\na,GB1,SUPPLIER\nb,GB2,SUPPLIER\n"
+    text = "name,iban,BIC\na,GB1,ACCEPTED\nb,GB2,ACCEPTED\n"
     source = source_of(tmp_path, text)
     assert source.columns[2][:3] == ("BIC", None, "no BIC in its cells")
     assert source.notes[-1].startswith("the bank column holds no BIC")
     assert values(source, "bic") == [(None,), (None,)]
-    assert source.original["BIC"].to_list() == ["SUPPLIER", "SUPPLIER"]
+    assert source.original["BIC"].to_list() == ["ACCEPTED", "ACCEPTED"]
     insisted = source_of(tmp_path, text, mapping={"bic": "BIC"})
-    assert values(insisted, "bic") == [("SUPPLIER",), ("SUPPLIER",)]
+    assert values(insisted, "bic") == [("ACCEPTED",), ("ACCEPTED",)]
 
 
 def test_account_types_by_number_are_read_where_the_header_says_what_they_mean(tmp_path):
@@ -127,7 +132,7 @@ def test_text_guards_stay_in_the_original(tmp_path):
     ["00112200012345", "001122-00012345", "00-11-22 00012345", "00 11 22 00012345", "'00112200012345"],
 )
 def test_sort_code_and_account_in_one_cell_are_split(tmp_path, account):
-    source = source_of(tmp_path, f"name,Bank Account Number\na,{account}\nb,12345678\n")
+    source = source_of(tmp_path, f"name,UK Bank Account Number\na,{account}\nb,12345678\n")
     assert values(source, "sort_code", "account_number") == [("001122", "00012345"), (None, "12345678")]
 
 
@@ -362,3 +367,43 @@ def test_who_is_asked_is_not_decided_by_a_total(tmp_path):
 def test_the_place_columns_of_attention_are_left_out(tmp_path):
     source = source_of(tmp_path, "name,iban,check_row,check_place,check_outcome\na,b,7,line 8,no_match\n")
     assert source.original.columns == ["name", "iban"]
+
+
+CASES = Path(__file__).parents[2] / "cases"
+
+
+def test_a_number_of_a_workbook_has_the_decimals_of_its_currency(tmp_path):
+    path = tmp_path / "pay.xlsx"
+    workbook = openpyxl.Workbook()
+    for cells in [
+        ("IBAN", "Amount", "Currency", "Name"),
+        (GERMAN, 1.234, "BHD", "Ada"),
+        (GERMAN, "1.234", "BHD", "Bo"),
+        (GERMAN, 1.234, "EUR", "Cy"),
+        (GERMAN, 1234.5, "EUR", 1.234),
+    ]:
+        workbook.active.append(cells)
+    workbook.save(path)
+    source = read(path, mapping={})
+    assert values(source, "amount", "name") == [
+        ("1.2340", "Ada"),
+        ("1.234", "Bo"),
+        ("1.2340", "Cy"),
+        ("1234.5", "1.234"),
+    ]
+    assert source.original["Amount"].to_list() == ["1.234", "1.234", "1.234", "1234.5"]
+    rejects = validate(source.payments, Routes([ApiName.VOP_GATEWAY])).rejects
+    codes = rejects.filter(pl.col("field") == "amount").select("row", "code").rows()
+    assert codes == [(2, "AMOUNT_AMBIGUOUS"), (3, "AMOUNT_DECIMALS")]
+
+
+def test_numbers_with_three_decimals_in_many_rows_of_a_workbook():
+    source = read(CASES / "x01_numeric_amounts.xlsx", mapping={})
+    rejects = validate(source.payments, Routes([ApiName.VOP_GATEWAY])).rejects
+    assert rejects.select("row", "code").rows() == [
+        (3, "AMOUNT_DECIMALS"),
+        (10, "AMOUNT_FORMAT"),
+        (11, "AMOUNT_NEGATIVE"),
+        (14, "AMOUNT_DECIMALS"),
+        (15, "AMOUNT_DECIMALS"),
+    ]

@@ -16,6 +16,7 @@ from schemas.summary import ROWS_LISTED_MAX, ApiCalls, InputFile, Summary
 
 TIME = "2030-01-02T03:04:05.678Z"
 NO_WARNINGS = pl.DataFrame(schema=WARNINGS)
+SAID = '["rule.name_missing",{}]'
 NO_MATCH = {"outcome": "no_match", "code": "ANNM", "reason": "The name is another.", "action": "ask_payee"}
 REJECTED = {"outcome": "rejected", "code": "IBAN_FORMAT", "reason": "iban: not an IBAN.", "api": None} | {
     "action": "correct_row",
@@ -143,7 +144,7 @@ def test_attention_has_the_largest_amounts_first_and_those_without_last(summary_
 
 def test_warnings_are_counted_by_code_in_rows_and_not_in_sentences(summary_of):
     said = [(3, "PAYMENT_REPEATED"), (2, "PAYMENT_REPEATED"), (3, "MANY_NAMES"), (3, "MANY_NAMES")]
-    warnings = pl.DataFrame([(row, "name", code, "odd") for row, code in said], WARNINGS, orient="row")
+    warnings = pl.DataFrame([(row, "name", code, "odd", SAID) for row, code in said], WARNINGS, orient="row")
     summary = summary_of(*[({}, NO_MATCH)] * 3, warnings=warnings)
     counts = [(count.code.value, count.row_count, count.rows) for count in summary.warning_codes]
     assert counts == [("PAYMENT_REPEATED", 2, [2, 3]), ("MANY_NAMES", 1, [3])]
@@ -152,7 +153,7 @@ def test_warnings_are_counted_by_code_in_rows_and_not_in_sentences(summary_of):
 def test_lists_have_an_end_and_counts_do_not(summary_of):
     count = ROWS_LISTED_MAX + 1
     warnings = pl.DataFrame(
-        [(row, "row", "MIXED_SCRIPTS", "odd") for row in range(1, count + 1)], WARNINGS, orient="row"
+        [(row, "row", "MIXED_SCRIPTS", "odd", SAID) for row in range(1, count + 1)], WARNINGS, orient="row"
     )
     summary = summary_of(*[({}, NO_MATCH)] * count, warnings=warnings)
     assert (len(summary.attention), summary.attention_count) == (ROWS_LISTED_MAX, count)
@@ -221,7 +222,10 @@ def forecast_of(checks_of, check_of):
         checks = checks_of(*(check_of(check=number) for number in range(1, question_count + 1)))
         rows = [(row, (row - 1) % question_count + 1) for row in range(1, row_count + 1)]
         assignments = pl.DataFrame(rows, schema=ASSIGNMENTS, orient="row")
-        findings = (pl.DataFrame(list(rejects), schema=REJECTS, orient="row"), NO_WARNINGS)
+        findings = (
+            pl.DataFrame([(*one, SAID) for one in rejects], schema=REJECTS, orient="row"),
+            NO_WARNINGS,
+        )
         return forecast("x.csv", Environment.TEST, findings, (checks, assignments, spared), limits, places)
 
     return build

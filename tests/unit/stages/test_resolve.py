@@ -8,8 +8,11 @@ import pytest
 
 from pipeline.apis import Basis, cop, vop
 from pipeline.frames import ANSWERS, ASSIGNMENTS, BASES, OUTCOMES, REJECTS, WARNINGS, AnswerState
+from pipeline.reports.reasons import said_reasons, sentences_of
+from pipeline.rules.places import lines_at
 from pipeline.stages.plan import bases
 from pipeline.stages.resolve import resolve
+from pipeline.wording import SurfaceKind, words
 from schemas.outcomes import Action, ApiName, Environment, Outcome
 
 APIS = [cop.API, vop.GATEWAY, vop.standard("MARWGB2LXXX")]
@@ -19,8 +22,11 @@ NO_REJECTS = pl.DataFrame(schema=REJECTS)
 NO_WARNINGS = pl.DataFrame(schema=WARNINGS)
 
 
+SAID = '["rule.name_missing",{}]'
+
+
 def findings_of(schema, *findings):
-    return pl.DataFrame(findings, schema=schema, orient="row")
+    return pl.DataFrame([(*finding, SAID) for finding in findings], schema=schema, orient="row")
 
 
 @pytest.fixture
@@ -30,7 +36,7 @@ def decide(checks_of, answers_of, check_of):
     def one(answer, check=None, environment=Environment.PRODUCTION):
         assignments = pl.DataFrame([(1, 1)], schema=ASSIGNMENTS, orient="row")
         asked = (bases(checks_of(check or check_of())), assignments)
-        outcomes = resolve((NO_REJECTS, NO_WARNINGS), asked, answers_of(answer), APIS, environment)
+        outcomes, _ = resolve((NO_REJECTS, NO_WARNINGS), asked, answers_of(answer), APIS, environment)
         (outcome,) = outcomes.to_dicts()
         return outcome
 
@@ -59,7 +65,7 @@ def test_answered_code_has_the_meaning_of_its_api_and_is_kept_verbatim(api, basi
     assert outcome["check_code"] == code
     assert outcome["check_outcome"] == meaning.outcome
     assert outcome["check_action"] == meaning.action
-    assert outcome["check_reason"] == meaning.reason
+    assert outcome["check_reason"] == str(meaning.reason)
     assert outcome["check_api"] == api.name
 
 
@@ -156,7 +162,7 @@ def test_rejected_payment_has_the_first_code_and_the_sentences_of_all_broken_rul
     )
     asked = (pl.DataFrame(schema=BASES), pl.DataFrame(schema=ASSIGNMENTS))
     answers = pl.DataFrame(schema=ANSWERS)
-    outcomes = resolve((rejects, NO_WARNINGS), asked, answers, APIS, Environment.SANDBOX)
+    outcomes, _ = resolve((rejects, NO_WARNINGS), asked, answers, APIS, Environment.SANDBOX)
     first, second = outcomes.to_dicts()
     assert first["check_code"] == "IBAN_FORMAT"
     assert first["check_reason"] == "iban: not an IBAN. name: no payee name."
@@ -176,7 +182,9 @@ def test_payment_that_only_the_profile_is_against_is_not_possible_and_a_broken_o
         (2, "iban", "OUT_OF_REACH", "of a country that is not asked about"),
     )
     asked = (pl.DataFrame(schema=BASES), pl.DataFrame(schema=ASSIGNMENTS))
-    outcomes = resolve((rejects, NO_WARNINGS), asked, pl.DataFrame(schema=ANSWERS), APIS, Environment.SANDBOX)
+    outcomes, _ = resolve(
+        (rejects, NO_WARNINGS), asked, pl.DataFrame(schema=ANSWERS), APIS, Environment.SANDBOX
+    )
     told = outcomes.select("check_outcome", "check_code", "check_action", "check_api").rows()
     assert told == [
         ("not_possible", "OUT_OF_REACH", "ask_payee", None),
@@ -194,7 +202,7 @@ def resolve_two(checks_of, answers_of, check_of):
         asked = bases(checks_of(check_of(), check_of(check=2, name="Bo Marrow")))
         return resolve(
             (rejects, warnings), (asked, assignments), answers_of(*answers), APIS, Environment.TEST
-        )
+        ).outcomes
 
     return run
 
@@ -260,7 +268,7 @@ def test_payment_that_asks_a_question_that_there_is_not_is_a_mistake_of_ours(res
 
 def test_nothing_to_decide_is_an_empty_frame_of_the_right_shape(checks_of, answers_of):
     asked = (bases(checks_of()), pl.DataFrame(schema=ASSIGNMENTS))
-    outcomes = resolve((NO_REJECTS, NO_WARNINGS), asked, answers_of(), APIS, Environment.TEST)
+    outcomes, _ = resolve((NO_REJECTS, NO_WARNINGS), asked, answers_of(), APIS, Environment.TEST)
     assert outcomes.schema == OUTCOMES
     assert outcomes.height == 0
 
@@ -268,7 +276,7 @@ def test_nothing_to_decide_is_an_empty_frame_of_the_right_shape(checks_of, answe
 def test_file_without_a_payment_to_ask_about_needs_no_api(checks_of, answers_of):
     rejects = findings_of(REJECTS, (1, "name", "NAME_MISSING", "no name"))
     asked = (bases(checks_of()), pl.DataFrame(schema=ASSIGNMENTS))
-    outcomes = resolve((rejects, NO_WARNINGS), asked, answers_of(), [], Environment.TEST)
+    outcomes, _ = resolve((rejects, NO_WARNINGS), asked, answers_of(), [], Environment.TEST)
     assert outcomes["check_outcome"].to_list() == ["rejected"]
 
 
@@ -284,9 +292,39 @@ def test_frame_of_another_shape_is_a_mistake_of_ours(which, checks_of, answers_o
 
     def outcomes():
         findings, asked = (frames["rejects"], frames["warnings"]), (frames["bases"], frames["assignments"])
-        return resolve(findings, asked, frames["answers"], APIS, Environment.TEST)
+        return resolve(findings, asked, frames["answers"], APIS, Environment.TEST).outcomes
 
     assert outcomes().height == 1
     frames[which] = frames[which].with_columns(more=pl.lit("x"))
     with pytest.raises(AssertionError):
         outcomes()
+
+
+def test_what_stands_behind_each_reason_is_kept_once_in_any_language(checks_of, answers_of, check_of):
+    rejects = findings_of(REJECTS, (2, "name", "NAME_MISSING", "no name"))
+    warnings = pl.DataFrame(
+        [(3, "row", "PAYMENT_REPEATED", "the same payment as row 1", '["rule.payment_repeated",{"row":1}]')],
+        schema=WARNINGS,
+        orient="row",
+    )
+    assignments = pl.DataFrame([(1, 1), (3, 1), (4, 1)], schema=ASSIGNMENTS, orient="row")
+    reused = answers_of({"code": "MTCH", "state": AnswerState.REUSED, "time": "2026-11-23T05:16:00.000Z"})
+    asked = (bases(checks_of(check_of())), assignments)
+    outcomes, frame = resolve((rejects, warnings), asked, reused, APIS, Environment.TEST)
+    reasons = said_reasons(frame)
+    assert reasons.keys() == set(outcomes["check_reason"])
+    keys = [[said.key for said in sentences_of(reason, reasons, None)] for reason in outcomes["check_reason"]]
+    answered = ["answer.name_belongs", "answer.reused"]
+    assert keys == [answered, ["answer.of_field"], [*answered, "answer.note"], answered]
+    noted = [
+        words(said, SurfaceKind.PAGE, "de")
+        for said in sentences_of(outcomes["check_reason"][2], reasons, lines_at(pl.Series([2, 3, 4, 5])))
+    ]
+    assert noted[1:] == [
+        "Am 23. November 2026 von einem früheren Lauf beantwortet.",
+        (
+            "Hinweis: dieselbe Zahlung wie Zeile 1 (Dateizeile 2); "
+            "vergewissern Sie sich, dass beide gewollt sind."
+        ),
+    ]
+    assert sentences_of("of an earlier version", reasons, None) == ["of an earlier version"]

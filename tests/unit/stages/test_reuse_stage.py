@@ -1,13 +1,11 @@
 """Which answers of earlier runs may be used again: the newest, if it is a match and not too old."""
 
-from dataclasses import dataclass
-
 import pytest
 
 from pipeline.apis import cop, vop
 from pipeline.frames import AnswerState
-from pipeline.jobs.reuse import reuse
-from pipeline.stores.sqlite.ledger import FinalAnswer
+from pipeline.jobs.reuse import EarlierAnswers, reuse
+from pipeline.stores.values import FinalAnswer
 from schemas.outcomes import ApiName
 
 APIS = {api.name: api for api in (cop.API, vop.GATEWAY)}
@@ -16,17 +14,8 @@ MONTH_AGO = "2030-01-02T00:00:00.000Z"
 OLD, NEW, NEWER = "2030-01-01T23:59:59.999Z", "2030-01-10T00:00:00.000Z", "2030-01-20T00:00:00.000Z"
 
 
-@dataclass
-class Earlier:
-    """An earlier run that asked about the account of check 1."""
-
-    said: list[FinalAnswer]
-
-    def question_key(self, check):
-        return f"{check.api} {check.account} {check.name}".encode()
-
-    def answers(self):
-        return iter(self.said)
+def key(check):
+    return f"{check.api} {check.account} {check.name}".encode()
 
 
 @pytest.fixture
@@ -36,7 +25,7 @@ def found(checks_of, check_of):
     def times(*runs, check=None):
         check = check or check_of()
         records = [
-            Earlier([FinalAnswer(Earlier([]).question_key(check), state, code, None, "id", time, 1)])
+            EarlierAnswers(key, "a", [FinalAnswer(key(check), state, code, None, "id", time, 1)])
             for code, state, time in runs
         ]
         known = reuse(checks_of(check), records, APIS, not_before=MONTH_AGO, now=NOW)
@@ -88,5 +77,6 @@ def test_a_match_is_worth_nothing_once_a_newer_answer_was_another_one(found):
 
 
 def test_a_question_that_no_run_asked_is_not_found(checks_of, check_of):
-    asked = Earlier([FinalAnswer(b"another", AnswerState.ANSWERED, "MTCH", None, "id", NEW, 1)])
+    answer = FinalAnswer(b"another", AnswerState.ANSWERED, "MTCH", None, "id", NEW, 1)
+    asked = EarlierAnswers(key, "a", [answer])
     assert reuse(checks_of(check_of()), [asked], APIS, not_before=MONTH_AGO, now=NOW) == []

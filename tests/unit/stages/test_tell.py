@@ -5,7 +5,7 @@ import pytest
 from pipeline.jobs.show import ROWS_LISTED_MAX, RowContext, assembled
 from pipeline.stages.plan import plan
 from pipeline.stages.validate import Routes, validate
-from pipeline.stores.sqlite.reader import RequestAttempt
+from pipeline.stores.values import RequestAttempt
 from schemas.outcomes import ApiName, Environment
 
 SENT, ENDED = "2030-01-01T00:00:00.000Z", "2030-01-01T00:00:01.000Z"

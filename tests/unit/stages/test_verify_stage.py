@@ -10,7 +10,7 @@ from pipeline.rules.totals import control_totals, outcome_totals, outcomes_with_
 from pipeline.runs.evidence import LedgerAnswers, LedgerContents, answers_agree, ledger_agrees, rows_agree
 from pipeline.stages.plan import plan
 from pipeline.stages.validate import Routes, validate
-from pipeline.stores.sqlite.ledger import FinalAnswer, FinishRecord, LedgerCounts, RunIdentity
+from pipeline.stores.values import FinalAnswer, FinishRecord, LedgerCounts, RunIdentity
 from schemas.manifest import FileEvidence, LedgerEvidence, Manifest, ProfileUsed
 from schemas.outcomes import ApiName, Environment
 from schemas.summary import InputFile
@@ -70,6 +70,8 @@ def manifest(payments, outcomes):
             reused_count=0,
             attempt_count=2,
             created_at=TIME,
+            finish_count=1,
+            digests={"answer": "d1"},
         ),
         approvals=[],
     )
@@ -78,11 +80,12 @@ def manifest(payments, outcomes):
 def kept(**changes):
     answer = FinalAnswer(b"q", AnswerState.ANSWERED, "MTCH", None, "id-1", TIME, 1)
     usual = {"run": IDENTITY, "counts": LedgerCounts(2, 1, 0), "finish": FINISH, "answers": [answer]}
+    usual["digests"] = {"answer": "d1"}
     return LedgerContents(**{**usual, **changes})
 
 
 def differing(findings):
-    return {finding.what for finding in findings if finding.exit_code}
+    return {str(finding.what) for finding in findings if finding.exit_code}
 
 
 def test_what_agrees_is_well(manifest, payments, outcomes):
@@ -129,7 +132,7 @@ def test_an_answer_that_is_not_on_record_is_found(manifest, outcomes, field):
     changed = pl.when(pl.col("row") == 3).then(pl.lit("another")).otherwise(field)
     findings = ledger_agrees(manifest, kept(), outcomes.with_columns(changed.alias(field)))
     assert differing(findings) == {"answers"}
-    assert "row 3;" in findings[-1].said
+    assert "row 3;" in str(findings[-1].said)
 
 
 @pytest.mark.parametrize(("outcome", "differs"), [("not_possible", set()), ("match", {"answers"})])

@@ -186,13 +186,15 @@ class TestPreflight:
         }[certificate]()
         server = self.demanding(loopback)
         server.maximum_version = version
-        with pytest.raises((CredentialsError, TlsError)) as caught:
+        with pytest.raises((CredentialsError, TlsError, IncompleteError)) as caught:
             self.greet(loopback, server, client_of(loopback, pair), blocking=blocking)
         if blocking:
             assert words in str(caught.value)
         elif version is ssl.TLSVersion.TLSv1_3:
             assert "closed the connection right after the handshake" in str(caught.value)
             assert caught.value.exit_code == 77
+        else:  # it closed without an alert, as a server does that reloads
+            assert caught.value.exit_code == 75
 
     def test_a_server_of_another_authority_is_not_trusted(self, loopback):
         server = loopback.server_context(loopback.stranger.issue("server"))
@@ -210,16 +212,74 @@ class TestPreflight:
             self.greet(loopback, loopback.server_context(pair), client_of(loopback), blocking=True)
 
     @pytest.mark.parametrize(
-        ("blocking", "words"), [(True, "shares no cipher suite"), (False, "closed the connection during")]
+        ("blocking", "kind", "words"),
+        [
+            (True, TlsError, "shares no cipher suite"),
+            (False, IncompleteError, "closed the connection during"),
+        ],
     )
-    def test_a_server_with_other_suites_is_a_matter_of_tls_and_not_of_the_network(
-        self, loopback, blocking, words
+    def test_a_server_with_other_suites_is_a_matter_of_tls_if_it_says_so(
+        self, loopback, blocking, kind, words
     ):
         server = loopback.server_context(loopback.pair, restricted=False)
         server.maximum_version = ssl.TLSVersion.TLSv1_2
         server.set_ciphers("ECDHE-ECDSA-CHACHA20-POLY1305")
-        with pytest.raises(TlsError, match=words):
+        with pytest.raises(kind, match=words):
             self.greet(loopback, server, client_of(loopback), blocking=blocking)
+
+    @pytest.mark.parametrize(
+        "alert", [80, 112, 0], ids=["internal_error", "unrecognized_name", "close_notify"]
+    )
+    def test_an_alert_of_a_server_that_reloads_is_an_outage(self, loopback, alert):
+        async def session(reader, writer):
+            await reader.read(1)
+            writer.write(bytes([21, 3, 3, 0, 2, 2, alert]))
+
+        async def main():
+            async with loopback.talking_plainly(session) as port:
+                await preflight("127.0.0.1", port, client_of(loopback))
+
+        with pytest.raises(IncompleteError):
+            anyio.run(main)
+
+    @pytest.mark.parametrize(
+        ("alert", "kind"), [(40, TlsError), (70, TlsError), (71, TlsError), (42, CredentialsError)]
+    )
+    def test_an_alert_that_says_that_we_do_not_fit_is_final(self, loopback, alert, kind):
+        async def session(reader, writer):
+            await reader.read(1)
+            writer.write(bytes([21, 3, 3, 0, 2, 2, alert]))
+
+        async def main():
+            async with loopback.talking_plainly(session) as port:
+                await preflight("127.0.0.1", port, client_of(loopback))
+
+        with pytest.raises(kind):
+            anyio.run(main)
+
+    @pytest.mark.parametrize("failure_count", [1, 2, 3])
+    def test_a_server_that_is_away_for_a_moment_is_tried_again(self, loopback, failure_count):
+        waits_s, seen = (0.0, 0.0), []
+
+        def reloading(_socket, _name, _context):
+            seen.append(1)
+            return ssl.ALERT_DESCRIPTION_INTERNAL_ERROR if len(seen) <= failure_count else None
+
+        async def session(reader, _writer):
+            await reader.read()
+
+        async def main():
+            server = loopback.server_context(loopback.pair)
+            server.sni_callback = reloading
+            async with loopback.talking(session, server) as port:
+                return await preflight("127.0.0.1", port, client_of(loopback), waits_s=waits_s)
+
+        if failure_count > len(waits_s):
+            with pytest.raises(IncompleteError):
+                anyio.run(main)
+        else:
+            assert anyio.run(main).startswith("TLSv1.3")
+        assert len(seen) == min(failure_count, len(waits_s)) + 1
 
     def test_a_suite_that_the_reference_does_not_list_is_refused_after_the_handshake(self, loopback):
         lax = ssl.create_default_context(cafile=loopback.authority.ca_file)

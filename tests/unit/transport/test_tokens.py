@@ -13,7 +13,7 @@ from schemas.token import TokenRequest, TokenResponse
 REQUEST = TokenRequest(
     grant_type="client_credentials", client_id="client", client_secret="hush-hush", scope="s/.default"
 )
-DOWN = TokenUnavailable("token endpoint login.example: HTTP 503")
+DOWN = TokenUnavailable(Sentence("transport.token_later", where="token endpoint login.example", status=503))
 
 
 class Issuer:

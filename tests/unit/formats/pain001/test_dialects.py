@@ -135,33 +135,6 @@ def test_a_uk_account_is_known_by_its_clearing_system(clearing, scheme):
     assert rows_of(message) == [said_of(payment)]
 
 
-@pytest.mark.parametrize(
-    ("payment", "found", "defect"),
-    [
-        (Payment(account="00112233445566", bic="BARCGB22"), ("001122", "33445566"), None),
-        (Payment(account="00112233445566", currency="GBP"), ("001122", "33445566"), None),
-        (Payment(account="00112233445566", sort_code="001122"), ("001122", "33445566"), None),
-        (Payment(account="00112233445566", sort_code="001123"), ("001123", "33445566"), "SORT_CODES_DIFFER"),
-        (Payment(account="00112233445566", bic="HANDSESS"), (None, None), "ACCOUNT_ELSEWHERE"),
-        (Payment(account="00112233", currency="GBP", bic="HANDSESS"), (None, None), "ACCOUNT_ELSEWHERE"),
-        (Payment(account="112233", currency="GBP"), (None, "112233"), None),
-        (
-            Payment(account="1234", sort_code="5050", clearing_system="SESBA"),
-            (None, None),
-            "ACCOUNT_ELSEWHERE",
-        ),
-        (Payment(proxy="+447700900123"), (None, None), "PROXY"),
-        (Payment(proxy="+447700900123", iban="NL91ABNA0417164300"), (None, None), None),
-        (Payment(iban="NL91ABNA0417164300", account="12345678"), (None, None), "ELEMENT_TWICE"),
-        (Payment(), (None, None), None),
-    ],
-)
-def test_accounts_that_can_be_checked_are_told_from_those_that_cannot(payment, found, defect):
-    message = read(document((Batch((payment,)),)))
-    assert message.payments.select("sort_code", "account_number").row(0) == found
-    assert message.defects.to_list() == [defect]
-
-
 def test_an_iban_that_is_no_iban_by_its_element_is_one_by_its_looks_or_its_scheme():
     payments = (
         Payment(account="NL91ABNA0417164300"),

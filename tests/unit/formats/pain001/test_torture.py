@@ -65,7 +65,7 @@ def wrapped(element, inside=b""):
         (FILE.replace(b"UTF-8", b"UTF-16"), "is written in another encoding than it says"),
         (
             b"\xef\xbb\xbf" + FILE.replace(b"UTF-8", b"ISO-8859-1"),
-            "is written in another encoding than it says; export it as UTF-8",
+            "says that it is written in iso-8859-1 and is UTF-8: the declaration is false",
         ),
         (FILE.decode().encode("utf-16"), "is written in another encoding than it says"),
         (FILE.replace(b'"1.0"', b'"1.1"'), "is not XML 1.0, which alone is read"),

@@ -1,0 +1,38 @@
+"""Whether an error response is the API's own, or from something between us and the API.
+
+Source: API reference, "Problem details" and "Errors": every error is problem details in JSON, whose `status`
+equals the HTTP status, and every response echoes the correlation id. Load balancers, firewalls and proxies
+answer in other forms. Some gateways echo the id on 200 alone.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.apis import Echo, echo_of
+from schemas.problem import Problem
+from schemas.strict import parse
+
+if TYPE_CHECKING:
+    import httpx
+
+_MEDIA_TYPES = frozenset({"application/json", "application/problem+json"})
+
+
+def own_problem(response: httpx.Response) -> Problem | None:
+    """The problem details of a response in the form of the API; None where it has another form."""
+    media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if media_type not in _MEDIA_TYPES:
+        return None
+    try:
+        problem = parse(Problem, response.content)
+    except ValueError:
+        return None
+    return problem if problem.status == response.status_code else None
+
+
+def echo_for(response: httpx.Response, request: httpx.Request, request_id: str) -> Echo:
+    """Whose correlation id a response carries, in the header in which the request carried it."""
+    headers = [name for name, value in request.headers.items() if value == request_id]
+    echoes = {echo_of(response, name, request_id) for name in headers}
+    return Echo.OTHER if Echo.OTHER in echoes else Echo.OURS if Echo.OURS in echoes else Echo.MISSING

@@ -1,0 +1,121 @@
+"""How commands explain themselves: options in groups, an example for each command, versions."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import click
+
+GROUPS = {
+    "What is checked": ("profile", "config", "map", "input-format", "encoding", "sheet", "country"),
+    "Where it goes": ("out", "format", "fail-on", "pain002", "fresh"),
+    "Asking": (
+        *("limit", "order", "retry-unanswered", "allow-many-names", "reuse-from", "reuse-max-age"),
+        *("wait-max", "no-ask", "until-idle"),
+    ),
+    "Evidence": ("compare-with", "sign-with"),
+    "Many machines": ("work", "engine", "scheduler"),
+}
+"""Heading -> options; all others are under "Output"."""
+GROUPED_FROM = 12
+"""Options that a command must have before its help is divided."""
+EXAMPLES = {
+    "run": (
+        "precheck run payroll.csv --profile production",
+        "precheck run *.xml --profile production --out checked --fail-on no_match",
+        "gpg -d payroll.csv.gpg | precheck run - --profile production --out checked/payroll",
+    ),
+    "worker": ("precheck worker --profile production --until-idle",),
+    "status": ("precheck status --profile production --json",),
+    "desk": ("precheck desk --port 8080",),
+    "plan": ("precheck plan payroll.csv --profile production",),
+    "columns": ("precheck columns payroll.csv --map name=Beneficiary",),
+    "formats": ("precheck formats",),
+    "quota": ("precheck quota",),
+    "ledger init": ("precheck ledger init --profile production",),
+    "ledger rekey": ("precheck ledger rekey --profile production --new-key-env NEW_LEDGER_KEY",),
+    "ledger close": ("precheck ledger close RUN --profile production",),
+    "ledger check": ("precheck ledger check --profile production",),
+    "purge": ("precheck purge payroll.precheck --older-than 90d",),
+    "report": ("precheck report payroll.precheck",),
+    "show": ("precheck show payroll.precheck --row 7",),
+    "verify": ("precheck verify payroll.precheck --input payroll.csv",),
+    "doctor": ("precheck doctor --profile production",),
+    "init": ("precheck init",),
+    "schema": ("precheck schema summary",),
+    "sandbox": ("precheck sandbox --fault html_400",),
+    "explain": ("precheck explain MBAM",),
+    "fix": ("precheck fix payroll.precheck --accept close_match",),
+    "split": ("precheck split payroll.precheck --decisions report.xlsx",),
+}
+LIBRARIES = ("polars", "httpx", "aiohttp", "pydantic", "pyarrow")
+
+
+class Command(click.Command):
+    """A command whose help ends with examples, and has its options in groups if they are many."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options."""
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        records = {option: record for option in options if (record := option.get_help_record(ctx))}
+        if len(records) < GROUPED_FROM or not any(map(_heading, records)):
+            super().format_options(ctx, formatter)
+            return
+        for heading in (*GROUPS, ""):
+            if found := [record for param, record in records.items() if _heading(param) == heading]:
+                with formatter.section(heading or "Output"):
+                    formatter.write_dl(found)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, and what the command ends with."""
+        if examples := examples_of(ctx.command_path):
+            with formatter.section("Examples" if len(examples) > 1 else "Example"):
+                formatter.write("".join(f"  {example}\n" for example in examples))
+        super().format_epilog(ctx, formatter)
+
+
+def examples_of(command_path: str) -> Sequence[str]:
+    """The examples of a command, by its name with or without the program's."""
+    return EXAMPLES.get(command_path.removeprefix("precheck "), ())
+
+
+def _heading(param: click.Parameter) -> str:
+    """The group of an option; empty for the last one."""
+    names = {name.removeprefix("--") for name in param.opts}
+    return next((heading for heading, options in GROUPS.items() if names & set(options)), "")
+
+
+def completed(words: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
+    """How a shell completes a value: by the words that begin like it."""
+
+    def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+        return [word for word in words() if word.casefold().startswith(incomplete.casefold())]
+
+    return complete
+
+
+class Word(click.Choice[str]):
+    """One of many words; a mistaken one is answered with the nearest."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Take the word."""
+        from difflib import get_close_matches
+
+        near = get_close_matches(value, self.choices, n=1)
+        if value not in self.choices and near:
+            self.fail(
+                f"{value!r} is not one of the {len(self.choices)} values. Did you mean {near[0]}?", param, ctx
+            )
+        return super().convert(value, param, ctx)
+
+
+def print_versions(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:
+    """Print the version, and those of what matters to a report of a mistake."""
+    if asked:
+        import platform
+        import ssl
+        from importlib.metadata import version
+
+        others = ", ".join(f"{name} {version(name)}" for name in LIBRARIES)
+        click.echo(f"precheck {version('payee-precheck')}")
+        click.echo(f"Python {platform.python_version()} on {platform.system()}, {ssl.OPENSSL_VERSION}")
+        click.echo(others)
+        ctx.exit()

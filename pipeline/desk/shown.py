@@ -1,0 +1,56 @@
+"""What a page showed of a file: its forms carry it, and are refused once any of it has changed."""
+
+from hashlib import sha256
+from typing import NamedTuple
+
+from pipeline.desk.refusals import Conflict
+from pipeline.desk.review import LastWord, Review
+from pipeline.wording import Sentence
+
+_DIGITS = 16
+
+
+class Shown(NamedTuple):
+    """What a page showed, each as a hash."""
+
+    run: str
+    outcomes: str
+    policy: str
+    decisions: str
+    totals: str
+
+    def __str__(self) -> str:
+        """The value of a form's field."""
+        return "-".join(self)
+
+
+_IN_WORDS = {
+    "run": Sentence("desk.shown_run"),
+    "outcomes": Sentence("desk.shown_outcomes"),
+    "policy": Sentence("desk.shown_policy"),
+    "decisions": Sentence("desk.shown_decisions"),
+    "totals": Sentence("desk.shown_totals"),
+}
+OF_A_ROW = ("run", "outcomes", "policy")
+"""What a form about one row showed; it says apart which decision on the row it showed."""
+
+
+def shown_of(review: Review, words: dict[int, LastWord], decisions: str) -> Shown:
+    """What a page shows of a run, of the decisions that count and, by them, of what would be released."""
+    preview = review.preview(words)
+    totals = (preview.release, preview.hold, preview.refused.to_list())
+    policy = sorted(review.policy.items())
+    parts = (review.summary.run_id, review.outcomes_sha256, policy, decisions, totals)
+    return Shown(*(sha256(repr(part).encode()).hexdigest()[:_DIGITS] for part in parts))
+
+
+def refuse_changed(was: object, now: Shown, parts: tuple[str, ...] = Shown._fields) -> None:
+    """Refuse a form of a page that showed something else.
+
+    Raises:
+        Conflict: it did, with what has changed since.
+    """
+    earlier = dict(zip(Shown._fields, str(was).split("-"), strict=False))
+    if changed := [part for part in parts if earlier.get(part) != getattr(now, part)]:
+        what = [_IN_WORDS[part] for part in changed]
+        raise Conflict(Sentence("desk.changed_since_shown", what=what))

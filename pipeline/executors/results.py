@@ -1,0 +1,117 @@
+"""What came of an asking: how many questions each API had, what is left, and how to go on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from math import ceil
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.errors import PrecheckError
+from pipeline.frames import Answers, AnswerState, Bases, OwnCode
+from pipeline.stages.ask import RUNS_MAX, AskingTally
+from pipeline.wording import Moment, Sentence
+from schemas.outcomes import ApiName
+from schemas.strict import timestamp
+from schemas.summary import ApiCalls
+
+Caps = dict[ApiName, tuple[int, datetime]]
+"""API -> its daily cap, and when it resets."""
+_IS_UNDECIDED = pl.col("state").is_in([AnswerState.UNANSWERED, AnswerState.DEFERRED])
+
+
+@dataclass(frozen=True, slots=True)
+class AskingResult:
+    """What came of an asking, beside its answers."""
+
+    caps: Caps
+    tally: AskingTally
+    given_up_count: int
+    """Questions that no later run asks, unless the user requests it."""
+    ended_by: PrecheckError | None
+    """What ended the run before all was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedFile(AskingResult):
+    """The answers to the questions of a file, and why others are missing."""
+
+    answers: Answers
+
+    @property
+    def undecided(self) -> pl.DataFrame:
+        """The answers of questions that a later run may ask."""
+        return self.answers.filter(_IS_UNDECIDED)
+
+    def calls(self, bases: Bases) -> list[ApiCalls]:
+        """How many questions each API had, and what became of them."""
+        counts = bases.group_by("api", maintain_order=True).len()
+        return calls_of({ApiName(api): count for api, count in counts.iter_rows()}, self.tally)
+
+    def next_step(self, bases: Bases) -> Sentence:
+        """How to go on with the questions that are left, and when."""
+        undecided = self.undecided
+        counts = _capped_counts(undecided, bases) if self.caps else {}
+        return next_step(QuestionsLeft(undecided.height, self.given_up_count, counts), self)
+
+
+def _capped_counts(undecided: pl.DataFrame, bases: Bases) -> dict[ApiName, int]:
+    """How many questions a daily cap left, by API."""
+    capped = undecided["check"].filter(undecided["code"] == OwnCode.DAILY_CAP)
+    apis = bases["api"].filter(bases["check"].is_in(capped.implode()))
+    return {ApiName(api): count for api, count in apis.value_counts().iter_rows()}
+
+
+class QuestionsLeft(NamedTuple):
+    """How many questions have no final answer."""
+
+    open_count: int
+    given_up_count: int
+    """Of these, those that no later run asks, unless the user requests it."""
+    capped: Mapping[ApiName, int]
+    """Of these, those that a daily cap left."""
+
+
+def calls_of(question_counts: Mapping[ApiName, int], tally: AskingTally) -> list[ApiCalls]:
+    """How many questions each API had, and what became of them."""
+    return [
+        ApiCalls(
+            api=api,
+            question_count=question_count,
+            answered_before_count=tally.answered_before[api],
+            reused_count=tally.reused[api],
+            elsewhere_count=tally.elsewhere[api],
+            request_count=tally.requests[api],
+            repeat_count=tally.repeats[api],
+            pause_count=tally.pauses[api],
+            in_flight_least=tally.slowest.get(api),
+        )
+        for api, question_count in question_counts.items()
+    ]
+
+
+def next_step(left: QuestionsLeft, asked: AskingResult) -> Sentence:
+    """How to go on with the questions that are left, and when."""
+    left_count = left.open_count - left.given_up_count
+    given_up = Sentence("executors.given_up", run_count=RUNS_MAX, count=left.given_up_count)
+    if left_count == 0:
+        return given_up
+    said = _left(left_count, left.capped, asked)
+    if not left.given_up_count:
+        return said
+    return Sentence("executors.left_and_given_up", left=said, given_up=given_up)
+
+
+def _left(count: int, capped: Mapping[ApiName, int], asked: AskingResult) -> Sentence:
+    caps, closed, ended_by = asked.caps, asked.tally.closed, asked.ended_by
+    if ended_by is not None:
+        return Sentence("executors.left_as_ended", count=count, why=ended_by.said)
+    if closed:
+        return Sentence("executors.left_as_closed", count=count, why=list(closed.values()))
+    if not capped:
+        return Sentence("executors.left", count=count)
+    # Where two APIs have a cap, the one that needs more days decides.
+    days, cap, resets_at = max((ceil(count / caps[api][0]), *caps[api]) for api, count in capped.items())
+    time = Moment(timestamp(resets_at))
+    return Sentence("executors.left_by_cap", left_count=count, cap=cap, time=time, count=days)

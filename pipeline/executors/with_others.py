@@ -1,0 +1,175 @@
+"""The asking of a run that other processes ask too: what it adds to that of one process alone.
+
+Whose question is answered is in the shared ledger. The ledger of the folder of a file gets a copy of it all.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.errors import IncompleteError, PrecheckError
+from pipeline.executors.asking import Asking, RunQuestions, all_given_up
+from pipeline.executors.folder_copy import FolderCopy
+from pipeline.executors.joining import SharedAccess
+from pipeline.executors.results import AskingResult
+from pipeline.executors.shared import CHUNK_SIZE, RoundAsker, round_to_ask
+from pipeline.frames import ANSWERS, AnswerState, Checks, OwnCode
+from pipeline.stages.ask import AskingTally, answers_so_far
+from pipeline.stages.ask.values import Closure
+from pipeline.stores.shared import SharedRun, StoredRun
+from pipeline.stores.values import PlannedChunk
+from schemas.outcomes import ApiName
+
+LAST_WAIT_MAX_S = 5.0
+"""How long a database that was away already is waited for at the end of a run."""
+ANSWERED = (AnswerState.ANSWERED, AnswerState.REFUSED, AnswerState.REUSED)
+
+
+class JoinedRun(NamedTuple):
+    """The shared run of a file or a data set."""
+
+    access: SharedAccess
+    run: StoredRun
+    shared: SharedRun
+    """This process's view of it."""
+
+
+@dataclass(slots=True)
+class WithOthers:
+    """A process that asks together with all that work on the same run."""
+
+    joined: JoinedRun
+    copy: FolderCopy | None = None
+    """In the folder of a file, where its answers are read from, also if the database is away in the end."""
+    asks: bool = True
+    """Whether this process asks; otherwise it leaves a round open, for workers."""
+    _asker: RoundAsker = field(init=False)
+
+    def begin(self, asking: Asking) -> None:
+        """Copy what others have asked.
+
+        Raises:
+            IncompleteError: the database is away.
+        """
+        job, questions, _, world, surface = asking
+        access, _, shared = self.joined
+        self._asker = RoundAsker(
+            shared,
+            access,
+            questions.counts.keys(),
+            world,
+            surface.watch,
+            limit=job.limit,
+            wait_max_s=job.wait_max_s,
+        )
+        if self.copy is not None:
+            shared.copy_to(self.copy.add)
+            if shared.counts != self.copy.ledger.counts:
+                self._take_over(questions)
+
+    async def ask(self, asking: Asking) -> None:
+        """Find what is left, and take part in asking it."""
+        asker, planned, has_answered = self._asker, list[tuple[int, PlannedChunk]](), set[ApiName]()
+        try:
+            async for part, left in asking.left(asker.run):
+                has_answered |= set(left.has_answered)
+                planned += _chunks(left.todo, part, asking.questions.part_count)
+            asker.has_answered = has_answered
+            chunks = [chunk for _, chunk in sorted(planned, key=itemgetter(0))]
+            if (number := await round_to_ask(asker.run, chunks)) is not None and self.asks:
+                await asker.ask(number)
+        finally:
+            if self.copy is not None:
+                self.copy.flush()
+
+    async def end(self, asking: Asking, ended_by: PrecheckError | None) -> AskingResult:
+        """Take the answers from the ledger, whoever asked; where the database is away, from the copy.
+
+        Raises:
+            IncompleteError: the database is away, and there is no copy.
+        """
+        questions, asker, copy, given_up_count = asking.questions, self._asker, self.copy, 0
+        if isinstance(ended_by, IncompleteError):
+            self.joined.access.store.wait_at_most(LAST_WAIT_MAX_S)
+        try:
+            await _end_round(asker)
+            given_up_count = await all_given_up(questions, asker.run)
+            if copy is not None:
+                self._take_over(questions)
+        except IncompleteError as error:
+            if copy is None:
+                raise
+            ended_by = ended_by or error
+        questions.forget()
+        ledger, answered_counts = asker.run if copy is None else copy.ledger, Counter[ApiName]()
+        for part in range(questions.part_count):
+            checks = questions.checks(part)
+            answers = _with_reasons(await answers_so_far(checks, ledger), checks, asker)
+            answered = answers.filter(pl.col("state").is_in(ANSWERED))
+            by_api = answered.join(checks.select("check", "api"), on="check").group_by("api").len()
+            answered_counts.update({ApiName(api): count for api, count in by_api.iter_rows()})
+            questions.keep(part, "so_far", answers)
+        _count_elsewhere(answered_counts, asking.world.tally)
+        return AskingResult(asker.caps, asking.world.tally, given_up_count, ended_by)
+
+    def _take_over(self, questions: RunQuestions) -> None:
+        assert self.copy is not None
+        assert questions.part_count == 1
+        access, run, shared = self.joined
+        self.copy.take_over(access.store.lines(run), questions.checks(0), shared)
+
+
+def _chunks(todo: pl.DataFrame, part: int, part_count: int) -> Iterator[tuple[int, PlannedChunk]]:
+    """The chunks of a part, each with how often its questions were asked: new ones are by themselves."""
+    was_asked = (pl.col("attempts") > 0).alias("was_asked")
+    for (api, _), mine in todo.group_by("api", was_asked, maintain_order=True):
+        for some in mine.iter_slices(CHUNK_SIZE):
+            places = ((some["check"] - 1) // part_count).to_list()
+            yield some["attempts"][0], PlannedChunk(str(api), part, places)
+
+
+async def _end_round(asker: RoundAsker) -> None:
+    """End the round with what was not asked, where nobody else is at it; and find out why it was not."""
+    if asker.round_number is not None:
+        await asker.run.end_round(asker.round_number, is_over=True)
+        await _find_spent_caps(asker)
+
+
+async def _find_spent_caps(asker: RoundAsker) -> None:
+    """Note the caps that other processes have used up, which this one need not have met."""
+    closures = asker.world.tally.closures
+    if asker.world.stop.is_set() or asker.is_used_up:
+        return
+    for api in asker.apis:
+        if api not in closures and (spent := await asker.access.spent_cap(api)) is not None:
+            closures[api] = Closure(AnswerState.DEFERRED, OwnCode.DAILY_CAP)
+            asker.caps[api] = spent
+
+
+def _with_reasons(answers: pl.DataFrame, checks: Checks, asker: RoundAsker) -> pl.DataFrame:
+    """`Answers` with the reason why a question has none, where it is this process that knows it."""
+    reasons: dict[str, Closure] = {str(api): closure for api, closure in asker.world.tally.closures.items()}
+    if asker.is_used_up:
+        reasons = {str(api): Closure(AnswerState.DEFERRED, OwnCode.LIMIT) for api in asker.apis} | reasons
+    of_api = answers.select("check").join(
+        checks.select("check", pl.col("api").cast(pl.String)), on="check", how="left", maintain_order="left"
+    )
+    for api, (state, code) in reasons.items():
+        is_left = (pl.col("code") == OwnCode.RUN_ENDED) & (of_api["api"] == api)
+        answers = answers.with_columns(
+            state=pl.when(is_left).then(pl.lit(str(state), ANSWERS["state"])).otherwise("state"),
+            code=pl.when(is_left).then(pl.lit(str(code))).otherwise("code"),
+        )
+    return answers
+
+
+def _count_elsewhere(answered: Counter[ApiName], tally: AskingTally) -> None:
+    """Count what other processes answered while this one asked, from the answers that each API has now."""
+    for name, count in answered.items():
+        # Where the database is away, not all that it had before is known here any more.
+        before_count = tally.answered_before[name] + tally.reused[name]
+        tally.elsewhere[name] = max(count - before_count - tally.answered[name], 0)

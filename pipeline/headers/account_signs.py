@@ -1,0 +1,165 @@
+"""What the columns of a table show of the country of its accounts, beside digits, BIC and currency.
+
+A column of bank codes that only one country has, such as IFSC or BSB, or of the countries of banks; and a
+header that says sort code. Cells count that look like such a code: `Routing` may also be a way of payment.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.headers.meaning import Side, is_column_of, meaning
+from pipeline.headers.spelling import fold, tokens_of, words_with
+from pipeline.headers.words import Cue
+from pipeline.rules.account_country import AccountSigns
+
+
+class _BankCode(NamedTuple):
+    """A code of banks that one country has."""
+
+    country: str
+    headers: tuple[str, ...]
+    """Words of its headers, folded: one of them is in the header."""
+    look: str
+    """Of a cell, without blanks and hyphens."""
+
+
+_BANK_CODES = (
+    _BankCode("IN", ("ifsc", "ifscode"), r"^[A-Za-z]{4}0[A-Za-z0-9]{6}$"),
+    _BankCode("AU", ("bsb",), r"^[0-9]{5,6}$"),
+    _BankCode("US", ("aba", "routing", "rtn", "fedwire"), r"^[0-9]{8,9}$"),
+    _BankCode("DE", ("blz", "bankleitzahl"), r"^[0-9]{8}$"),
+    _BankCode("AT", ("blz", "bankleitzahl"), r"^[0-9]{5}$"),
+    _BankCode("IE", ("nsc", "nationalsortcode"), r"^[0-9]{6}$"),
+    _BankCode("CA", ("transit", "transitnumber", "institutionnumber"), r"^[0-9]{3,5}$"),
+    _BankCode("SE", ("clearingnummer", "clearingnr", "bankgiro", "plusgiro"), r"^[0-9]{4,8}$"),
+    _BankCode("DK", ("registreringsnummer", "regnr"), r"^[0-9]{4}$"),
+    _BankCode("CZ", ("kodbanky",), r"^[0-9]{4}$"),
+    _BankCode("FR", ("codeguichet", "codebanque"), r"^[0-9]{5}$"),
+    _BankCode("IT", ("abi", "cab"), r"^[0-9]{5}$"),
+    _BankCode("CN", ("cnaps",), r"^[0-9]{12}$"),
+    _BankCode("MX", ("clabe",), r"^[0-9]{18}$"),
+)
+_NAMED_CODE = r"^\s*(?i:GBDSC|SC)[\s0-9]"
+"""A sort code behind the name of its clearing system."""
+_NOT_IN_CODES = r"[\s\p{Pd}]"
+_COUNTRY_WORDS = "country countries land landcode pays país paese kraj maa země ország țară χώρα"
+_COUNTRY = frozenset(map(fold, _COUNTRY_WORDS.split()))
+_OF_BANK = frozenset({*words_with(Cue.BANK), *words_with(Cue.ACCOUNT), "bankkonto", "konto"})
+_BANK_COUNTRIES = frozenset(
+    {"bankland", "bankcountry", "bankcountrycode", "bankcountrykey", "banks", "paysbanque"}
+)
+_UK_WORDS = frozenset({"uk", "gb"})
+
+
+def account_signs(
+    cells: pl.DataFrame,
+    payments: pl.DataFrame,
+    sources: Mapping[str, Sequence[Sequence[str]]],
+    *,
+    mapping: Mapping[str, str],
+    country: str | None,
+) -> AccountSigns:
+    """What a table shows of the country of each account.
+
+    Args:
+        cells: The columns of the file.
+        payments: The fields that were read from them, of the same height.
+        sources: Field -> where it was read from.
+        mapping: What the user mapped: a sort code that is mapped is one.
+        country: Of all accounts that are no IBAN, as the user says.
+    """
+    has_code = payments["sort_code"].is_not_null()
+    nothing = pl.Series([False], dtype=pl.Boolean).new_from_index(0, payments.height)
+    says = has_code if _all_say_sort_code(sources.get("sort_code", ())) else nothing
+    if _all_say_sort_code(sources.get("account_number", ())):
+        says = says | payments["account_number"].is_not_null()
+    says = says | payments["sort_code"].str.contains(_NAMED_CODE).fill_null(value=False)
+    is_said = has_code if "sort_code" in mapping else nothing
+    banks = _bank_countries(cells)
+    is_of_many = (
+        banks.count() or payments["bic"].count() or payments["currency"].count() or _says_countries(cells)
+    )
+    if _all_say_sort_code(sources.get("sort_code", ())) and not is_of_many:
+        # Nothing in the file is about other countries: a row without a code of its own is as the others.
+        says = says | payments["account_number"].is_not_null()
+    return AccountSigns(banks, says, is_said, country)
+
+
+def _says_countries(cells: pl.DataFrame) -> bool:
+    return any(_COUNTRY & set(tokens_of(header)) for header in cells.columns)
+
+
+def _all_say_sort_code(sources: Sequence[Sequence[str]]) -> bool:
+    headers = [header for parts in sources for header in parts]
+    return bool(headers) and all(says_sort_code(header) for header in headers)
+
+
+def says_sort_code(header: str) -> bool:
+    """Whether a header says that its cells are, or hold, UK sort codes.
+
+    >>> [says_sort_code(header) for header in ("Sort code", "UK account number", "Sort code/BSB")]
+    [True, True, False]
+    """
+    tokens = tokens_of(header)
+    if any(code.country != "US" and _has(header, code) for code in _BANK_CODES):
+        return False  # US routing numbers have another length
+    return is_column_of(Cue.SORT_CODE, header) or bool(_UK_WORDS & set(tokens))
+
+
+def _has(header: str, code: _BankCode) -> bool:
+    folded, tokens = fold(header), set(tokens_of(header))
+    return any(word in tokens or (len(word) > 3 and word in folded) for word in code.headers)
+
+
+def _bank_countries(cells: pl.DataFrame) -> pl.Series:
+    found: list[pl.Expr] = []
+    for header in cells.columns:
+        if meaning(header).side is Side.OURS or any(
+            token in words_with(Cue.OURS) for token in tokens_of(header)
+        ):
+            continue
+        for code in _BANK_CODES:
+            if _has(header, code):
+                look = _text(cells[header]).str.replace_all(_NOT_IN_CODES, "").str.contains(code.look)
+                found.append(pl.when(look).then(pl.lit(code.country)))
+        if _says_bank_country(header):
+            found.append(pl.lit(_countries(_text(cells[header]))))
+    return pl.select(
+        pl.coalesce(*found, pl.lit(pl.Series([None], dtype=pl.String).new_from_index(0, cells.height)))
+    ).to_series()
+
+
+def _says_bank_country(header: str) -> bool:
+    tokens = set(tokens_of(header))
+    return fold(header) in _BANK_COUNTRIES or bool(tokens & _COUNTRY and tokens & _OF_BANK)
+
+
+def _text(column: pl.Series) -> pl.Series:
+    return column if column.dtype == pl.String else column.cast(pl.String, strict=False)
+
+
+def _countries(names: pl.Series) -> pl.Series:
+    """Two letters for each country, by its code or its English name; null for other words."""
+    words = names.str.strip_chars().str.to_lowercase()
+    return words.replace_strict(_country_names(), default=None, return_dtype=pl.String)
+
+
+@cache
+def _country_names() -> dict[str, str]:
+    import pycountry
+
+    names = {
+        "uk": "GB",
+        "england": "GB",
+        "scotland": "GB",
+        "wales": "GB",
+        "northern ireland": "GB",
+        "usa": "US",
+    }
+    for country in pycountry.countries:
+        for name in (country.alpha_2, country.alpha_3, country.name, getattr(country, "common_name", "")):
+            names.setdefault(name.lower(), country.alpha_2)
+    return names

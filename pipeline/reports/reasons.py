@@ -1,0 +1,45 @@
+"""What stands behind the reasons of outcomes: sentences, for pages in other languages than the outcome file.
+
+A run keeps them beside its outcome file, each reason once. An earlier version kept none; its reasons stay
+English.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.frames import Reasons
+from pipeline.wording import Sentence
+from pipeline.wording.rows import rows_named
+from schemas.places import Places
+
+SaidReasons = Mapping[str, str]
+"""Reason -> the sentences that it is made of, as in `frames.REASONS`."""
+
+
+def said_reasons(reasons: Reasons) -> SaidReasons:
+    """The same, to look reasons up."""
+    return dict(reasons.iter_rows())
+
+
+def sentences_of(reason: str, reasons: SaidReasons, places: Places | None) -> list[Sentence | str]:
+    """The sentences of a `check_reason`, which may name places of rows; itself if they are not known."""
+    said = reasons.get(reason)
+    return [reason] if said is None else [sentence_of(one, places) for one in json.loads(said)]
+
+
+def sentence_of(data: list[Any], places: Places | None) -> Sentence:
+    """A sentence of `frames.FINDINGS`, in which a row is a number."""
+    return _located(Sentence.of_data(data), places)
+
+
+def _located(sentence: Sentence, places: Places | None) -> Sentence:
+    within = {
+        name: _located(value, places)
+        for name, value in sentence.values.items()
+        if isinstance(value, Sentence)
+    }
+    row = sentence.values.get("row")
+    if isinstance(row, int):
+        within["row"] = rows_named([row], places)
+    return sentence.having(**within)

@@ -1,0 +1,203 @@
+"""In which country a domestic account is: a UK one only where something shows it.
+
+Fourteen digits are an account in a dozen countries, and six digits a bank's code in as many. The order of
+what shows the country is the same for every format: what the user says; then what speaks against the UK (the
+bank's BIC, its country, the code of another clearing system, a currency that UK accounts hardly have); then
+what speaks for it (a header or clearing system of sort codes, a bank of the UK, pounds). Sources: ISO 9362,
+ISO 4217, the SWIFT IBAN registry; the bank codes of each country as their clearing systems publish them.
+"""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.rules.amounts import read_amounts
+from pipeline.rules.currencies import completed, currencies, read_currencies
+from pipeline.rules.identifiers import bic11, bic_faults, compact, iban_structures
+from pipeline.rules.placeholders import without_words
+from pipeline.rules.unasked import ACCOUNT_ELSEWHERE, ACCOUNT_SIGNS_DIFFER, COUNTRIES_KNOWN, elsewhere
+
+UK = ("GB", "JE", "GG", "IM")
+"""The United Kingdom and the islands whose banks have UK sort codes."""
+_UK_CURRENCIES = ("GBP", "EUR", "USD")
+"""In which UK accounts are kept that sort codes reach; another currency speaks against the UK."""
+_SEPARATORS = r"[\s.\p{Pd}\x{2212}]"
+_BOTH = r"^[0-9]{6}/?[0-9]{8}$"
+_BOTH_WRITTEN = r"^\s*[0-9]{2}\p{Pd}[0-9]{2}\p{Pd}[0-9]{2}[\s\p{Pd}/]*[0-9]{8}\s*$"
+"""A sort code as it is written in the UK, with its account number."""
+_IRISH_CODE = r"^9[0-9]{5}"
+_SHAPES = {
+    "PL": r"^[0-9]{26}$",
+    "HU": r"^[0-9]{16}([0-9]{8})?$",
+    "CZ": r"^([0-9]{1,6})?[0-9]{2,10}/[0-9]{4}$",
+    "NO": r"^[0-9]{11}$",
+}
+"""Country -> how its domestic accounts look, where no other country's are likely to look so."""
+_NUMBER_LENGTHS = (6, 7, 8, 10, 12, 13, 14)
+"""Digits of a UK account number, and of one with its sort code, with leading zeros lost."""
+
+
+class AccountSigns(NamedTuple):
+    """What else shows the country of accounts, beside digits, BIC and currency: a cell for each."""
+
+    bank_country: pl.Series
+    """Two letters: of the bank, by its address, its clearing system or a code of such a system."""
+    says_sort_code: pl.Series
+    """Whether the code beside the number, or before it, is called a sort code."""
+    is_said: pl.Series
+    """Whether the user says that the account is a UK one."""
+    country: str | None = None
+    """Of all accounts that are no IBAN, as the user says."""
+
+    def of_rows(self, rows: pl.Series) -> "AccountSigns":
+        """The same of some of the accounts."""
+        return AccountSigns(
+            self.bank_country.gather(rows),
+            self.says_sort_code.gather(rows),
+            self.is_said.gather(rows),
+            self.country,
+        )
+
+
+class Located(NamedTuple):
+    """Payments with sort codes and account numbers apart, and why an account is not asked about."""
+
+    payments: pl.DataFrame
+    defects: pl.Series
+    """A key of `unasked.SENTENCES`; null where the account may be a UK one, or is an IBAN."""
+    is_open: bool
+    """Whether there are domestic accounts, no IBAN, and nothing shows of any of them that it is a UK one."""
+
+
+_OPEN = "?"
+"""In the place of a country: nothing shows it."""
+
+
+def located(payments: pl.DataFrame, signs: AccountSigns) -> Located:
+    """Find the accounts that are in another country, or may be.
+
+    Args:
+        payments: With the canonical fields as text, each account in the field of its look.
+        signs: What else shows the country; the same height.
+
+    Returns:
+        The same rows in the same order.
+    """
+    nothing = pl.Series("defect", [None], dtype=pl.String).new_from_index(0, payments.height)
+    is_plain = _are_plainly_british(payments, signs)
+    rows = (payments["iban"].is_null() & ~is_plain).arg_true()
+    rows = rows.filter(payments["account_number"].gather(rows).str.contains("[0-9]").fill_null(value=False))
+    if rows.is_empty():
+        return Located(payments, nothing, is_open=False)
+    found = _judged(payments[rows], signs.of_rows(rows))
+    split = found.select(pl.col("is_both") & pl.col("country").is_null()).to_series()
+    defects = found["country"].replace_strict(
+        {country: _defect(country) for country in found["country"].drop_nulls().unique()},
+        default=None,
+        return_dtype=pl.String,
+    )
+    is_open = bool((found["country"] == _OPEN).fill_null(value=False).all())
+    return Located(
+        _apart(payments, rows.filter(split), found["digits"].filter(split)),
+        nothing.scatter(rows, defects),
+        is_open and not payments["iban"].count() and not is_plain.any(),
+    )
+
+
+def _are_plainly_british(payments: pl.DataFrame, signs: AccountSigns) -> pl.Series:
+    """Which accounts have a code of their own, are paid in pounds, and have no sign against them."""
+    no_bank = payments["bic"].is_null() & signs.bank_country.is_null()
+    is_plain = no_bank & payments["sort_code"].is_not_null() & (payments["currency"] == "GBP")
+    return is_plain.fill_null(value=False) & (signs.country is None)
+
+
+def _judged(some: pl.DataFrame, signs: AccountSigns) -> pl.DataFrame:
+    """`digits` of domestic accounts, whether they are sort code and number (`is_both`), and their `country`.
+
+    The country is null where the account may be a UK one, `?` where nothing shows it, and empty where it is
+    not known and no UK one.
+    """
+    without_blanks = some["account_number"].str.replace_all(_SEPARATORS, "")
+    code = some["sort_code"].str.replace_all(_SEPARATORS, "")
+    is_both = (code.is_null() & without_blanks.str.contains(_BOTH)).fill_null(value=False)
+    rows = pl.DataFrame(
+        {
+            "written": some["account_number"],
+            "digits": without_blanks.str.replace("/", "", literal=True).zip_with(is_both, without_blanks),
+            "code": code,
+            "is_both": is_both,
+            "bic_country": _bic_countries(some["bic"]),
+            "bank_country": signs.bank_country,
+            "currency": _currencies(some),
+            "says_sort_code": signs.says_sort_code,
+            "is_said": signs.is_said,
+        }
+    )
+    if signs.country is not None:
+        word = None if signs.country in UK else signs.country
+        return rows.select("digits", "is_both", country=pl.lit(word, pl.String))
+    return rows.select("digits", "is_both", country=pl.when(~pl.col("is_said")).then(_country()))
+
+
+def _country() -> pl.Expr:
+    """The country of an account, by what speaks against the UK, then by what speaks for it."""
+    digits = pl.col("digits")
+    is_uk_bank = pl.coalesce("bic_country", "bank_country").is_in(UK)
+    says_uk = pl.col("says_sort_code") | (pl.col("is_both") & pl.col("written").str.contains(_BOTH_WRITTEN))
+    code = pl.coalesce(pl.when(~pl.col("is_both")).then("code"), digits)
+    is_irish = (pl.col("currency") == "EUR") & code.str.contains(_IRISH_CODE)
+    may_be_uk = pl.col("is_both") | pl.col("code").is_not_null()
+    is_like = {country: digits.str.contains(shape) for country, shape in _SHAPES.items()}
+    is_longer = digits.str.contains("^[0-9/]+$") & ~digits.str.len_chars().is_in(_NUMBER_LENGTHS)
+    known: list[tuple[pl.Expr, pl.Expr]] = [
+        (says_uk & ~pl.col("bic_country").is_in(UK), pl.lit(ACCOUNT_SIGNS_DIFFER)),
+        *((~pl.col(bank).is_in(UK), pl.col(bank)) for bank in ("bic_country", "bank_country")),
+        (~pl.col("currency").is_in(_UK_CURRENCIES), pl.col("currency").str.head(2)),
+        (is_irish & ~is_uk_bank.fill_null(value=False), pl.lit("IE")),
+        *((~may_be_uk & is_of, pl.lit(country)) for country, is_of in is_like.items()),
+        (says_uk | is_uk_bank | (pl.col("currency") == "GBP"), pl.lit("GB")),
+        (may_be_uk, pl.lit(_OPEN)),
+        (is_longer, pl.lit("")),
+    ]
+    first = pl.coalesce(pl.when(is_so.fill_null(value=False)).then(country) for is_so, country in known)
+    return pl.when(first != "GB").then(first)
+
+
+def _defect(verdict: str) -> str:
+    """The key of the sentence about an account in a country; `?` where it is open, empty where unknown."""
+    if verdict == ACCOUNT_SIGNS_DIFFER:
+        return verdict
+    if verdict in COUNTRIES_KNOWN:
+        return elsewhere(verdict)
+    if not verdict:
+        return ACCOUNT_ELSEWHERE
+    return elsewhere("IBAN" if verdict in iban_structures() else "no IBAN")
+
+
+def _bic_countries(bics: pl.Series) -> pl.Series:
+    """The countries of the banks, by BICs that can be ones."""
+    if not bics.count():
+        return bics
+    codes = without_words(bic11(compact(bics)))
+    return codes.str.slice(4, 2).set(bic_faults(codes).is_not_null(), None)
+
+
+def _currencies(some: pl.DataFrame) -> pl.Series:
+    """The currency of each amount by its column or by the mark beside it; null where none is known."""
+    given = read_currencies(some["currency"])
+    if given.null_count():
+        nowhere = pl.Series([False]).new_from_index(0, some.height)
+        given = completed(given, read_amounts(some["amount"]).mark, nowhere)
+    if given.is_in(_UK_CURRENCIES).all():
+        return given
+    return given.set(~given.is_in(sorted(currencies())), None)
+
+
+def _apart(payments: pl.DataFrame, rows: pl.Series, digits: pl.Series) -> pl.DataFrame:
+    """Payments with the sort code and the account number of these rows in fields of their own."""
+    if rows.is_empty():
+        return payments
+    return payments.with_columns(
+        payments["sort_code"].scatter(rows, digits.str.head(6)),
+        payments["account_number"].scatter(rows, digits.str.slice(6)),
+    )

@@ -1,0 +1,29 @@
+"""What is found about rows, as columns: English for documents, key and values for pages in any language."""
+
+from collections.abc import Mapping
+
+import polars as pl
+
+from pipeline.wording import Sentence
+
+
+def said(sentence: Sentence) -> Mapping[str, pl.Expr]:
+    """`message` and `said` of `FINDINGS`, the same in each row."""
+    return {"message": pl.lit(str(sentence)), "said": pl.lit(sentence.as_text())}
+
+
+def said_of_each(
+    key: str, *, in_english: Mapping[str, pl.Expr] | None = None, **values: pl.Expr
+) -> Mapping[str, pl.Expr]:
+    """`message` and `said` of a sentence that has other values in each row.
+
+    Args:
+        key: of the sentence.
+        in_english: values that are other words in the message; none is null.
+        values: those of each row, in the order of the English words.
+    """
+    english = str(Sentence(key, **dict.fromkeys(values, "{}")))
+    shown = {**values, **(in_english or {})}
+    data = pl.struct([value.alias(name) for name, value in values.items()]).struct.json_encode()
+    said = pl.concat_str(pl.lit(f'["{key}",'), data, pl.lit("]"))
+    return {"message": pl.format(english, *shown.values()), "said": said}

@@ -1,0 +1,52 @@
+"""Cells that only say that there is nothing: a dash, `n/a`, zeros, or NOTPROVIDED where a BIC would stand.
+
+They are empty where an account, a BIC or an LEI would stand. Elsewhere they may mean something.
+"""
+
+import polars as pl
+
+FIELDS_WITH_PLACEHOLDERS = ("sort_code", "account_number", "iban", "bic", "lei", "organisation_bic")
+_PUNCTUATION = r"[^\p{L}\p{N}#]"
+_NOTHING = (
+    rf"^{_PUNCTUATION}*$|^(?:{_PUNCTUATION}*0)+{_PUNCTUATION}*$"
+    r"|^\P{L}*(?i:n[/.]?a|none|null|nil|nan|not\s?provided)\P{L}*$"
+)
+"""Neither a letter nor a digit, zeros alone, or a word for it; `#N/A` is a value that a spreadsheet lost."""
+_IS_SOMETHING = r"[1-9#]"
+"""What most cells hold: of these no more is asked."""
+_NO_NAME_CHARS_MAX = 16
+_NO_NAME = (
+    r"^[\p{P}--[@\-]][\p{P}\s]*$|^\P{L}*(?:[Nn][/.][Aa]|NA|na|NAN|NaN|nan|NIL|nil"
+    r"|(?i:none|null|unknown|tb[acd]|not (?:provided|known|applicable)|notprovided))[\p{P}\s]*$"
+)
+"""What stands for a missing name; Na, Nan and Nil are names, and a bare sign breaks a rule of its own."""
+_LIKE_BICS = """\
+    NOTPROVIDED PROVIDED NOTKNOWN NOTAVAIL UNAVAILABLE UNSPECIFIED BANKNAME BANKCODE DOMESTIC OVERSEAS
+    BUSINESS SUPPLIER CUSTOMER CREDITOR DEPOSITS DIVIDEND BARCLAYS CITIBANK COMMERZBANK COOPBANK DEUTSCHE
+    ERSTBANK EUROBANK FIRSTDIRECT HSBCBANK IBERCAJA IDEABANK KIWIBANK NATWESTBANK OPENBANK POSTBANK
+    POSTFINANCE RABOBANK REVOLUTBANK SABADELL SPARBANK STARLING SWEDBANK TRIODOSBANK VIRGINMONEY"""
+"""Words and names of banks that have the form and the country of a BIC, and are none: the registry of banks
+that schwifty carries has none of them."""
+_NO_BICS = frozenset(word.ljust(11, "X") for word in _LIKE_BICS.split())
+
+
+def without_placeholders(cells: pl.Series) -> pl.Series:
+    """A column of accounts, BICs or LEIs with null where a cell says that there is nothing."""
+    some = cells.filter(~cells.str.contains(_IS_SOMETHING)).unique()
+    nothing = some.filter(some.str.contains(_NOTHING) | _are_words(some))
+    return cells if nothing.is_empty() else cells.set(cells.is_in(nothing.implode()), None)
+
+
+def are_no_names(names: pl.Series) -> pl.Series:
+    """Which texts stand where a name is missing."""
+    return (names.str.len_bytes() <= _NO_NAME_CHARS_MAX) & names.str.contains(_NO_NAME)
+
+
+def without_words(bics: pl.Series) -> pl.Series:
+    """BICs of eleven characters, null where a word only has the form of one."""
+    is_word = _are_words(bics)
+    return bics.set(is_word, None) if is_word.any() else bics
+
+
+def _are_words(cells: pl.Series) -> pl.Series:
+    return cells.str.to_uppercase().str.pad_end(11, "X").is_in(_NO_BICS).fill_null(value=False)

@@ -1,0 +1,177 @@
+"""The ledger of a run folder. Every job opens it here, so that it is proved before it is used or signed.
+
+A manifest proves the lines that were there when it was written, by its digests; to the holder of a signing
+key only with the signature. Lines of a run that was killed later are proved by seals under that key.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from sys import maxsize
+
+from pipeline.config.profiles import Chosen, choose, ledger_key, signed_with
+from pipeline.errors import ConfigurationError, InputError, OtherRunError, UsageError
+from pipeline.files.signatures import Signer, is_signed
+from pipeline.runs.approvals import approvals_of
+from pipeline.runs.earlier import earlier_run
+from pipeline.runs.folder import ledger_of
+from pipeline.runs.manifest import read_manifest
+from pipeline.runs.request import Notice
+from pipeline.runs.signing import is_outdated
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.stores.sqlite.ledger_file import require_ledger
+from pipeline.stores.sqlite.reader import LedgerReader, ledger_reader
+from pipeline.stores.values import NO_PROOF, LedgerProof, RunIdentity
+from pipeline.wording import Sentence
+from schemas.folder import APPROVALS, SIGNATURE
+
+
+def proof_of(folder: Path, signer: Signer | None = None) -> LedgerProof:
+    """What the ledger of a folder must be proved by, also where its run was killed; nobody may sign it.
+
+    Raises:
+        InputError: the manifest cannot be read, or was changed since it was signed, or is another's.
+    """
+    proof = NO_PROOF if signer is None else LedgerProof(signing_key_of=signer.sealing_key)
+    try:
+        recorded = read_manifest(folder).ledger
+    except UsageError:
+        return proof
+    proof = proof._replace(digests=recorded.digests, finish_count=recorded.finish_count)
+    if signer is None or not is_signed(folder):
+        return proof
+    _require_own(folder, signer)
+    return proof._replace(proved_finishes=recorded.finish_count)
+
+
+@contextmanager
+def opened_to_read(
+    folder: Path, *, now: str, alone: bool = False, proves: bool = True, signer: Signer | None = None
+) -> Iterator[LedgerReader]:
+    """What the ledger of a run has on record; no run can work in the folder until the block ends.
+
+    A job that writes files of the folder reads alone: other readers are excluded, too. Only a job that
+    reports on the ledger itself, or deletes from it, reads one that is not proved. With a signer it must be
+    signed, or sealed where the run has not ended.
+
+    Raises:
+        UsageError: no run used the folder.
+        LockedError: a run or another exclusive job holds the folder; with `alone`, also any reader.
+        InputError: the ledger is not the one that the manifest records, or is not signed.
+        OutputError, DiskError: as `reader.ledger_reader`.
+    """
+    require_ledger(ledger_of(folder))
+    proof = proof_of(folder, signer) if proves else NO_PROOF
+    if signer is not None and proof.digests:
+        _require_signed(folder)
+    with ledger_reader(ledger_of(folder), now=now, alone=alone, proof=proof) as record:
+        yield record
+
+
+def open_ledger(
+    folder: Path,
+    identity: RunIdentity,
+    chosen: Chosen,
+    *,
+    now: str,
+    over: Callable[[Notice], object] | None = None,
+) -> SqliteLedger:
+    """Start the ledger of a run, or resume it; it may only be signed with the key of the profile.
+
+    With `over` the run starts over: an earlier one is forgotten, or moved aside if it must not be lost. What
+    is given is called with where it went.
+
+    Raises:
+        PrecheckError: as `SqliteLedger.open` and `PriorRun.move_aside`.
+    """
+    signer = chosen.signer
+    if over is None:
+        proof = proof_of(folder, signer)
+    else:
+        proof = NO_PROOF if signer is None else LedgerProof(signing_key_of=signer.sealing_key)
+        earlier = earlier_run(folder, now)
+        if earlier is not None and earlier.is_kept:
+            over(Notice(Sentence("runs.moved_aside", folder=earlier.move_aside(now))))
+    try:
+        return SqliteLedger.open(
+            ledger_of(folder),
+            identity,
+            now=now,
+            fresh=over is not None,
+            secret=ledger_key(chosen),
+            proof=proof,
+        )
+    except OtherRunError as refused:
+        earlier = earlier_run(folder, now)
+        assert earlier is not None
+        raise earlier.refusal(refused, chosen.environment, chosen.name) from None
+
+
+def is_past_signing(folder: Path, ledger: SqliteLedger, chosen: Chosen) -> bool:
+    """False where a run wrote its manifest last, and was killed before it signed it."""
+    if chosen.signer is None or ledger.last_finish is None or is_signed(folder):
+        return True
+    try:
+        return read_manifest(folder).written != ledger.last_finish.time
+    except (UsageError, InputError):
+        return True
+
+
+def proof_of_purge(signer: Signer | None) -> LedgerProof:
+    """That of a purge, which has to be possible in any folder: it adds no answer, and seals its own line."""
+    if signer is None:
+        return NO_PROOF
+    return LedgerProof(signing_key_of=signer.sealing_key, proved_finishes=maxsize)
+
+
+def signer_again(folder: Path, key: Path | None, profile: str, config: Path | None = None) -> Signer | None:
+    """Who signs a manifest that is about to be renewed; None where it will not be signed.
+
+    It is the key that was named, or else that of the profile, which the usual configuration need not have.
+
+    Raises:
+        ConfigurationError: the key cannot be read, or its password does not open it.
+        InputError: the folder is not signed with this key, or was changed since.
+    """
+    signer = named_signer(key, profile, config)
+    if signer is not None:
+        _require_signed(folder)
+        _require_own(folder, signer)
+    return signer
+
+
+def named_signer(key: Path | None, profile: str, config: Path | None = None) -> Signer | None:
+    """Who signs by a key that was named, or by the profile of a run; None where neither names one.
+
+    Raises:
+        ConfigurationError: as `signer_again`.
+    """
+    try:
+        chosen = choose(profile, config)
+    except ConfigurationError:
+        if config is not None:
+            raise
+        chosen = choose(None, None)
+    return signed_with(chosen, key).signer
+
+
+def _require_signed(folder: Path) -> None:
+    if not is_signed(folder):
+        raise InputError(
+            Sentence("runs.not_signed", folder=folder, signature=SIGNATURE), advice=Sentence("advice.adopt")
+        )
+
+
+def _require_own(folder: Path, signer: Signer) -> None:
+    """Refuse a signature of another key, an older state, and decisions that were recorded without the key."""
+    signer.require_own(folder)
+    manifest = read_manifest(folder)
+    if is_outdated(manifest):
+        raise InputError(
+            Sentence("runs.older_state", folder=folder), advice=Sentence("stores.bring_back_from")
+        )
+    if approvals_of(folder) != manifest.approvals:
+        raise InputError(
+            Sentence("runs.approvals_not_signed", path=folder / APPROVALS),
+            advice=(Sentence("stores.bring_back_from"), Sentence("advice.adopt")),
+        )

@@ -1,0 +1,46 @@
+"""Signing the manifest of a run, and finding an older signed state of its folder that someone put back.
+
+The time of the last signed manifest of a run is kept outside its folder, beside the count of the daily cap.
+So an older state is found on the machines that signed, and nowhere else.
+"""
+
+from contextlib import suppress
+from pathlib import Path
+
+from platformdirs import user_state_path
+
+from pipeline.errors import PrecheckError
+from pipeline.files import signatures
+from pipeline.files.atomic import write_atomically
+from pipeline.files.signatures import Signer
+from pipeline.runs.manifest import read_manifest
+from schemas.manifest import Manifest
+
+
+def sign(folder: Path, signer: Signer | None) -> None:
+    """Sign the manifest in the folder of a run; without a signer it stays unsigned.
+
+    Raises:
+        OutputError, DiskError: the signature cannot be written.
+    """
+    if signer is None:
+        return
+    signatures.sign(folder, signer)
+    manifest = read_manifest(folder)
+    with suppress(OSError, PrecheckError):  # a folder may be signed where nothing else can be kept
+        path = _path_of(manifest)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with write_atomically(path) as file:
+            file.write(manifest.written.encode())
+
+
+def is_outdated(manifest: Manifest) -> bool:
+    """Whether a newer manifest of the run was signed on this machine."""
+    try:
+        return _path_of(manifest).read_text("utf-8") > manifest.written
+    except (OSError, ValueError):
+        return False
+
+
+def _path_of(manifest: Manifest) -> Path:
+    return user_state_path("payee-precheck") / "signed" / manifest.ledger.digests["run"]

@@ -1,0 +1,42 @@
+"""Texts of a ledger under a key: AES-256-GCM, each under a nonce of its own, which stands before it."""
+
+import os
+from typing import Self
+
+from pydantic import SecretStr
+
+KEY_BYTE_COUNT = 32
+_NONCE_BYTE_COUNT = 12
+_SCRYPT_COST = 2**15  # 32 MiB and a tenth of a second, once a run or a command
+
+
+class Cipher:
+    """Encrypts under one key, and binds each text to the line that it is for."""
+
+    def __init__(self, key: bytes) -> None:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+        self._aes = AESGCM(key)
+
+    @classmethod
+    def under(cls, secret: SecretStr, salt: bytes) -> Self:
+        """By scrypt: a secret that a person made up costs whoever guesses it."""
+        from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
+
+        derivation = Scrypt(salt=salt, length=KEY_BYTE_COUNT, n=_SCRYPT_COST, r=8, p=1)
+        return cls(derivation.derive(secret.get_secret_value().encode()))
+
+    def encrypt(self, content: bytes, bound_to: bytes) -> bytes:
+        """The nonce, and what it hides."""
+        nonce = os.urandom(_NONCE_BYTE_COUNT)
+        return nonce + self._aes.encrypt(nonce, content, bound_to)
+
+    def decrypt(self, written: bytes, bound_to: bytes) -> bytes | None:
+        """What was encrypted; None where the key or the line is another, or something was changed."""
+        from cryptography.exceptions import InvalidTag
+
+        nonce, hidden = written[:_NONCE_BYTE_COUNT], written[_NONCE_BYTE_COUNT:]
+        try:
+            return self._aes.decrypt(nonce, hidden, bound_to) if len(nonce) == _NONCE_BYTE_COUNT else None
+        except InvalidTag:
+            return None

@@ -1,0 +1,44 @@
+"""Which language a surface speaks: a terminal that of its user, a page of the desk that of its reader.
+
+What machines and auditors compare is English: `str()` of a sentence, whatever is spoken.
+"""
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from types import MappingProxyType
+
+from pipeline.wording.catalogue import ENGLISH
+from pipeline.wording.sentences import Sentence, SurfaceKind, words
+
+LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "de": "Deutsch", "fr": "Français"})
+"""Code -> its name in itself."""
+_LOCALE_VARIABLES = ("PRECHECK_LANG", "LC_ALL", "LC_MESSAGES", "LANG")
+_current: ContextVar[str] = ContextVar("language", default=ENGLISH)
+
+
+def language() -> str:
+    """The code of the language that is spoken now."""
+    return _current.get()
+
+
+def speak(code: str) -> None:
+    """Go on in this language."""
+    _current.set(code)
+
+
+def aloud(said: Sentence | str, surface: SurfaceKind) -> str:
+    """A sentence in the words of a surface and in the language that is spoken now; text as it is."""
+    return words(said, surface, language()) if isinstance(said, Sentence) else said
+
+
+def language_of(environment: Mapping[str, str]) -> str:
+    """The language that the first of the locale's variables names which is not empty; else English.
+
+    >>> language_of({"LANG": "de_AT.UTF-8"}), language_of({"LC_ALL": "C", "LANG": "fr_FR"})
+    ('de', 'en')
+    >>> language_of({"PRECHECK_LANG": "fr", "LC_ALL": "de_DE"}), language_of({"LANG": "nl_NL"})
+    ('fr', 'en')
+    """
+    chosen = next(filter(None, map(environment.get, _LOCALE_VARIABLES)), ENGLISH)
+    code = chosen.replace("-", "_").partition("_")[0].partition(".")[0].partition("@")[0].lower()
+    return code if code in LANGUAGES else ENGLISH

@@ -1,0 +1,281 @@
+"""A forger who can write into a run's folder, and has no signing key, has nothing used and nothing signed."""
+
+import hashlib
+import json
+import shutil
+
+import pytest
+from forgers import fit_manifest, forge, forging
+from signers import key_files
+
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
+UK = {"account_type": "Personal", "sort_code": "00-11-22", "account_number": "00012345", "currency": "GBP"}
+ROWS = [
+    UK | {"payment_id": "P1", "name": "Avery Thornwood", "amount": "100.00"},
+    UK | {"payment_id": "P2", "name": "Averi Thornwood", "amount": "25.50"},
+]
+FORGED = "UPDATE answer SET code = 'MTCH', matched_name = NULL, name_salt = NULL, name_seal = NULL"
+
+
+@pytest.fixture
+def words(desk, sandbox):
+    return "run", desk.payments(ROWS), *sandbox.using("sandbox"), "--quiet"
+
+
+@pytest.fixture
+def signing(desk):
+    """The options of the holder of the signing key, and those of an auditor."""
+    private, public = key_files(desk, "signing")
+    return ("--sign-with", private), ("--signed-by", public)
+
+
+@pytest.fixture
+def folder(desk, words, signing):
+    """The folder of a finished run whose manifest is signed."""
+    assert desk(*words, *signing[0]).status == 0
+    return desk.folder / "payments.precheck"
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".lock"}
+
+
+def follow_the_advice_of_verify(folder):
+    """Move away what is not as the run left it."""
+    (folder / "outcomes.csv").rename(folder.parent / "outcomes.moved.csv")
+
+
+def forge_answer(folder):
+    forge(folder / "ledger.db", FORGED)
+
+
+def forge_manifest_too(folder):
+    forge_answer(folder)
+    fit_manifest(folder)
+
+
+def remove_signature_too(folder):
+    forge_manifest_too(folder)
+    (folder / "manifest.json.sig").unlink()
+
+
+def remove_manifest_too(folder):
+    remove_signature_too(folder)
+    (folder / "manifest.json").unlink()
+
+
+def delete_an_answer(folder):
+    with forging(folder / "ledger.db") as db:
+        db.execute("DELETE FROM answer WHERE intent = 1")
+
+
+def add_an_answer_to_an_older_run(folder):
+    with forging(folder / "ledger.db") as db:
+        db.execute("INSERT INTO intent SELECT 3, x'00', 1, 'id-3', time, 0, seal FROM intent WHERE id = 1")
+
+
+@pytest.mark.parametrize(
+    ("attack", "said"),
+    [
+        (forge_answer, "ledger.db: not the ledger that manifest.json records (its lines differ in: answer)"),
+        (delete_an_answer, "its lines differ in: answer"),
+        (add_an_answer_to_an_older_run, "its lines differ in: intent"),
+        (forge_manifest_too, "manifest.json.sig: no signature of manifest.json by"),
+        (remove_signature_too, "lines of the table answer that the signing key has not sealed: 1"),
+        (remove_manifest_too, "lines of the table answer that the signing key has not sealed: 1"),
+    ],
+)
+def test_the_holder_of_the_key_never_signs_a_forged_ledger(desk, folder, words, signing, attack, said):
+    attack(folder)
+    follow_the_advice_of_verify(folder)
+    before = contents(folder)
+
+    again = desk(*words, *signing[0])
+
+    assert (again.status, said in again.err) == (65, True), again.err
+    assert contents(folder) == before
+    for command in (("report", folder), ("fix", folder), ("split", folder, "--allow-simulated")):
+        assert desk(*command, *signing[0]).status != 0, command
+    assert {*contents(folder)} == {*before}
+    assert desk("verify", folder, *signing[1]).status != 0
+
+
+def test_verify_finds_a_forged_ledger_and_never_says_to_run_again(desk, folder, signing):
+    forge_answer(folder)
+
+    found = desk("verify", folder, *signing[1])
+
+    assert found.status == 65
+    assert "PROBLEM ledger: not the lines that the manifest records, in: answer; do not run" in found.out
+
+
+def test_a_trigger_that_would_change_answers_while_they_are_read_is_found(desk, folder, words, signing):
+    with forging(folder / "ledger.db") as db:
+        db.execute("CREATE TRIGGER late AFTER INSERT ON finish BEGIN UPDATE answer SET code = 'MTCH'; END")
+    follow_the_advice_of_verify(folder)
+    again = desk(*words, *signing[0])
+    assert (again.status, "its tables are not as this tool makes them" in again.err) == (74, True)
+
+
+def test_a_ledger_that_another_began_is_not_taken_for_ones_own(desk, folder, words, signing):
+    own = folder.with_name("own")
+    shutil.move(folder, own)
+    assert desk(*words).status == 0
+    for name in ("manifest.json", "manifest.json.sig"):
+        shutil.copy(own / name, folder / name)
+    follow_the_advice_of_verify(folder)
+    again = desk(*words, *signing[0])
+    assert (again.status, "its lines differ in: intent, answer, finish, run" in again.err) == (65, True)
+
+
+def test_an_outcome_file_that_only_the_ledger_vouches_for_is_not_split(desk, folder, signing):
+    path = folder / "outcomes.csv"
+    path.write_text(path.read_text().replace("Averi", "Eve"))
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    forge(folder / "ledger.db", f"INSERT INTO finish SELECT 2, time, 2, 0, '{sha256}', 1, seal FROM finish")
+    found = desk("split", folder, "--allow-simulated", *signing[0])
+    assert found.status == 65, found.err
+    assert not list(folder.glob("release*"))
+
+
+def test_decisions_that_nobody_took_are_not_signed(desk, folder, words, signing):
+    fix = ("fix", folder, "--accept", "close_match", "--reason", "judged", "--allow-simulated")
+    assert desk(*fix, *signing[0]).status == 0
+    path = folder / "approvals.json"
+    path.write_text(json.dumps([*json.loads(path.read_text()), *json.loads(path.read_text())]))
+
+    for command in (("report", folder), fix, ("split", folder, "--allow-simulated"), words):
+        refused = desk(*command, *signing[0])
+        assert refused.status == 65, command
+        assert "approvals.json: not the decisions that the signed manifest records" in refused.err
+
+
+def test_without_a_key_the_manifest_alone_proves_the_ledger(desk, words):
+    assert desk(*words).status == 0
+    folder = desk.folder / "payments.precheck"
+    forge_answer(folder)
+    follow_the_advice_of_verify(folder)
+
+    again = desk(*words)
+
+    assert (again.status, "its lines differ in: answer" in again.err) == (65, True)
+    assert desk("show", folder, "--row", "1").status == 65
+
+
+def test_a_signed_run_that_was_killed_resumes_by_itself(desk, folder, words, signing):
+    """Killed before its first manifest, before its signature, and once more after a manifest."""
+    calls = json.loads((folder / "manifest.json").read_text())["ledger"]["attempt_count"]
+    for gone in (
+        ["manifest.json", "manifest.json.sig", "summary.json", "outcomes.csv"],
+        ["manifest.json.sig"],
+    ):
+        for name in gone:
+            (folder / name).unlink()
+        assert desk(*words, *signing[0]).status == 0
+        assert desk("verify", folder, *signing[1]).status == 0
+        assert json.loads((folder / "manifest.json").read_text())["ledger"]["attempt_count"] == calls
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_a_signed_folder_is_purged_verified_and_resumed(desk, folder, words, signing, has_key):
+    digests = json.loads((folder / "manifest.json").read_text())["ledger"]["digests"]
+
+    assert desk("purge", folder, "--outcomes", *(signing[0] if has_key else ())).status == 0
+
+    assert json.loads((folder / "manifest.json").read_text())["ledger"]["digests"] == digests
+    assert desk("verify", folder).status == 0
+    assert desk("verify", folder, *signing[1]).status == (0 if has_key else 65)
+    assert desk(*words, *signing[0]).status == 0
+    assert desk("verify", folder, *signing[1]).status == 0
+
+
+def test_nothing_is_added_to_a_sealed_ledger_without_the_key(desk, folder, words):
+    (folder / "outcomes.csv").unlink()
+    refused = desk(*words)
+    assert refused.status == 78
+    assert (
+        "sealed with a signing key, and no key is given; name the signing key with --sign-with" in refused.err
+    )
+
+
+def test_a_folder_that_was_not_signed_is_adopted_by_an_explicit_word_that_is_recorded(desk, words, signing):
+    assert desk(*words).status == 0
+    folder = desk.folder / "payments.precheck"
+    for command in (("report", folder), ("fix", folder), ("split", folder, "--allow-simulated"), words):
+        assert desk(*command, *signing[0]).status == 65, command
+    assert not (folder / "manifest.json.sig").exists()
+    adopt = ("report", folder, "--adopt", "checked by hand")
+    assert desk(*adopt).status == 2
+
+    assert desk(*adopt, *signing[0]).status == 0
+
+    assert desk("verify", folder, *signing[1]).status == 0
+    [adoption] = json.loads((folder / "manifest.json").read_text())["adoptions"]
+    assert adoption["reason"] == "checked by hand"
+    (folder / "outcomes.csv").unlink()
+    assert desk(*words, *signing[0]).status == 0
+    assert json.loads((folder / "manifest.json").read_text())["adoptions"] == [adoption]
+    assert desk("verify", folder, *signing[1]).status == 0
+
+
+def test_a_folder_that_does_not_hold_is_not_adopted(desk, words, signing):
+    assert desk(*words).status == 0
+    folder = desk.folder / "payments.precheck"
+    forge_manifest_too(folder)
+    refused = desk("report", folder, "--adopt", "checked by hand", *signing[0])
+    assert (refused.status, "so it is not adopted: answers: " in refused.err) == (65, True)
+
+
+def test_an_older_signed_state_is_found_on_the_machine_that_signed_a_newer_one(desk, folder, words, signing):
+    older = folder.with_name("older")
+    shutil.copytree(folder, older)
+    split = ("split", folder, "--allow-simulated", *signing[0])
+    assert desk(*split).status == 0
+    shutil.rmtree(folder)
+    older.rename(folder)
+
+    found = desk("verify", folder, *signing[1])
+
+    assert (found.status, "PROBLEM signature: of an older state" in found.out) == (65, True)
+    for command in (split, ("report", folder, *signing[0]), (*words, *signing[0])):
+        assert desk(*command).status == 65, command
+    assert desk("verify", folder, *signing[1], XDG_STATE_HOME=str(folder.parent / "elsewhere")).status == 0
+
+
+def test_what_does_not_belong_to_the_evidence_is_listed_and_fails_if_it_looks_payable(desk, folder, signing):
+    verified = ("verify", folder, *signing[1])
+    (folder / ".notes").write_text("x")
+    (folder / "more\x1b[2J").mkdir()
+    listed = desk(*verified)
+    assert listed.status == 0
+    assert "also here: .notes, more\\x1b[2J; no part" in listed.out
+
+    (folder / "release.csv").symlink_to(folder / "outcomes.csv")
+
+    found = desk(*verified)
+    assert found.status == 65
+    assert "PROBLEM also here: release.csv: looks like payments and is no part of the evidence" in found.out
+
+
+def test_a_payment_file_that_someone_else_put_there_is_never_signed(desk, folder, signing):
+    """Neither with a release, beside it, nor with a list of corrections, where one was made before."""
+    fix = ("fix", folder, "--allow-simulated", *signing[0])
+    split = ("split", folder, "--allow-simulated", *signing[0])
+    assert desk(*fix, "--accept", "close_match", "--reason", "judged").status == 0
+    (folder / "release.csv").write_text("forged")
+    (folder / "corrected.simulated.csv").write_text("forged")
+
+    assert [desk(*command).status for command in (split, fix)] == [0, 0]
+
+    found = desk("verify", folder, *signing[1])
+    assert found.status == 65
+    assert "PROBLEM corrected.simulated.csv: changed since" in found.out
+    assert "PROBLEM also here: release.csv: looks like payments" in found.out
+
+
+def test_a_link_in_the_place_of_a_file_is_not_that_file(desk, folder, signing):
+    (folder / "summary.json").rename(folder.parent / "elsewhere.json")
+    (folder / "summary.json").symlink_to(folder.parent / "elsewhere.json")
+    found = desk("verify", folder, *signing[1])
+    assert (found.status, "PROBLEM summary.json: a link to something else" in found.out) == (65, True)
