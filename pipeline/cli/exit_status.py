@@ -195,9 +195,14 @@ def _leave(number: int, _frame: object) -> NoReturn:
     """End a command at once, while there is nothing to close.
 
     An exception would not do: Python drops those that are raised in the callbacks of its imports, and
-    the command would go on as if it had not been asked to stop.
+    the command would go on as if it had not been asked to stop. The signal may come in the middle of an
+    import that the sentence itself needs; then the name of the signal has to do.
     """
-    os.write(2, f"precheck: {in_words(stopped_by(number))}\n".encode())
+    try:
+        said = in_words(stopped_by(number))
+    except Exception:  # noqa: BLE001 (whatever a module that is half imported raises)
+        said = signal.Signals(number).name
+    os.write(2, f"precheck: {said}\n".encode())
     os._exit(128 + number)
 
 

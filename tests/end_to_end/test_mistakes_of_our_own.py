@@ -229,6 +229,21 @@ def test_ctrl_c_before_anything_is_imported_is_130(desk):
     assert done.stderr.count("stopped by Ctrl-C") == 1
 
 
+def test_a_signal_amid_an_import_that_its_sentence_needs_still_ends_the_command(desk):
+    program = "import os, signal, sys, types, payee_precheck\nfrom pipeline.cli import exit_status\n"
+    program += "def amid(*a, **k):\n    sys.modules['heapq'] = types.ModuleType('heapq')\n"
+    program += "    sys.modules.pop('difflib', None)\n    os.kill(os.getpid(), signal.SIGTERM)\n"
+    program += "exit_status.click.Group.invoke = amid\n"
+    done = subprocess.run(
+        [sys.executable, "-c", program + "payee_precheck.main()", "doctor"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=desk.environment,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (128 + signal.SIGTERM, "", "precheck: SIGTERM\n")
+
+
 @pytest.mark.parametrize("name", [pytest.param("json", marks=pytest.mark.nightly), "polars"])
 def test_a_library_that_is_another_programs_module_ends_in_one_sentence(desk, name):
     """What reports a mistake needs it too; 1 would be read as rows to look at."""

@@ -142,7 +142,12 @@ def test_a_damaged_or_foreign_ledger_is_refused_without_a_call(
     cases = [(damage.__name__, damage, words, expected) for damage, expected in DAMAGES.items()]
     cases += [
         ("another input", None, ("run", other_file, *config, "--out", folder), (2, "another input file")),
-        ("another profile", None, ("run", words[1], "--out", folder), (2, "another profile")),
+        (
+            "another profile",
+            None,
+            ("run", words[1], "--out", folder),
+            (2, "holds a run with the profile mine"),
+        ),
     ]
     right = []
     before = sandbox.call_count
