@@ -1,5 +1,6 @@
 """A clock that is days wrong ends a run with a daily cap: it would count by another day than the server."""
 
+import itertools
 import sqlite3
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -9,31 +10,43 @@ from aiohttp import web
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
-PAYEES = [{"name": f"Invented {n}", "sort_code": "010203", "account_number": f"{n:08}"} for n in range(1, 6)]
+PAYEES = [{"name": f"Invented {n}", "sort_code": "010203", "account_number": f"{n:08}"} for n in range(1, 8)]
 
 
 @pytest.fixture
 def run_at(desk, misbehaving, sandbox):
-    """`run_at(days, **changes)`: run against a server whose clock is so many days ahead of ours."""
+    """`run_at(days, **changes)`: run against a server whose clock is that many days ahead of ours.
 
-    def run(days, **changes):
+    A text instead of a number is the stamp itself. A list has one for each reply, again and again.
+    """
+
+    def run(days, rows=5, times=1, **changes):
+        stamps = itertools.cycle(days if isinstance(days, list) else [days])
+
+        def stamp():
+            ahead = next(stamps)
+            if isinstance(ahead, str):
+                return ahead
+            time = datetime.now(UTC) + timedelta(days=ahead)
+            return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
         async def match(request):
-            stamp = datetime.now(UTC) + timedelta(days=days)
             headers = {
                 "x-fapi-interaction-id": request.headers["x-fapi-interaction-id"],
-                "x-response-timestamp": stamp.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                "x-response-timestamp": stamp(),
             }
             return web.json_response({"data": {"verificationReport": {"matched": True}}}, headers=headers)
 
         with misbehaving(match) as url:
             section = sandbox.section("sandbox", "cop", base_url=url, in_flight_max=1, **changes)
-            return desk("run", desk.payments(PAYEES), "--quiet", *desk.using(cop=section))
+            words = ("run", desk.payments(PAYEES[:rows]), "--quiet", *desk.using(cop=section))
+            return [desk(*words) for _ in range(times)][-1]
 
     return run
 
 
 @pytest.mark.parametrize("days", [3, -3])
-def test_a_run_with_a_cap_ends_after_the_first_reply_which_is_kept(desk, run_at, days):
+def test_a_run_with_a_cap_ends_once_three_replies_agree_and_they_are_kept(desk, run_at, days):
     finished = run_at(days, daily_cap=5)
 
     assert finished.status == 78
@@ -41,9 +54,20 @@ def test_a_run_with_a_cap_ends_after_the_first_reply_which_is_kept(desk, run_at,
     assert "this machine's clock says" in sentence
     assert "set this machine's clock by a time server (NTP)" in sentence
     with closing(sqlite3.connect(desk.folder / "payments.precheck" / "ledger.db")) as db:
-        assert db.execute("SELECT (SELECT count(*) FROM intent), code FROM answer").fetchall() == [
-            (1, "MTCH")
-        ]
+        assert (
+            db.execute("SELECT (SELECT count(*) FROM intent), code FROM answer").fetchall()
+            == [(3, "MTCH")] * 3
+        )
+
+
+YEAR_1, YEAR_9999 = "0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"
+
+
+@pytest.mark.parametrize("stamps", [[0, 0, -0.75], [200, 0], [0, YEAR_1], [YEAR_9999], [3, -3, 0.75]])
+def test_one_odd_stamp_or_one_of_no_date_moves_no_cap(desk, run_at, stamps):
+    assert run_at(stamps, rows=7, times=3, daily_cap=5).status == 75
+
+    assert len(desk.departures("payments.precheck")) == 5
 
 
 def test_without_a_cap_a_warning_is_enough(desk, run_at):

@@ -23,12 +23,14 @@ from pipeline.stores.sharing import LEASE_S
 from pipeline.transport.retry import FRESH_CONNECTION
 from pipeline.transport.tokens import TokenUnavailable
 from pipeline.wording import Sentence
+from schemas.strict import timestamp
 from schemas.token import TokenRequest, TokenResponse
 
 BANK_WAIT_S = 5.0
 """How long the provider waits for a bank."""
 PAUSE_MAX_S = 60.0
 """The longest pause that anybody keeps; after a longer wish a run ends."""
+_ODD_SHARE = 0.2
 DEADLINE_S = COP.api.responder_wait_s + 1
 """How long a client waits for a reply."""
 
@@ -231,7 +233,26 @@ class Provider:
         if self._is_ill and chance.random() < weather.lost_share:
             self.meet(process, "lost reply")
             return takes_s, httpx.RemoteProtocolError("closed")
-        return takes_s, self._answer(left.request_id, self.dialect.report(truth, left.row))
+        answer = self._answer(left.request_id, self.dialect.report(truth, left.row))
+        if weather.stamp_kind is not None:
+            answer.headers["x-response-timestamp"] = timestamp(self._stamp(process))
+        return takes_s, answer
+
+    def _stamp(self, process: Process) -> datetime:
+        """When it answers, as it says."""
+        time = self._server_time()
+        match self.weather.stamp_kind if self._is_ill else None:
+            case "18 hours ago":
+                self.meet(process, "time stamps wrong")
+                return time - timedelta(hours=18)
+            case "next summer":
+                self.meet(process, "time stamps wrong")
+                return time + timedelta(days=180)
+            case "some odd" if self.world.chance.random() < _ODD_SHARE:
+                self.meet(process, "odd time stamp")
+                return time + timedelta(days=self.world.chance.uniform(-200, 200))
+            case _:
+                return time
 
     @property
     def _is_ill(self) -> bool:

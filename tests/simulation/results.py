@@ -44,7 +44,7 @@ CAUSES_OF_EXIT_CODE = {
         {"broken contract", "crossed answer", "row broken", "refusal by a page", "refusal of another request"}
     ),
     77: frozenset({"401", "outage 401", "outage 403", "row turned away: 403"}),
-    78: frozenset({"row turned away: 302", "row turned away: 404"}),
+    78: frozenset({"row turned away: 302", "row turned away: 404", "time stamps wrong"}),
     143: frozenset({"SIGTERM"}),
 }
 """Of an error that ends a run: what it may have met, one of which there must be."""

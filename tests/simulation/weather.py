@@ -55,6 +55,8 @@ class Weather:
     foreign_share: float = 0.0
     """A refusal that is not the API's, or not of this request."""
     foreign_kind: str = "page"
+    stamp_kind: str | None = None
+    """What the time stamps of answers are: some odd, or all wrong by the same; None without any."""
     refused_connection_share: float = 0.0
     half_dead_share: float = 0.0
     """Of the connections that are kept: what is sent on them goes nowhere."""
@@ -401,6 +403,12 @@ def _foreign(weather: Weather, chance: Random, _count: int) -> None:
     weather.foreign_kind = chance.choice(["page", "unasked", "of another request"])
 
 
+def _stamps(weather: Weather, chance: Random, _count: int) -> None:
+    kind = chance.choice(["some odd", "18 hours ago", "next summer"])
+    if not weather.clock_jumps:  # with one of ours, true stamps are odd
+        weather.stamp_kind = kind
+
+
 LATEST_FAULTS = {
     "VoP beside CoP": _vop,
     "purge": _purge,
@@ -408,6 +416,7 @@ LATEST_FAULTS = {
     "failover": _failovers,
     "SIGTERM": _terminations,
     "foreign refusals": _foreign,
+    "time stamps": _stamps,
 }
 """As `FAULTS`, each by a chance of its own: another one here changes no draw of those before it."""
 FAULTS_OF_A_SERVER = (

@@ -311,15 +311,61 @@ def test_what_was_taken_by_a_wrong_clock_counts_in_the_servers_day(path, clock, 
         assert quota.reserve()
         assert quota.reserve()
         quota.go_by(NOON)
-        assert quota.used() == 3
-        assert quota.reserve(), "by the server's clock"
+        assert not quota.reserve(), "no unit by a clock that is known to be wrong"
     clock.now = NOON
     with a_quota(path, clock, cap=5, window=window) as after:
-        assert after.used() == 4
-        assert take_all(after) == 1
+        assert after.used() == 3
+        assert take_all(after) == 2
+    clock.now = NOON + 2 * DAY - 2 * SECOND * EDGE_S
+    with a_quota(path, clock, cap=5, window=window) as later:
+        assert take_all(later) == 5
+
+
+@WINDOWS
+@pytest.mark.parametrize("lie", [timedelta(hours=-18), timedelta(days=180), timedelta(days=25_000)])
+def test_a_server_that_lies_about_its_day_gives_no_unit_twice_and_closes_nothing(path, clock, lie, window):
+    with a_quota(path, clock, cap=5, window=window) as quota:
+        assert quota.reserve()
+        assert quota.reserve()
+        quota.go_by(NOON + lie)
+    for _ in range(3):
+        with a_quota(path, clock, cap=5, window=window) as again:
+            again.go_by(NOON + lie)
+    with a_quota(path, clock, cap=5, window=window) as after:
+        assert after.used() >= 2
+        taken = take_all(after)
+        assert 0 < taken <= 3
+        after.go_by(NOON)
+        assert take_all(after) == 0
     clock.now = NOON + 2 * DAY
     with a_quota(path, clock, cap=5, window=window) as later:
         assert take_all(later) == 5
+
+
+@WINDOWS
+def test_units_of_a_clock_that_ran_ahead_do_not_count_once_the_server_says_its_day(path, clock, window):
+    clock.now = NOON + timedelta(days=3000)
+    with a_quota(path, clock, cap=5, window=window) as ahead:
+        assert ahead.reserve()
+    clock.now = NOON
+    with a_quota(path, clock, cap=5, window=window) as quota:
+        assert quota.resets_at() > NOON + timedelta(days=2000), "nobody has said which clock is right"
+        assert quota.reserve()
+        quota.go_by(NOON)
+        assert quota.used() == 2
+        assert quota.resets_at() <= MIDNIGHT
+        assert take_all(quota) == 3
+    clock.now = NOON + 2 * DAY
+    with a_quota(path, clock, cap=5, window=window) as later:
+        assert take_all(later) == 5
+
+
+def test_a_server_that_agrees_moves_no_unit(path, clock):
+    with a_quota(path, clock, cap=5) as quota:
+        assert quota.reserve()
+        quota.go_by(NOON + 3 * SECOND)
+        quota.go_by(NOON - 3 * SECOND)
+        assert quota.used() == 1
 
 
 @WINDOWS
@@ -331,7 +377,9 @@ def test_of_days_ago_only_what_this_process_took_counts_in_the_servers_day(path,
         assert quota.reserve()
         assert quota.reserve()
         quota.go_by(NOON)
-        assert quota.used() == 2, "by the server's clock, and not what was taken before"
+    clock.now = NOON
+    with a_quota(path, clock, cap=5, window=window) as after:
+        assert after.used() == 2, "and not what was taken before"
 
 
 def test_a_scope_that_was_closed_by_a_wrong_clock_is_closed_for_a_day_at_most(path, clock):
@@ -339,7 +387,10 @@ def test_a_scope_that_was_closed_by_a_wrong_clock_is_closed_for_a_day_at_most(pa
     with a_quota(path, clock) as quota:
         quota.close_for_today()
         quota.go_by(NOON)
+    clock.now = NOON
+    with a_quota(path, clock) as quota:
         assert quota.resets_at() <= NOON + DAY
+        assert quota.reserve()
 
 
 def test_the_servers_clock_counts_for_all_processes(path, clock):
@@ -463,7 +514,7 @@ def test_the_file_has_a_rollback_journal_and_says_whose_it_is(path, clock):
     a_quota(path, clock).close()
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
-        assert db.execute("PRAGMA application_id").fetchone() == (0x50435131,)
+        assert db.execute("PRAGMA application_id").fetchone() == (0x50435132,)
 
 
 def test_a_file_that_somebody_gave_a_write_ahead_log_has_a_rollback_journal_again(path, clock):

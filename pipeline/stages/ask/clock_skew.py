@@ -7,6 +7,7 @@ FORMAT_ERROR that of the reference for whatever fails validation.
 """
 
 import re
+from collections import deque
 from datetime import datetime
 
 import httpx
@@ -22,6 +23,11 @@ SKEW_MAX_S = 30.0
 """How far two clocks may differ without a warning; those set by a time server differ by less than one."""
 DAY_WRONG_S = 12 * 3600.0
 """Two clocks that differ by more are on different days more often than not."""
+AGREEING_COUNT = 3
+"""So many replies in a row must agree before a time stamp is believed: a single one may be anything."""
+_AGREEMENT_S = 60.0
+_YEARS = range(2000, 2100)
+"""A stamp of another year is none: it would overflow what it is compared with."""
 _ADVICE = "set this machine's clock by a time server (NTP)"
 
 _STAMP_CODE = "TIMESTAMP_INVALID"
@@ -36,10 +42,13 @@ class ClockComparison:
 
     def __init__(self) -> None:
         self._said = False
+        self._last: dict[ApiName, deque[float]] = {}
 
     def compare(self, api: ApiName, response: httpx.Response, *, sent: datetime, received: datetime) -> None:
         """Compare the stamp of one response."""
         skew_s = server_ahead_s(response, sent=sent, received=received)
+        if server_time(response) is not None:
+            self._last.setdefault(api, deque(maxlen=AGREEING_COUNT)).append(skew_s)
         if abs(skew_s) > SKEW_MAX_S and not self._said:
             self._said = True
             side = "behind" if skew_s > 0 else "ahead of"
@@ -48,6 +57,13 @@ class ClockComparison:
                 "or tell the provider if it is right"
             )
             log.warning(sentence, api=api.value)
+
+    def agreed_ahead_s(self, api: ApiName) -> float | None:
+        """How far the server is ahead by its last replies; None where they are too few or do not agree."""
+        last = self._last.get(api)
+        if last is None or len(last) < AGREEING_COUNT or max(last) - min(last) > _AGREEMENT_S:
+            return None
+        return last[-1]
 
 
 def server_ahead_s(response: httpx.Response, *, sent: datetime, received: datetime) -> float:
@@ -74,26 +90,16 @@ def server_time(response: httpx.Response) -> datetime | None:
         time = datetime.fromisoformat(response.headers.get("x-response-timestamp", ""))
     except ValueError:
         return None
-    return None if time.tzinfo is None else time
+    return None if time.tzinfo is None or time.year not in _YEARS else time
 
 
-def wrong_day(
-    api: ApiName, response: httpx.Response, *, sent: datetime, received: datetime
-) -> ConfigurationError | None:
-    """The error for a run with a daily cap whose clock is days wrong; None where it is not.
-
-    Only a reply shows it: the first one ends the run, and its answer is kept.
-    """
-    skew_s = server_ahead_s(response, sent=sent, received=received)
-    if abs(skew_s) <= DAY_WRONG_S:
-        return None
-    theirs = server_time(response)
-    assert theirs is not None
+def wrong_day(api: ApiName, ours: datetime, theirs: datetime) -> ConfigurationError:
+    """The error for a run with a daily cap whose clock is on another day than the server's."""
     return ConfigurationError(
         Sentence(
             "stages.this_machine_s",
             api=api,
-            timestamp=timestamp(received),
+            timestamp=timestamp(ours),
             timestamp_2=timestamp(theirs),
             advice=_ADVICE,
         )

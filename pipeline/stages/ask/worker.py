@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import anyio
 import anyio.abc
@@ -14,7 +14,7 @@ from pipeline.apis.own_codes import meaning_of
 from pipeline.errors import CapSpentError, CredentialsError, LeaseLostError, PrecheckError
 from pipeline.frames import Answer, AnswerState, Check, OwnCode
 from pipeline.stages.ask.admission import Admission
-from pipeline.stages.ask.clock_skew import ClockComparison, server_time, wrong_day
+from pipeline.stages.ask.clock_skew import DAY_WRONG_S, SKEW_MAX_S, ClockComparison, wrong_day
 from pipeline.stages.ask.events import End, Follow, Intend, Receive, Record, Send, Wait
 from pipeline.stages.ask.feed import QuestionFeed
 from pipeline.stages.ask.gate import GateDecision, Reply, RequestGate, kind_of, was_held
@@ -42,6 +42,8 @@ class WorkerContext:
     world: AskingContext
     answers: AnswerSink = field(default_factory=AnswerBuffer)
     clocks: ClockComparison = field(default_factory=ClockComparison)
+    days_confirmed: set[ApiName] = field(default_factory=set)
+    """Those whose day is ours, as their replies agree."""
     ended_by: PrecheckError | None = None
     open_apis: set[ApiName] = field(default_factory=set)
     """Those that are asked, or about to be, and that nothing has ended."""
@@ -442,19 +444,23 @@ class ApiAsker:
         received = self._world.now()
         self._run.clocks.compare(channel.api.name, response, sent=sent, received=received)
         if channel.quota is not None:
-            await self._require_its_day(channel.quota, response, sent=sent, received=received)
+            await self._require_its_day(channel.quota, received)
         return response
 
-    async def _require_its_day(
-        self, quota: CapCount, response: httpx.Response, *, sent: datetime, received: datetime
-    ) -> None:
+    async def _require_its_day(self, quota: CapCount, received: datetime) -> None:
         """EndRun where the cap is counted by a day that is not the server's; what was answered is kept."""
-        error = wrong_day(self._channel.api.name, response, sent=sent, received=received)
-        theirs = server_time(response)
-        if error is not None and theirs is not None:
-            self._run.ended_by = self._run.ended_by or error
+        api = self._channel.api.name
+        ahead_s = self._run.clocks.agreed_ahead_s(api)
+        if ahead_s is None:
+            return
+        theirs = received + timedelta(seconds=ahead_s)
+        if abs(ahead_s) > DAY_WRONG_S:
+            self._run.ended_by = self._run.ended_by or wrong_day(api, received, theirs)
             self._world.stop.set()
             await quota.go_by(theirs)
+        elif abs(ahead_s) <= SKEW_MAX_S and api not in self._run.days_confirmed:
+            self._run.days_confirmed.add(api)
+            await quota.go_by(received)  # a day of a clock that ran ahead ends here
 
     def _time(self) -> str:
         return timestamp(self._world.now())

@@ -116,7 +116,7 @@ class PostgresCap:
         """Count by the server's clock where that of the database is behind it.
 
         Everything that counts is then counted in the server's current day. A clock of the database that is
-        ahead opens no day anew.
+        ahead opens no day anew, and a time of the server that is more than a day ahead is not believed.
         """
         await self._database.run_in_thread(lambda db: self._go_by(db, server_now.timestamp()))
 
@@ -149,7 +149,7 @@ class PostgresCap:
     def _go_by(self, db: psycopg.Connection, server_now: float) -> None:
         with db.transaction():
             count = _read(db, self._cap)
-            if server_now <= count.now:
+            if not count.now < server_now <= count.now + _DAY_S:
                 return
             second = ceil(server_now)
             db.execute(_COUNT, (self._cap.scope, second, count.used))

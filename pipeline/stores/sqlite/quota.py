@@ -8,9 +8,10 @@ The server's day is not known exactly: its clock differs from ours, and a reques
 just before midnight may be counted just after. What was taken in the last `EDGE_S` seconds before a
 window opens therefore counts in that window too.
 
-Time never goes back here. Each scope keeps the latest time it has seen and counts by that, so that
-setting a clock back opens no new day. After a clock that ran ahead a scope waits until that time has
-come, unless the server's own time is known: the day that is counted is the server's.
+Time does not go back here. Each scope keeps the latest time it has seen and counts by that, so that
+setting a clock back opens no new day. After a clock that ran ahead a scope counts by that time until it
+has come, or until the server's replies agree on an earlier one. A unit stays in the day in which it was
+taken, and counts in the server's as well where that is another.
 
 The file is SQLite with a rollback journal, never a write-ahead log, which SQLite before 3.51.3 can
 corrupt when several processes share it. It must lie on a local disk, and counts one machine: two
@@ -44,7 +45,7 @@ _KEPT_MS = 8 * _DAY_MS  # a week of history; counting needs two days
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 
-_APPLICATION_ID = int.from_bytes(b"PCQ1")
+_APPLICATION_ID = int.from_bytes(b"PCQ2")
 _PRAGMAS = (
     "PRAGMA journal_mode = DELETE",
     # EXTRA is FULL with the end of the journal on disk too. With FULL alone a power loss may undo the
@@ -59,14 +60,19 @@ SCHEMA = (
         scope TEXT PRIMARY KEY, cap INTEGER NOT NULL,
         kind TEXT NOT NULL CHECK(kind IN ('utc_day', 'rolling_24h')),
         latest_ms INTEGER NOT NULL, closed_until_ms INTEGER NOT NULL DEFAULT 0) STRICT""",
+    # also_ms: when it was taken by the server's clock, where that is on another day; else 0.
     # seat: how many the window holds with this one. The CHECK is the last guard: not even a mistake
     # in the counting can write a seat beyond the cap.
     """CREATE TABLE reservation(
         id INTEGER PRIMARY KEY, scope TEXT NOT NULL REFERENCES scope, time_ms INTEGER NOT NULL,
-        cap INTEGER NOT NULL, seat INTEGER NOT NULL CHECK(seat BETWEEN 1 AND cap)) STRICT""",
+        cap INTEGER NOT NULL, seat INTEGER NOT NULL CHECK(seat BETWEEN 1 AND cap),
+        also_ms INTEGER NOT NULL DEFAULT 0) STRICT""",
     "CREATE INDEX reservation_by_time ON reservation(scope, time_ms)",
+    "CREATE INDEX reservation_by_server_time ON reservation(scope, also_ms)",
 )
-_TAKEN_SINCE = "FROM reservation WHERE scope = ? AND time_ms > ?"
+_TAKEN = (
+    "FROM reservation WHERE scope = ?1 AND (time_ms > ?2 AND time_ms <= ?3 OR also_ms > ?2 AND also_ms <= ?3)"
+)
 
 
 class QuotaUse(NamedTuple):
@@ -108,6 +114,7 @@ class SqliteQuota:
         self._window: Window = window
         self._clock = clock
         self._first_taken: int | None = None
+        self._clock_is_wrong = False
         self._one_at_a_time = threading.Lock()  # a connection has one transaction
         self._db = self._opened()
         try:
@@ -139,18 +146,19 @@ class SqliteQuota:
     def reserve(self, spare_count: int = 0) -> bool:
         """Take one unit, durably, for one request about to be sent; False where there is none.
 
-        So many spare units must be left afterwards, for requests that matter more.
+        So many spare units must be left afterwards, for requests that matter more. None is granted by a clock
+        that `go_by` found on another day than the server's.
 
         Raises:
             DiskError, IncompleteError: it is not known that a unit was taken; send nothing.
         """
         with self._transaction() as db:
             count = self._count(db)
-            if count.closed or count.used_count + spare_count >= self._cap:
+            if self._clock_is_wrong or count.closed or count.used_count + spare_count >= self._cap:
                 return False
             db.execute("UPDATE scope SET latest_ms = ? WHERE scope = ?", (count.now_ms, self._scope))
             db.execute(
-                "DELETE FROM reservation WHERE scope = ? AND time_ms < ?",
+                "DELETE FROM reservation WHERE scope = ?1 AND max(time_ms, also_ms) < ?2",
                 (self._scope, count.now_ms - _KEPT_MS),
             )
             taken = db.execute(
@@ -178,29 +186,33 @@ class SqliteQuota:
         with self._transaction() as db:
             count = self._count(db)
             db.execute(
-                "UPDATE scope SET latest_ms = ?, closed_until_ms = max(closed_until_ms, ?) WHERE scope = ?",
-                (count.now_ms, count.next_window_ms, self._scope),
+                "UPDATE scope SET latest_ms = ?, closed_until_ms = ? WHERE scope = ?",
+                (count.now_ms, max(count.closed_until_ms, count.next_window_ms), self._scope),
             )
 
     def go_by(self, server_now: datetime) -> None:
-        """Count by the server's clock from now on, where ours is wrong: the cap is one of the server's day.
+        """Count in the server's day too: its replies agree on this time.
 
-        Units that this process took by the wrong clock, and units of any process stamped in the future,
-        are moved to the server's current day.
+        Units that this process took in another day, and those of any process that are ahead of the server,
+        count in the server's day as well. The latest time is set back to the server's, never ahead:
+        nothing that a server says closes a scope.
         """
         with self._transaction() as db:
-            ours = self._clock
-            ahead = server_now - ours()
-            self._clock = lambda: ours() + ahead
             now_ms = _ms(server_now)
+            self._clock_is_wrong = abs(now_ms - _ms(self._clock())) > _DAY_MS // 2
             db.execute(
-                "UPDATE reservation SET time_ms = ?1 WHERE scope = ?2 AND (id >= ?3 OR time_ms > ?1)",
-                (now_ms, self._scope, self._first_taken),
+                "UPDATE reservation SET also_ms = ?2"
+                " WHERE scope = ?1 AND (time_ms > ?2 + ?3 OR id >= ?4 AND time_ms <= ?5)",
+                (
+                    self._scope,
+                    now_ms,
+                    _EDGE_MS,
+                    self._first_taken,
+                    _window_start_ms(self._window, now_ms) - _EDGE_MS,
+                ),
             )
             db.execute(
-                "UPDATE scope SET latest_ms = ?1, closed_until_ms = min(closed_until_ms, ?1 + ?3)"
-                " WHERE scope = ?2",
-                (now_ms, self._scope, _DAY_MS),
+                "UPDATE scope SET latest_ms = min(latest_ms, ?2) WHERE scope = ?1", (self._scope, now_ms)
             )
 
     @contextmanager
@@ -257,8 +269,10 @@ def _counted(db: sqlite3.Connection, scope: str, window: Window, now: datetime) 
         "SELECT latest_ms, closed_until_ms FROM scope WHERE scope = ?", (scope,)
     ).fetchone()
     now_ms = max(_ms(now), latest_ms)
-    counted_after_ms = _window_start_ms(window, now_ms) - _EDGE_MS
-    [used_count] = db.execute(f"SELECT count(*) {_TAKEN_SINCE}", (scope, counted_after_ms)).fetchone()
+    if closed_until_ms > now_ms + _DAY_MS:  # by a clock that ran ahead: no server closes more than a day
+        closed_until_ms = 0
+    bounds = _window_start_ms(window, now_ms) - _EDGE_MS, now_ms + _EDGE_MS
+    [used_count] = db.execute(f"SELECT count(*) {_TAKEN}", (scope, *bounds)).fetchone()
     return _Count(window, now_ms, closed_until_ms, used_count)
 
 
@@ -268,8 +282,9 @@ def _resets_at(db: sqlite3.Connection, scope: str, count: _Count, cap: int) -> d
         free_ms = count.next_window_ms
     elif excess_count >= 0:
         [oldest_kept_ms] = db.execute(
-            f"SELECT time_ms {_TAKEN_SINCE} ORDER BY time_ms LIMIT 1 OFFSET ?",
-            (scope, count.start_ms - _EDGE_MS, excess_count),
+            "SELECT max(iif(time_ms <= ?3, time_ms, 0), iif(also_ms <= ?3, also_ms, 0)) AS taken_ms"
+            f" {_TAKEN} ORDER BY taken_ms LIMIT 1 OFFSET ?4",
+            (scope, count.start_ms - _EDGE_MS, count.now_ms + _EDGE_MS, excess_count),
         ).fetchone()
         free_ms = oldest_kept_ms + _DAY_MS + _EDGE_MS
     else:

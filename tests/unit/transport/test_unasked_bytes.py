@@ -1,5 +1,7 @@
 """Connections with bytes that no request asked for, and the replies that are the only ones of theirs."""
 
+from contextlib import suppress
+
 import anyio
 import pytest
 
@@ -37,8 +39,11 @@ async def answer(reader, writer, *, reply=GOOD, then=b""):
         await writer.drain()
 
 
-def ask_of(loopback, session, count, *, pause_s=0.1, fresh=False, **options):
-    """What so many requests brought, one after the other: (status, body)."""
+def ask_of(loopback, session, count, *, pause_s=0.1, fresh=False, strays=None, **options):
+    """What so many requests brought, one after the other: (status, body).
+
+    With a semaphore of strays, the next request waits until one more has been written.
+    """
 
     async def main():
         seen = []
@@ -53,6 +58,8 @@ def ask_of(loopback, session, count, *, pause_s=0.1, fresh=False, **options):
                 except NetworkFailure as failure:
                     said = failure.kind
                 seen.append(said)
+                if strays is not None:
+                    await strays.acquire()
                 await anyio.sleep(pause_s)
         return seen
 
@@ -64,11 +71,15 @@ def ask_of(loopback, session, count, *, pause_s=0.1, fresh=False, **options):
     [UNASKED, UNASKED[:30], b"\r\n", b"x", GOOD, b"HTTP/1.1 408 Timeout\r\nConnection: close\r\n\r\n"],
 )
 def test_a_connection_that_carries_bytes_between_two_requests_is_not_used_again(loopback, stray):
+    strays = anyio.Semaphore(0)
+
     async def session(reader, writer):
         for _ in range(4):
-            await answer(reader, writer, then=stray)
+            with suppress(ConnectionError):
+                await answer(reader, writer, then=stray)
+            strays.release()
 
-    assert ask_of(loopback, session, 4) == [(200, b"good")] * 4
+    assert ask_of(loopback, session, 4, pause_s=0.05, strays=strays) == [(200, b"good")] * 4
 
 
 @pytest.mark.parametrize("pause_s", [0, 0.01, 0.02, 0.025])
