@@ -17,8 +17,10 @@ from babel.messages.extract import extract_from_dir
 from babel.messages.pofile import read_po, write_po
 
 import pipeline.desk
-from pipeline.desk.core_words import fixed
+from pipeline.headers.readings import spoken
 from pipeline.wording import LANGUAGES
+from schemas.outcomes import Outcome
+from schemas.payments import FIELDS
 
 DESK = Path(pipeline.desk.__file__).parent
 METHODS = [("**.py", "python"), ("**.html", "jinja2")]
@@ -53,7 +55,7 @@ def _sentences() -> Iterator[tuple[str | tuple[str, ...], str, str | None]]:
         extract_from_dir(str(DESK), METHODS, OPTIONS, KEYWORDS), key=lambda one: (one[0], one[1])
     ):
         yield message, f"pipeline/desk/{name}", context
-    for message in fixed():
+    for message in dict.fromkeys([*(outcome.replace("_", " ") for outcome in Outcome), *map(spoken, FIELDS)]):
         yield message, "tables of the program", None
 
 

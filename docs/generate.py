@@ -34,7 +34,7 @@ from pipeline.executors.live_metrics import LiveMetrics
 from pipeline.formats import ANY_FORMAT
 from pipeline.formats.layouts.model import BankLayout, PaymentLine, Shape, SummaryLine
 from pipeline.jobs.formats import known_formats
-from pipeline.reports.explanations import STEPS, CodesSection, explanations
+from pipeline.reports.explanations import STEPS, CodesSection, explanations, whole
 from pipeline.sandbox.certificates import BAD_CLIENTS
 from pipeline.sandbox.examples import COLUMNS, account_rows
 from pipeline.sandbox.faults.catalogue import SECTIONS as FAULT_SECTIONS
@@ -224,7 +224,7 @@ def actions() -> str:
     """What a person does next."""
     return _table(
         ("check_action", "what a person does next"),
-        [(f"`{action}`", _cell(step)) for action, step in STEPS.items()],
+        [(f"`{action}`", _cell(str(step))) for action, step in STEPS.items()],
     )
 
 
@@ -233,7 +233,7 @@ def _explained(section: CodesSection) -> str:
     return _table(
         ("check_code" if section is CodesSection.RULES else "warning", "what it says", "what to do"),
         [
-            (f"`{found.code}`", _cell(str(case.says)), _cell(str(case.to_do)))
+            (f"`{found.code}`", _cell(whole(str(case.says))), _cell(str(case.to_do)))
             for found in explanations().values()
             if found.section is section
             for case in found.cases

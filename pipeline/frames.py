@@ -59,9 +59,9 @@ class Meaning(NamedTuple):
     action: Action
     reason: Sentence
     """What it means; beside every row that has it."""
-    not_said: str
+    not_said: Sentence
     """What it must not be taken for: completes "it does not say"."""
-    advice: Sentence | str = ""
+    advice: Sentence | None = None
     """What to do, where there is more to it than the action says."""
 
 

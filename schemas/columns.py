@@ -4,16 +4,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schemas.strict import OwnDocument
+from schemas.strict import OwnDocument, Spoken
 from schemas.summary import SetAside, StatedControl
 
 
 class Column(OwnDocument):
     """One column of the file."""
 
-    header: Annotated[str, Field(description="The place, as #1, where the file has no header line.")]
+    header: Annotated[Spoken, Field(description="The place, as #1, where the file has no header line.")]
     field: Annotated[str | None, Field(description="The field it is read as; null where it is only kept.")]
-    rule: Annotated[str, Field(description="By which rule, or why it is only kept.")]
+    rule: Annotated[Spoken, Field(description="By which rule, or why it is only kept.")]
     others: Annotated[
         list[str], Field(description="Headers of other columns that could have been this field.")
     ]
@@ -44,7 +44,7 @@ class ColumnsRead(OwnDocument):
 
     file: str
     columns: list[Column]
-    notes: list[str] = []
+    notes: list[Spoken] = []
     name_in_parts: Annotated[
         NameInParts | None, Field(description="Null where the payee stands in one column.")
     ] = None
@@ -70,7 +70,7 @@ class ColumnsRead(OwnDocument):
         Field(description="Of a payment format: what is no payment, and never checked."),
     ] = []
     refusal: Annotated[
-        str | None,
+        Spoken | None,
         Field(description="Why the file cannot be read like this, and what to say; null where it can."),
     ] = None
 

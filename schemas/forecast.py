@@ -8,7 +8,7 @@ from schemas.changes import Change, Comparison
 from schemas.outcomes import ApiName, Environment
 from schemas.places import Places
 from schemas.prices import Price
-from schemas.strict import OwnDocument
+from schemas.strict import OwnDocument, Spoken
 from schemas.summary import CurrencySources, NotPayment, SetAside, StatedControl, WarningCount
 
 
@@ -83,7 +83,7 @@ class Forecast(OwnDocument):
     broken_rules: list[BrokenRule]
     """All of them, those of most rows first."""
     warning_count: int
-    refusal: str | None = None
+    refusal: Spoken | None = None
     """Why a run of this file would send nothing; None where it would be asked about."""
     warning_codes: list[WarningCount] = []
     """Every code of a warning that needs no answer."""
@@ -98,7 +98,7 @@ class Forecast(OwnDocument):
     what they have used of a daily cap, is not counted."""
     places: Places | None = None
     """Where the rows stand in the file; None where the format has no lines."""
-    notes: list[str] = []
+    notes: list[Spoken] = []
     """What was decided about the columns that a person may want to know."""
     not_payments: list[NotPayment] = []
     """The rows of the table that are no payments."""

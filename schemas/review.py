@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, RootModel
 
 from schemas.places import Places
-from schemas.strict import OwnDocument
+from schemas.strict import OwnDocument, Spoken
 from schemas.summary import Money, WarningCount
 
 
@@ -94,9 +94,9 @@ class Split(OwnDocument):
     """None where no row is held."""
     places: Places | None = None
     """Where the rows stand in the file; None where it has no lines."""
-    differences: list[str] = []
+    differences: list[Spoken] = []
     """Where the file's own figures differ from its payments: a sentence each."""
-    notes: list[str] = []
+    notes: list[Spoken] = []
     """What a bank may have against the files: a sentence each."""
     released_warnings: list[WarningCount]
     """What is odd about released rows, and did not hold them."""

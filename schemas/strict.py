@@ -2,10 +2,12 @@
 
 import json
 from datetime import UTC, datetime
-from typing import Any, NoReturn, TypeVar
+from typing import Annotated, Any, NoReturn, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, PlainSerializer
 from pydantic.alias_generators import to_camel
+
+from schemas.said import Said
 
 
 class Document(BaseModel):
@@ -34,6 +36,10 @@ class OwnDocument(BaseModel):
     """A document that this program writes, or a part of one: immutable, without unknown members."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+Spoken = Annotated[Said | str, PlainSerializer(str, return_type=str)]
+"""In a document that this program prints and does not read back: the text alone."""
 
 
 def _refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue
 from schemas.changes import Comparison
 from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
 from schemas.places import Places
+from schemas.said import Said
 from schemas.strict import OwnDocument
 
 ROWS_NAMED_MAX = 10
@@ -36,8 +37,8 @@ class NotPayment(OwnDocument):
     payment_count: int | None = None
     agrees: bool | None = None
     """Whether its figure is that of the payments; None where it has none."""
-    said: str
-    """All of this, as a sentence for people."""
+    said: Said
+    """All of this."""
 
 
 class StatedControl(OwnDocument):
@@ -49,41 +50,22 @@ class StatedControl(OwnDocument):
     """None where it cannot be added up."""
     agrees: bool | None
     """None where `found` is."""
-    difference: str | None
-    """How they differ, as a sentence about the file; None where they do not."""
-
-    @property
-    def sentence(self) -> str | None:
-        """The same as a sentence of its own."""
-        return f"The file {self.difference}." if self.difference else None
+    difference: Said | None
+    """How they differ; None where they do not."""
 
 
 class SetAside(OwnDocument):
     """What a payment format has beside payments: told, never checked."""
 
     kind: str
-    """In words, singular: direct debit."""
+    """Singular: direct debit."""
     code: str | None
     row_count: int
     lines: list[int]
     """The first ten of them."""
 
-    @property
-    def said(self) -> str:
-        """What stands where, as a sentence.
-
-        >>> SetAside(kind="direct debit", code="17", row_count=12, lines=[*range(3, 13)]).said
-        '12 direct debits (code 17), on lines 3, 4, 5, 6, 7, 8, 9, 10, 11, 12 and 2 more, are not checked.'
-        >>> SetAside(kind="direct debit", code=None, row_count=1, lines=[3]).said
-        '1 direct debit, on line 3, is not checked.'
-        """
-        is_one = self.row_count == 1
-        code = f" (code {self.code})" if self.code else ""
-        more = f" and {self.row_count - len(self.lines):,} more" if self.row_count > len(self.lines) else ""
-        return (
-            f"{self.row_count:,} {self.kind}{'' if is_one else 's'}{code}, on line{'' if is_one else 's'} "
-            f"{', '.join(map(str, self.lines))}{more}, {'is' if is_one else 'are'} not checked."
-        )
+    said: Said
+    """What stands where."""
 
 
 class CurrencySources(OwnDocument):
@@ -126,7 +108,7 @@ class InputFile(OwnDocument):
     """Field -> header, as `--map` gave it."""
     decision: dict[str, str] = {}
     """Field -> the columns it was read from, by place, as `--map` would take it."""
-    notes: list[str] = []
+    notes: list[Said] = []
     """What was decided about the columns that a person may want to know."""
     header_line: bool = True
     """Whether the file has one; where it has none, its columns are named by their places."""
@@ -151,9 +133,9 @@ class InputFile(OwnDocument):
     """What a payment format has beside payments."""
 
     @property
-    def differences(self) -> list[str]:
-        """Where the file's own figures differ from its payments: a sentence each, to be looked at first."""
-        stated = [control.sentence for control in self.controls if control.sentence]
+    def differences(self) -> list[Said]:
+        """Where the file's own figures differ from its payments, to be looked at first."""
+        stated = [control.difference for control in self.controls if control.difference]
         return [*(row.said for row in self.not_payments if row.agrees is False), *stated]
 
     currency_sources: CurrencySources = CurrencySources()

@@ -47,11 +47,6 @@ RETRY_HERE = Sentence("todo.run_again_later")
 """For a question without an answer."""
 RETRY_ELSEWHERE = Sentence("todo.ask_anew")
 """For a question whose answer may be another one later."""
-JUDGE_NAMES = (
-    "Judge first whether both names, yours and check_matched_name, are the payee's. Only if they are, "
-)
-JUDGED_OTHERWISE = "if not, ask the payee, by a contact that you knew before this payment."
-"""What to do about a close match: how it begins, and how it ends."""
 
 
 class ContractBreachError(Exception):

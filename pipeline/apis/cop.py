@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import polars as pl
 
 from pipeline.apis import (
-    JUDGE_NAMES,
-    JUDGED_OTHERWISE,
     MATCH_CODE,
     RETRY_ELSEWHERE,
     Api,
@@ -110,101 +108,76 @@ def read(response: httpx.Response, _check: Check, request_id: str) -> ParsedAnsw
             )
 
 
-_NOT_COMPARED = "anything about the name: it was not compared."
-_COMPARE_DETAILS = (
-    "Compare sort code and account number with the payee's own document. Where they are right, ask the "
-    "payee, by a contact that you knew before this payment."
-)
-_JUDGE_NAMES_AND_TYPE = (
-    f"{JUDGE_NAMES}take over the bank's and change the account type (precheck fix does both with --accept "
-    f"close_match,account_type) and check again; {JUDGED_OTHERWISE}"
-)
-_CHECK_DETAILS = (
-    "Check the details of the row: sort code, account number, account type and any secondary reference. "
-    "Where they are right, ask the provider: precheck show --row N has the correlation id of the request."
-)
+_NOT_COMPARED = Sentence("explain.name_not_compared")
+_COMPARE_DETAILS = Sentence("explain.compare_details")
+_JUDGE_NAMES_AND_TYPE = Sentence("explain.judge_names_and_type")
+_CHECK_DETAILS = Sentence("explain.check_details")
 
 
 def _not_possible(
-    action: Action, reason: Sentence, advice: str | Sentence = "", *, not_said: str = _NOT_COMPARED
+    action: Action, reason: Sentence, advice: Sentence | None = None, *, not_said: Sentence = _NOT_COMPARED
 ) -> Meaning:
     return Meaning(Outcome.NOT_POSSIBLE, action, reason, not_said, advice)
 
 
 _MEANINGS: dict[str, Meaning] = {
     MATCH_CODE: Meaning(
-        Outcome.MATCH,
-        Action.PAY,
-        Sentence("answer.name_belongs"),
-        "that the payee is owed the money; nor, always, that both names are the same letter for letter, as "
-        "a bank may count slight deviations as a full match.",
+        Outcome.MATCH, Action.PAY, Sentence("answer.name_belongs"), Sentence("explain.match_of_cop")
     ),
     ReasonCode.ANNM: Meaning(
-        Outcome.NO_MATCH,
-        Action.ASK_PAYEE,
-        Sentence("answer.other_name"),
-        "that anybody meant harm, nor whose account it is. A mere slip is unlikely: a bank may not answer "
-        "so for forename and surname reversed, a common nickname, or a spelling error.",
+        Outcome.NO_MATCH, Action.ASK_PAYEE, Sentence("answer.other_name"), Sentence("explain.no_match_of_cop")
     ),
     ReasonCode.AC01: _not_possible(
         Action.CHECK_ACCOUNT_DETAILS,
         Sentence("answer.ac01"),
         _COMPARE_DETAILS,
-        not_said="that the payee is not to be trusted, nor for certain that there is no such account. Banks "
-        "answer so as well where an account takes no payments, is confidential or protected, or where they "
-        "have a problem with the name, and do not say which it is.",
+        not_said=Sentence("explain.account_unknown"),
     ),
     ReasonCode.MBAM: Meaning(
         Outcome.CLOSE_MATCH,
         Action.FIX_NAME,
         Sentence("answer.close_name"),
-        "that both are names of the same payee: that is for a person to judge.",
-        f"{JUDGE_NAMES}take over the bank's (precheck fix) and check again; {JUDGED_OTHERWISE}",
+        Sentence("explain.person_judges"),
+        Sentence("explain.judge_names"),
     ),
     ReasonCode.BANM: Meaning(
         Outcome.NO_MATCH,
         Action.FIX_ACCOUNT_TYPE,
         Sentence("answer.banm"),
-        "that the name is wrong: what differs is the account type.",
-        "Make sure that a business is to be paid, change the account type to Business (precheck fix "
-        "--accept account_type) and check again.",
+        Sentence("explain.type_differs"),
+        Sentence("explain.make_business"),
     ),
     ReasonCode.PANM: Meaning(
         Outcome.NO_MATCH,
         Action.FIX_ACCOUNT_TYPE,
         Sentence("answer.panm"),
-        "that the name is wrong: what differs is the account type.",
-        "Make sure that a person is to be paid, change the account type to Personal (precheck fix --accept "
-        "account_type) and check again.",
+        Sentence("explain.type_differs"),
+        Sentence("explain.make_personal"),
     ),
     ReasonCode.BAMM: Meaning(
         Outcome.CLOSE_MATCH,
         Action.FIX_NAME_AND_ACCOUNT_TYPE,
         Sentence("answer.bamm"),
-        "that both are names of the same payee: that is for a person to judge.",
+        Sentence("explain.person_judges"),
         _JUDGE_NAMES_AND_TYPE,
     ),
     ReasonCode.PAMM: Meaning(
         Outcome.CLOSE_MATCH,
         Action.FIX_NAME_AND_ACCOUNT_TYPE,
         Sentence("answer.pamm"),
-        "that both are names of the same payee: that is for a person to judge.",
+        Sentence("explain.person_judges"),
         _JUDGE_NAMES_AND_TYPE,
     ),
     ReasonCode.OPTO: _not_possible(Action.ASK_PAYEE, Sentence("answer.opto")),
     ReasonCode.ACNS: _not_possible(Action.ASK_PAYEE, Sentence("answer.acns")),
     ReasonCode.IVCR: _not_possible(
-        Action.ADD_SECONDARY_REFERENCE,
-        Sentence("answer.ivcr"),
-        "Ask the payee for the reference that belongs to the account, such as a roll number, correct it in "
-        "the row and check again.",
+        Action.ADD_SECONDARY_REFERENCE, Sentence("answer.ivcr"), Sentence("explain.ask_for_reference")
     ),
     ReasonCode.CASS: _not_possible(
         Action.GET_NEW_ACCOUNT_DETAILS,
         Sentence("answer.cass"),
-        "Ask the payee for the new account, by a contact that you knew before this payment, and check it "
-        "like any other row.",
-        not_said="anything about the name, which was not compared, nor about the new account.",
+        Sentence("explain.ask_for_new_account"),
+        not_said=Sentence("explain.nor_new_account"),
     ),
     ReasonCode.SCNS: _not_possible(Action.ASK_PAYEE, Sentence("answer.scns")),
     ReasonCode.SECMISS: _not_possible(Action.ADD_SECONDARY_REFERENCE, Sentence("answer.secmiss")),
@@ -212,14 +185,13 @@ _MEANINGS: dict[str, Meaning] = {
         Action.CHECK_ACCOUNT_DETAILS,
         Sentence("answer.fourhun"),
         _CHECK_DETAILS,
-        not_said="that the row breaks a rule: the service took the question, and the payee's bank did not. "
-        "The name was not compared.",
+        not_said=Sentence("explain.bank_did_not_take"),
     ),
     ReasonCode.NOROUTE: _not_possible(
         Action.CHECK_ACCOUNT_DETAILS,
         Sentence("answer.noroute"),
         _COMPARE_DETAILS,
-        not_said="that there is no such sort code, nor anything about the name: it was not compared.",
+        not_said=Sentence("explain.no_such_sort_code"),
     ),
     ReasonCode.HTTPERR: _not_possible(Action.RETRY_LATER, Sentence("answer.httperr"), RETRY_ELSEWHERE),
 }

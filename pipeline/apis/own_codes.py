@@ -15,42 +15,28 @@ REFUSED = Meaning(
     Outcome.REJECTED,
     Action.CORRECT_ROW,
     Sentence("answer.refused"),
-    "anything about the payee or the account: no bank was asked.",
-    "Correct the row. If nothing is wrong with it, ask the provider: it broke none of the local rules, and "
-    "precheck show --row N gives the correlation id of the request.",
+    Sentence("explain.no_bank_was_asked"),
+    Sentence("explain.correct_or_ask"),
 )
 TOO_LARGE, WRONG_FORM = "HTTP_413", "HTTP_415"
-_ASK_PROVIDER = (
-    "Ask the provider: precheck show --row N gives the correlation id of the request. The refusal is kept: "
-    "the same command does not ask again. Once the provider has fixed it, run the file with --out OTHER "
-    "--reuse-from DIR, where DIR is the folder of this run."
-)
-_THREE_RUNS = (
-    "Run the same command again: it asks about this row last. After three such runs it is not asked about "
-    "any more: ask the provider, for which precheck show --row N has the correlation id of every request, "
-    "then run the same command with --retry-unanswered."
-)
-_NOT_ASKED = "anything about the row: it was not asked about."
-_NOTHING_HEARD = "anything about the payee: no usable reply came."
+_ASK_PROVIDER = Sentence("explain.ask_provider")
+_THREE_RUNS = Sentence("explain.three_runs")
+_NOT_ASKED = Sentence("explain.row_not_asked")
+_NOTHING_HEARD = Sentence("explain.nothing_heard")
 
 
-def _deferred(reason: Sentence, not_said: str = _NOT_ASKED, advice: Sentence | str = RETRY_HERE) -> Meaning:
+def _deferred(reason: Sentence, not_said: Sentence = _NOT_ASKED, advice: Sentence = RETRY_HERE) -> Meaning:
     return Meaning(Outcome.DEFERRED, Action.RETRY_LATER, reason, not_said, advice)
 
 
 def _unanswered(
-    reason: Sentence, not_said: str = _NOTHING_HEARD, advice: Sentence | str = RETRY_HERE
+    reason: Sentence, not_said: Sentence = _NOTHING_HEARD, advice: Sentence = RETRY_HERE
 ) -> Meaning:
     return Meaning(Outcome.UNANSWERED, Action.RETRY_LATER, reason, not_said, advice)
 
 
 def _not_let_in(reason: Sentence) -> Meaning:
-    return _unanswered(
-        reason,
-        "anything about the payee, nor that anything is wrong with the row: no bank was asked. Something "
-        "before the server, such as a filter, may dislike what the row says.",
-        _THREE_RUNS,
-    )
+    return _unanswered(reason, Sentence("explain.not_let_in"), _THREE_RUNS)
 
 
 _TURNED_AWAY = {
@@ -72,11 +58,7 @@ _TURNED_AWAY = {
 
 def _not_the_row(reason: Sentence) -> Meaning:
     return Meaning(
-        Outcome.REJECTED,
-        Action.CORRECT_ROW,
-        reason,
-        "that anything is wrong with the row, nor anything about the payee: no bank was asked.",
-        _ASK_PROVIDER,
+        Outcome.REJECTED, Action.CORRECT_ROW, reason, Sentence("explain.not_the_row"), _ASK_PROVIDER
     )
 
 
@@ -89,47 +71,35 @@ BY_STATE: Mapping[AnswerState, Meaning] = {
 
 MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     (AnswerState.DEFERRED, OwnCode.DAILY_CAP): _deferred(
-        Sentence("answer.daily_cap"),
-        advice="Run the same command again when the next day of the cap has begun; precheck quota says when.",
+        Sentence("answer.daily_cap"), advice=Sentence("explain.next_day_of_cap")
     ),
     (AnswerState.DEFERRED, OwnCode.SERVER_PAUSE): _deferred(
-        Sentence("answer.server_pause"),
-        advice="Run the same command again later, such as in an hour.",
+        Sentence("answer.server_pause"), advice=Sentence("explain.in_an_hour")
     ),
     (AnswerState.DEFERRED, OwnCode.LIMIT): _deferred(
-        Sentence("answer.limit"),
-        advice="Run the same command again, with a higher --limit or without it.",
+        Sentence("answer.limit"), advice=Sentence("explain.higher_limit")
     ),
     (AnswerState.DEFERRED, OwnCode.TURNED_AWAY): _deferred(
-        Sentence("answer.turned_away"),
-        advice="The run has said which HTTP status it was. Have precheck doctor try the profile, put right "
-        "what is wrong, then run the same command again.",
+        Sentence("answer.turned_away"), advice=Sentence("explain.status_was_said")
     ),
     (AnswerState.DEFERRED, OwnCode.RUN_ENDED): _deferred(Sentence("answer.run_ended")),
     (AnswerState.UNANSWERED, OwnCode.RUN_ENDED): _unanswered(Sentence("answer.run_ended_in_flight")),
     (AnswerState.UNANSWERED, OwnCode.CONTRACT): _unanswered(
-        Sentence("answer.contract"),
-        "whether the payee matches: whatever the reply said is not used.",
-        _THREE_RUNS,
+        Sentence("answer.contract"), Sentence("explain.reply_not_used"), _THREE_RUNS
     ),
     (AnswerState.UNANSWERED, OwnCode.CLOCK): _not_let_in(Sentence("answer.clock")),
     **{(AnswerState.UNANSWERED, code): _not_let_in(said) for code, said in _TURNED_AWAY.items()},
     (AnswerState.UNANSWERED, OwnCode.NETWORK): _unanswered(Sentence("answer.network")),
     (AnswerState.UNANSWERED, OwnCode.DEADLINE): _unanswered(Sentence("answer.deadline")),
     (AnswerState.UNANSWERED, "TIMEOUT_ERROR"): _unanswered(
-        Sentence("answer.timeout_error"),
-        "anything about the payee, whose bank was silent.",
+        Sentence("answer.timeout_error"), Sentence("explain.bank_was_silent")
     ),
     (AnswerState.UNANSWERED, "SSL_ERROR"): _unanswered(
-        Sentence("answer.ssl_error"),
-        "that your own connection is unsafe: it is the one from the service to the bank that failed.",
+        Sentence("answer.ssl_error"), Sentence("explain.not_your_connection")
     ),
     (AnswerState.UNANSWERED, "SERVER_ERROR"): _unanswered(Sentence("answer.server_error")),
     (AnswerState.UNANSWERED, "CLIENT_INVALID"): _unanswered(
-        Sentence("answer.client_invalid"),
-        "anything about the payee. With status 401 the code is HTTP_401 instead.",
-        "Run precheck doctor, which tries the credentials of the profile; if it finds nothing, ask the "
-        "provider.",
+        Sentence("answer.client_invalid"), Sentence("explain.with_status_401"), Sentence("explain.run_doctor")
     ),
     (AnswerState.REFUSED, "FORMAT_ERROR"): REFUSED,
     (AnswerState.REFUSED, TOO_LARGE): _not_the_row(Sentence("answer.http_413")),

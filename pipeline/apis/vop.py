@@ -15,8 +15,6 @@ from pydantic import Field, StringConstraints
 
 from pipeline.apis import (
     IDENTIFICATION,
-    JUDGE_NAMES,
-    JUDGED_OTHERWISE,
     MATCH_CODE,
     Api,
     ApiDeclaration,
@@ -167,11 +165,7 @@ def _read_id_match(answer: VerificationOfPayeeResponse) -> ParsedAnswer:
 
 
 def _headers(request_id: str, time: str) -> dict[str, str]:
-    return {
-        "Content-Type": "application/json",
-        CORRELATION_HEADER: request_id,
-        "X-Request-Timestamp": time,
-    }
+    return {"Content-Type": "application/json", CORRELATION_HEADER: request_id, "X-Request-Timestamp": time}
 
 
 def _agent(bic: str) -> Agent:
@@ -194,54 +188,37 @@ def _party(check: Check) -> Party:
     return Party(identification=PartyIdentification(organisation_id=organisation))
 
 
-_UNDISCLOSED = (
-    "that the payee is not to be trusted, or that there is no such account. Banks answer so where an "
-    "account takes no payments, is confidential or protected, has a problem with its name, or is excluded "
-    "from verification, and do not say which it is."
-)
+_UNDISCLOSED = Sentence("explain.undisclosed")
 
 _MEANINGS: dict[tuple[Basis, str], Meaning] = {
     (Basis.NAME, MATCH_CODE): Meaning(
-        Outcome.MATCH, Action.PAY, Sentence("answer.name_belongs"), "that the payee is owed the money."
+        Outcome.MATCH, Action.PAY, Sentence("answer.name_belongs"), Sentence("explain.payee_is_owed")
     ),
     (Basis.NAME, NameMatch.CMTC): Meaning(
         Outcome.CLOSE_MATCH,
         Action.FIX_NAME,
         Sentence("answer.close_name"),
-        "that both are names of the same payee: that is for a person to judge.",
-        f"{JUDGE_NAMES}take over the bank's (precheck fix) and check again; {JUDGED_OTHERWISE}",
+        Sentence("explain.person_judges"),
+        Sentence("explain.judge_names"),
     ),
     (Basis.NAME, NameMatch.NMTC): Meaning(
-        Outcome.NO_MATCH,
-        Action.ASK_PAYEE,
-        Sentence("answer.other_name"),
-        "that anybody meant harm, nor whose account it is.",
+        Outcome.NO_MATCH, Action.ASK_PAYEE, Sentence("answer.other_name"), Sentence("explain.harm_nor_whose")
     ),
     (Basis.NAME, NameMatch.NOAP): Meaning(
-        Outcome.NOT_POSSIBLE,
-        Action.ASK_PAYEE,
-        Sentence("answer.noap"),
-        _UNDISCLOSED,
+        Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, Sentence("answer.noap"), _UNDISCLOSED
     ),
     (Basis.IDENTIFICATION, MATCH_CODE): Meaning(
-        Outcome.MATCH,
-        Action.PAY,
-        Sentence("answer.id_mtch"),
-        "that the payee is owed the money, nor anything about the name in the row: it was not sent.",
+        Outcome.MATCH, Action.PAY, Sentence("answer.id_mtch"), Sentence("explain.owed_name_not_sent")
     ),
     (Basis.IDENTIFICATION, IdMatch.NMTC): Meaning(
         Outcome.NO_MATCH,
         Action.ASK_PAYEE,
         Sentence("answer.id_nmtc"),
-        "that anybody meant harm, nor anything about the name in the row: it was not sent.",
-        "Compare the identification with the payee's own document. Where it is right, ask the payee, by a "
-        "contact that you knew before this payment.",
+        Sentence("explain.harm_name_not_sent"),
+        Sentence("explain.compare_identification"),
     ),
     (Basis.IDENTIFICATION, IdMatch.NOAP): Meaning(
-        Outcome.NOT_POSSIBLE,
-        Action.ASK_PAYEE,
-        Sentence("answer.id_noap"),
-        _UNDISCLOSED,
+        Outcome.NOT_POSSIBLE, Action.ASK_PAYEE, Sentence("answer.id_noap"), _UNDISCLOSED
     ),
 }
 

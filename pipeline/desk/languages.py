@@ -18,6 +18,7 @@ from babel.dates import format_date
 from babel.numbers import format_decimal
 
 from pipeline.wording import LANGUAGES, language
+from schemas.places import Places
 from schemas.prices import Price
 
 _LOCALES: Mapping[str, Locale] = {
@@ -77,11 +78,6 @@ def form_of(one: str, several: str, count: int) -> str:
 def pgettext(context: str, message: str) -> str:
     """A sentence that elsewhere means something else."""
     return _catalogue(language()).pgettext(context, message)
-
-
-def has_translation(message: str) -> bool:
-    """Whether a text of the program is one that the desk can translate."""
-    return language() == "en" or _catalogue(language()).gettext(message) != message
 
 
 @cache
@@ -152,19 +148,21 @@ def moment(time: str) -> str:
     return _moment(time[:16], language())
 
 
-def date(day: str) -> str:
-    """A day of a document as people read it.
-
-    >>> date("2030-01-02")
-    '2 January 2030'
-    """
-    return format_date(datetime.fromisoformat(day), "long", locale=_LOCALES[language()])
-
-
 @lru_cache(maxsize=1024)
 def _moment(minute: str, code: str) -> str:
     at = datetime.fromisoformat(minute)
     return f"{format_date(at, 'long', locale=_LOCALES[code])}, {at:%H:%M} UTC"
+
+
+_PLACES = {"line": gettext_noop("line %(num)s"), "sheet row": gettext_noop("sheet row %(num)s")}
+
+
+def place_in_words(row: int, places: Places | None) -> str:
+    """The place of a row in its file; empty where the format has none."""
+    if places is None:
+        return ""
+    known = _PLACES.get(places.unit)
+    return places.text(row) if known is None else gettext(known, num=places.of(row))
 
 
 def size(byte_count: int) -> str:

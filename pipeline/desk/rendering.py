@@ -12,7 +12,6 @@ from jinja2.utils import pass_context
 from markupsafe import Markup
 
 from pipeline.desk import languages
-from pipeline.desk.core_words import of_program, or_as_it_stands
 from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.people import Person
 from pipeline.desk.words import in_page_words, said
@@ -78,6 +77,20 @@ FACTS = {
     "reason": gettext_noop("reason"),
 }
 """What is on record of a deed, in words."""
+ASKED = (
+    *(
+        gettext_noop("account"),
+        gettext_noop("responder bic"),
+        gettext_noop("remittance"),
+        gettext_noop("row"),
+    ),
+)
+"""Fields of a question that a payment does not have."""
+ENDINGS = (
+    *(gettext_noop("answered"), gettext_noop("refused"), gettext_noop("failed"), gettext_noop("in doubt")),
+)
+"""How a request ended."""
+_FORMATS = (gettext_noop("pain.001 (ISO 20022 credit transfers)"),)
 _NOT_DONE = gettext_noop("Not done")
 
 
@@ -117,9 +130,8 @@ def environment() -> Environment:
         "size": languages.size,
         "words": words,
         "duration": languages.duration,
-        "core": of_program,
+        "aloud": lambda text: aloud(text, SurfaceKind.PAGE),
         "spoken": lambda said: in_page_words(map(Sentence.of_data, said)),
-        "or_so": or_as_it_stands,
         "said": said,
         "finding": lambda data: said(Sentence.of_data(data)),
         "known": gettext,

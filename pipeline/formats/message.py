@@ -4,7 +4,8 @@ Such a format has no headers: where a field stands is fixed by the format, and a
 the file with a few edits (`formats/edits`).
 """
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import polars as pl
@@ -16,6 +17,7 @@ from pipeline.rules.unasked import CODE_UNKNOWN
 from pipeline.wording import Sentence
 from schemas.outcomes import WarningCode
 from schemas.payments import FIELDS
+from schemas.said import Said
 from schemas.summary import ROWS_NAMED_MAX, SetAside, StatedControl
 
 Role = Literal["release", "hold"]
@@ -46,9 +48,12 @@ CONTROLS: Schema = {
     "said": pl.String(),
     "found": pl.String(),  # the same of the payments that are there; null where it cannot be known
     "agrees": pl.Boolean(),  # null where `found` is
-    "difference": pl.String(),  # how they differ, as a sentence about the file; null where they do not
+    "difference": pl.String(),  # how they differ, as `Sentence.as_text` gives it; null where they do not
 }
 """Every total that a file says of itself."""
+
+THE_FILE = Sentence("formats.the_file")
+"""What a sentence about a file begins with, where the file needs no name."""
 
 
 class StatedTotal(NamedTuple):
@@ -63,17 +68,18 @@ def controls_frame(totals: Iterable[StatedTotal]) -> pl.DataFrame:
     """Control totals as `CONTROLS`."""
     frame = pl.DataFrame(list(totals), schema=["where", "said", "found"], orient="row")
     frame = frame.cast(pl.String).with_columns(agrees=pl.col("said") == pl.col("found"))
-    unknown = pl.format(
-        "says {} ({}) and cannot be added up; correct its amounts where it is made", "said", "where"
-    )
-    differs = pl.format(
-        "says {} ({}) and has {}; it may be cut or changed",
-        "said",
-        "where",
-        "found",
-    )
-    sentence = pl.when(pl.col("agrees").is_null()).then(unknown).when(~pl.col("agrees")).then(differs)
-    return frame.with_columns(difference=sentence).match_to_schema(CONTROLS)
+    differences = [
+        None if agrees else difference_of(where, said, found).as_text()
+        for where, said, found, agrees in frame.iter_rows()
+    ]
+    return frame.with_columns(difference=pl.Series(differences, dtype=pl.String)).match_to_schema(CONTROLS)
+
+
+def difference_of(where: str, said: str, found: str | None) -> Sentence:
+    """How a control total and the payments differ; None found: they cannot be added up."""
+    if found is None:
+        return Sentence("formats.cannot_be_added", file=THE_FILE, said=said, where=where)
+    return Sentence("formats.control_differs", file=THE_FILE, said=said, where=where, found=found)
 
 
 class FileIdentity(NamedTuple):
@@ -108,8 +114,8 @@ class Message(NamedTuple):
     levels: pl.DataFrame = pl.DataFrame()
     """Of a pain.001, the message, in the first row, and its batches: what they say of themselves, and where.
     """
-    notes: tuple[str, ...] = ()
-    """What a person may want to know of how the file was read, as sentences without an end."""
+    notes: tuple[Sentence, ...] = ()
+    """What a person may want to know of how the file was read."""
 
     signs: AccountSigns | None = None
     """What shows the country of each account that is no IBAN; None where the format is one of UK accounts."""
@@ -117,23 +123,22 @@ class Message(NamedTuple):
     """Of the bytes that were parsed; None where who gave them knows it."""
 
     @property
-    def differences(self) -> pl.Series:
-        """A sentence for each control total that is not kept, or that cannot be added up."""
-        return self.controls["difference"].drop_nulls()
+    def difference(self) -> Sentence | None:
+        """The first control total that is not kept, or that cannot be added up.
 
-    @property
-    def difference(self) -> str | None:
-        """The first of them: such a file must not be changed, as new totals would hide that it was cut."""
-        return next(iter(self.differences), None)
+        Such a file must not be changed, as new totals would hide that it was cut.
+        """
+        first = self.controls["difference"].drop_nulls().head(1)
+        return None if first.is_empty() else Sentence.of_data(json.loads(first[0]))
 
 
-def split_obstacle(message: Message) -> str | None:
-    """Why payments cannot be taken out of a file, as a sentence about it; None where they can."""
+def split_obstacle(message: Message) -> Sentence | None:
+    """Why payments cannot be taken out of a file; None where they can."""
     for line, _, what in message.set_aside.head(1).iter_rows():
-        return f"has a {what} on line {line}; a file that mixes them with payments is split where it is made"
+        return Sentence("formats.mixed_with_payments", file=THE_FILE, what=in_words(what), line=line)
     unknown = message.places["line"].filter(message.defects.eq_missing(CODE_UNKNOWN))
     for line in unknown.head(1):
-        return f"has a line of no kind that is known, line {line}; correct it where it is made"
+        return Sentence("formats.line_of_no_kind", file=THE_FILE, line=line)
     return None
 
 
@@ -164,13 +169,47 @@ CONTROLS_MAX = 1_000
 def stated_controls(message: Message) -> list[StatedControl]:
     """The control totals of a file, those that differ first; `CONTROLS_MAX` at most."""
     listed = message.controls.sort(pl.col("difference").is_null(), maintain_order=True).head(CONTROLS_MAX)
-    return [StatedControl(**row) for row in listed.iter_rows(named=True)]
+    return [
+        StatedControl(where=where, said=said, found=found, agrees=agrees, difference=_recorded(difference))
+        for where, said, found, agrees, difference in listed.select(*CONTROLS).iter_rows()
+    ]
+
+
+def _recorded(sentence: str | None) -> Said | None:
+    if sentence is None:
+        return None
+    return Sentence("formats.whole_sentence", said=Sentence.of_data(json.loads(sentence))).recorded()
 
 
 def set_aside(message: Message) -> list[SetAside]:
     """What a file has beside payments, by kind and code."""
     kinds = message.set_aside.group_by("kind", "code", maintain_order=True).agg("line")
-    return [
-        SetAside(kind=kind, code=code, row_count=len(lines), lines=lines[:ROWS_NAMED_MAX])
-        for kind, code, lines in kinds.iter_rows()
-    ]
+    return [set_aside_of(kind, code, lines) for kind, code, lines in kinds.iter_rows()]
+
+
+def set_aside_of(kind: str, code: str | None, lines: Sequence[int]) -> SetAside:
+    """Some lines of one kind and code that are no payments."""
+    said = Sentence(
+        "formats.set_aside",
+        count=len(lines),
+        what=in_words(kind),
+        code="" if code is None else Sentence("formats.of_code", code=code),
+        lines=_lines_named(lines),
+    )
+    first = list(lines[:ROWS_NAMED_MAX])
+    return SetAside(kind=kind, code=code, row_count=len(lines), lines=first, said=said.recorded())
+
+
+def _lines_named(lines: Sequence[int]) -> Sentence:
+    named = list(map(str, lines[:ROWS_NAMED_MAX]))
+    said = Sentence("formats.lines", count=len(lines), lines=named)
+    more_count = len(lines) - len(named)
+    return Sentence("formats.lines_and_more", lines=said, more_count=more_count) if more_count else said
+
+
+def in_words(kind: str) -> Sentence | str:
+    """A kind of line in words: of a format of ours in each language, of a layout as the user calls it."""
+    return {
+        "direct debit": Sentence("formats.direct_debit"),
+        "direct debit instruction": Sentence("formats.direct_debit_instruction"),
+    }.get(kind, kind)

@@ -15,6 +15,7 @@ import polars as pl
 from pipeline.formats.edits import Edit
 from pipeline.formats.message import Message, Role
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table
+from pipeline.wording import Sentence
 
 
 class Format(Protocol):
@@ -98,7 +99,7 @@ class MessageFormat(Format, Protocol):
     """A format whose payments stand in a text that is no table."""
 
     @property
-    def ORIGINS(self) -> Mapping[str, str]:  # noqa: N802 - a constant of the module
+    def ORIGINS(self) -> Mapping[str, Sentence | str]:  # noqa: N802 - a constant of the module
         """Field -> where it stands, as people who know the format say it; of each field that it has."""
 
     def read(self, data: bytes, options: ReadingOptions, *, where: str) -> Message:
@@ -107,14 +108,14 @@ class MessageFormat(Format, Protocol):
     def fitted(self, name: str) -> str | None:
         """A name as a file of this format holds it; None where it cannot."""
 
-    def obstacle(self, message: Message) -> str | None:
-        """Why a file must not be changed, as a sentence about it; None where it may."""
+    def obstacle(self, message: Message) -> Sentence | None:
+        """Why a file must not be changed; None where it may."""
 
-    def split_obstacle(self, message: Message) -> str | None:
-        """Why payments cannot be taken out of a file, as a sentence about it; None where they can."""
+    def split_obstacle(self, message: Message) -> Sentence | None:
+        """Why payments cannot be taken out of a file; None where they can."""
 
-    def name_obstacle(self, message: Message, row: int, name: str) -> str | None:
-        """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
+    def name_obstacle(self, message: Message, row: int, name: str) -> Sentence | None:
+        """Why a payee cannot get a name; None where it can."""
 
     def renamed(self, data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
         """The edits that give payees new names, by row; neither the message nor a name has an obstacle.

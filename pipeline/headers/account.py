@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline.headers.account_patterns import IBAN, PUNCTUATION
 from pipeline.headers.cells import ColumnCells
-from pipeline.headers.choice import THE_PAYEES_ACCOUNT, ColumnChoice, either, pair
+from pipeline.headers.choice import THE_PAYEES_ACCOUNT, ColumnChoice, either, pair, rule_of
 from pipeline.headers.meaning import BARE_ACCOUNT, HeaderMeaning, Side, is_code_of_bank, meaning
 from pipeline.headers.spelling import fold
 from pipeline.wording import Sentence
@@ -40,7 +40,9 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
     # A column without any account is read where there is no other: each row is reported with what it lacks.
     kept = _marked_first(filled, cells) if {"iban", "account_number"} & _whats(filled) else theirs
     bare = [header for header, meant in candidates.items() if _is_bare(meant) and header not in theirs]
-    why_not = dict.fromkeys(bare, "nobody says whose account, so taken for your own beside the payee's")
+    why_not = dict.fromkeys(
+        bare, rule_of("nobody says whose account, so taken for your own beside the payee's")
+    )
     choices = []
     for field in _left_to_headers(cells, mapped):
         of_field = [header for header, meant in kept.items() if meant.what == field]

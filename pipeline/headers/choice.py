@@ -22,11 +22,11 @@ class ColumnChoice(NamedTuple):
     rule: str
     others: tuple[str, ...] = ()
     """Headers that could have been this field, and are not."""
-    notes: tuple[str, ...] = ()
-    """What a person may want to know of it, as sentences."""
+    notes: tuple[Sentence, ...] = ()
+    """What a person may want to know of it."""
     rules: Mapping[str, str] = {}
     """Header -> its own rule, where the sources have different ones."""
-    why_not: Mapping[str, str] = {}
+    why_not: Mapping[str, Sentence] = {}
     """Header -> why it is not this field, of columns that no file of their kind is read from."""
 
     def how_of(self, header: str) -> str:
@@ -86,6 +86,16 @@ def either(
 def _with_values(headers: Sequence[str], cells: ColumnCells) -> Sentence:
     values = list(map(shortened, cells.joined_values(headers)))
     return Sentence("headers.column_and_values", column="+".join(map(quoted, headers)), values=values)
+
+
+def rule_of(text: str) -> Sentence:
+    """A rule by its English words, of which its key is made.
+
+    >>> rule_of("the header says IBAN").key
+    'column.the_header_says_iban'
+    """
+    words = re.findall("[a-z]+", text.lower().replace("'", ""))
+    return Sentence("column." + "_".join(words))
 
 
 def pair(field: str, headers: Sequence[str]) -> ColumnPair:

@@ -8,6 +8,7 @@ from pipeline.headers.meaning import CANONICAL
 from pipeline.headers.names import Candidate, NameColumns
 from pipeline.headers.parties import party_of
 from pipeline.headers.spelling import fold
+from pipeline.wording import Sentence
 
 _SMALL = r"^[\p{Ll}\p{N}._-]*\p{Ll}[\p{Ll}\p{N}._-]*$"
 _CAPITALS = r"^[\p{Lu}\p{N}._-]*\p{Lu}[\p{Lu}\p{N}._-]*$"
@@ -69,11 +70,10 @@ def refuse_codes(chosen: Sequence[Candidate], names: Sequence[Candidate], cells:
                 raise either("name", [first.headers, other.headers], cells, what=THE_PAYEE)
 
 
-def doubts(chosen: Sequence[Candidate], cells: ColumnCells) -> tuple[str, ...]:
+def doubts(chosen: Sequence[Candidate], cells: ColumnCells) -> tuple[Sentence, ...]:
     """The note on names that may be codes, and are read as no other column has names."""
     return tuple(
-        f"{quoted(name.headers[0])} is read as name, and each of its cells is one word, as a login or a code "
-        "is; if another column has the names, choose it with --map name=HEADER"
+        Sentence("headers.may_be_codes", column=quoted(name.headers[0]))
         for name in chosen
         if may_be_codes(name, cells)
     )

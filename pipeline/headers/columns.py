@@ -60,8 +60,8 @@ class Columns(NamedTuple):
     headers of a name in parts, to be joined with blanks in this order."""
     currency: str | None
     """The currency in the header of the amount, for rows without their own."""
-    notes: tuple[str, ...]
-    """What was decided that a person may want to know, as sentences without a file name."""
+    notes: tuple[Sentence, ...]
+    """What was decided that a person may want to know."""
 
     @property
     def decision(self) -> dict[str, str]:
@@ -114,9 +114,7 @@ def read_columns(
     readings = readings_of(seen, [*found.values(), *unread], ignored=_headers(ignored))
     currency = _currency(found)
     if currency is not None:
-        notes.append(
-            f"a row without a currency of its own is in {currency}, as the header of the amount column says"
-        )
+        notes.append(Sentence("headers.currency_of_header", currency=currency))
     sources = {field: choice.sources for field, choice in found.items()}
     return Columns(readings, sources, currency, tuple(notes))
 

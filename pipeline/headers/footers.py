@@ -17,6 +17,7 @@ from pipeline.rules.amounts import read_amounts
 from pipeline.rules.currencies import read_currencies
 from pipeline.rules.totals import MONEY_FIELDS, plain, with_money
 from pipeline.rules.unasked import ROW_BLANK
+from pipeline.wording import Sentence
 from schemas.places import Places
 from schemas.summary import NotPayment
 
@@ -199,30 +200,58 @@ def _count(row: _Row) -> int | None:
 
 def _told(row: _Row, sums: _Sums, places: Places | None) -> NotPayment:
     kind = LabelKind.TOTAL if row.label is None else row.label.kind
-    place = None if places is None else places.of(row.at + 1)
-    where = f"Row {row.at + 1}" if places is None else f"{places.unit.capitalize()} {place}"
-    label = None if row.label is None else row.label.words
+    where = _place(row, places)
+    label = "" if row.label is None else Sentence("footer.label", label=row.label.words)
     told = NotPayment(
-        place=place, row=row.at + 1, kind=kind.value, label=label, said=f"{where} is no payment"
+        place=None if places is None else places.of(row.at + 1),
+        row=row.at + 1,
+        kind=kind.value,
+        label=None if row.label is None else row.label.words,
+        said=Sentence("footer.is_no_payment", place=where, label=label).recorded(),
     )
-    quoted = "" if label is None else f' ("{label}")'
-    if kind is LabelKind.COUNT and (count := _count(row)) is not None:
-        amount, _ = _figure(row)
-        agrees = count == sums.row_count or (amount is not None and sums.are(amount, None))
-        end = "" if agrees else f", and there are {sums.row_count:,}; make sure that none is missing"
-        said = f"{where} is no payment{quoted}: it counts {count:,} payments{end}."
-        return told.model_copy(update={"payment_count": count, "agrees": agrees, "said": said})
+
+    def with_reason(why: Sentence, **found: object) -> NotPayment:
+        said = Sentence("footer.is_no_payment_as", place=where, label=label, why=why).recorded()
+        return told.model_copy(update={"said": said, **found})
+
     amount, currency = _figure(row)
+    if kind is LabelKind.COUNT and (count := _count(row)) is not None:
+        agrees = count == sums.row_count or (amount is not None and sums.are(amount, None))
+        why = (
+            Sentence("footer.counts", number=count)
+            if agrees
+            else Sentence("footer.counts_others", number=count, found=sums.row_count)
+        )
+        return with_reason(why, payment_count=count, agrees=agrees)
+    if row.label is None and amount is None:
+        return with_reason(Sentence("footer.text_below"), kind=LabelKind.NOTE.value)
     if kind is LabelKind.NOTE or amount is None:
-        is_text = row.label is None
-        said = f"{where} is no payment{quoted}{': text below the totals' if is_text else ''}."
-        return told.model_copy(update={"kind": LabelKind.NOTE.value if is_text else kind.value, "said": said})
+        return told
     agrees = sums.are(amount, currency) or (kind is LabelKind.SUBTOTAL and sums.end_in(amount, count_min=1))
-    found = (
-        " and ".join(f"{total:,} {code or ''}".strip() for code, total in sums.by_currency().items())
-        or "nothing"
-    )
-    end = "" if agrees else f", and the payments add up to {found}; make sure that none is missing"
-    money = f"{amount:,} {currency or ''}".strip()
-    said = f"{where} is no payment{quoted}: it says {money}{end or ', the sum of the payments'}."
-    return told.model_copy(update={"amount": amount, "currency": currency, "agrees": agrees, "said": said})
+    if agrees:
+        why = Sentence("footer.sum", money=_money(amount, currency))
+    else:
+        found = [_money(total, code) for code, total in sums.by_currency().items()]
+        why = Sentence(
+            "footer.other_sum",
+            money=_money(amount, currency),
+            found=Sentence("footer.sums", sums=found) if found else Sentence("footer.nothing"),
+        )
+    return with_reason(why, amount=amount, currency=currency, agrees=agrees)
+
+
+def _place(row: _Row, places: Places | None) -> Sentence:
+    if places is None:
+        return Sentence("footer.row", number=row.at + 1)
+    return place_of(places.unit, places.of(row.at + 1))
+
+
+def place_of(unit: str, number: int) -> Sentence:
+    """A line, or a row of a sheet, as a sentence begins with it."""
+    return Sentence("footer.line" if unit == "line" else "footer.sheet_row", number=number)
+
+
+def _money(amount: Decimal, currency: str | None) -> Sentence:
+    if currency is None:
+        return Sentence("footer.amount", amount=amount)
+    return Sentence("footer.money", amount=amount, currency=currency)

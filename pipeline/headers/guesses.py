@@ -11,6 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.headers.cells import ColumnCells
+from pipeline.headers.choice import rule_of
 from pipeline.wording import PLACE, ColumnPair, Sentence
 from schemas.payments import FIELDS
 
@@ -35,7 +36,7 @@ class Guess(NamedTuple):
 
     field: str | None
     """What it could be; None for nothing that is read."""
-    words: str
+    words: Sentence
     """The same in words: "its cells look like IBANs"."""
     others: tuple[str, ...] = ()
     """The other columns that could as well be this field; where there are any, the choice is open."""
@@ -52,11 +53,13 @@ def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
     for field in FIELDS:
         rivals = [header for header, look in looks.items() if look.field == field]
         left = _without(rivals, lambda header: _are(_DATE, cells.sample(header).to_list()))
-        looks |= dict.fromkeys(set(rivals) - set(left), Guess(None, "its cells look like dates"))
+        looks |= dict.fromkeys(set(rivals) - set(left), Guess(None, _look_like("dates")))
         if field in ("name", "iban", "sort_code", "account_number"):
             rivals, left = left, _without(left, lambda header: cells.is_constant([header]))
-            what = "a text, or your own name" if field == "name" else "perhaps your own account"
-            same = Guess(None, f"the same in every row: {what}")
+            is_name = field == "name"
+            of_name = rule_of("the same in every row: a text, or your own name")
+            of_account = rule_of("the same in every row: perhaps your own account")
+            same = Guess(None, of_name if is_name else of_account)
             looks |= dict.fromkeys(set(rivals) - set(left), same)
         for header in left:
             others = tuple(other for other in left if other != header)
@@ -67,7 +70,9 @@ def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
 def pairs_of(looks: Mapping[str, Guess], headers: Sequence[str]) -> Sentence | None:
     """The pairs for these guesses, as far as they go: fields that are sure, then the choices.
 
-    >>> looks = {"#1": Guess("name", "", ("#3",)), "#2": Guess("iban", ""), "#3": Guess("name", "", ("#1",))}
+    >>> said = Sentence("column.ignored")
+    >>> name = Guess("name", said, ("#1", "#3"))
+    >>> looks = {"#1": name, "#2": Guess("iban", said), "#3": name}
     >>> str(pairs_of(looks, ["#1", "#2", "#3"]))
     'iban=#2, and name=#1 or name=#3'
     """
@@ -109,21 +114,19 @@ _KINDS = {
 }
 
 
-def listed(words: Sequence[str]) -> str:
-    """Words with commas and an "and" between them."""
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 def _look(values: Sequence[str]) -> Guess:
     if not values:
-        return Guess(None, "empty in every row")
+        return Guess(None, rule_of("empty in every row"))
     for field, words, look in _LOOKS:
         if _are_mostly(look, values):
-            return Guess(field, f"its cells look like {words or listed(kinds_in(values))}")
+            return Guess(field, _look_like(*([words] if words else kinds_in(values))))
     if are_amounts(values):
-        return Guess("amount", "its cells look like amounts")
-    return Guess(None, "its cells show nothing that is asked about")
+        return Guess("amount", _look_like("amounts"))
+    return Guess(None, rule_of("its cells show nothing that is asked about"))
+
+
+def _look_like(*kinds: str) -> Sentence:
+    return Sentence("column.cells_look_like", kinds=list(map(rule_of, kinds)))
 
 
 _LOOKS: tuple[tuple[str | None, str, re.Pattern[str]], ...] = (
@@ -136,6 +139,8 @@ _LOOKS: tuple[tuple[str | None, str, re.Pattern[str]], ...] = (
     ("name", "names", _NAME),
 )
 """The first that most cells have counts; without words it is what they hold."""
+KINDS = {"amounts", "BICs", *(words for _, words, _ in _LOOKS if words), *_KINDS}
+"""What cells look like, in words."""
 
 
 def are_amounts(values: Sequence[str]) -> bool:
@@ -150,7 +155,7 @@ def _with_bic(looks: dict[str, Guess], cells: ColumnCells) -> dict[str, Guess]:
         if look.field is None and _are_mostly(_BIC, cells.sample(header).to_list()):
             countries = cells.text(header).str.slice(4, 2)
             if any((countries == cells.text(iban).str.slice(0, 2)).any() for iban in ibans):
-                looks = {**looks, header: Guess("bic", "its cells look like BICs")}
+                looks = {**looks, header: Guess("bic", _look_like("BICs"))}
     return looks
 
 

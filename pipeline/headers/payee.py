@@ -20,6 +20,7 @@ from pipeline.headers.choice import (
     either,
     pair,
     quoted,
+    rule_of,
 )
 from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
 from pipeline.headers.meaning import Rank, Side, meaning
@@ -39,7 +40,7 @@ _BANK = (
 )
 
 
-_OURS = "the same in every row where the payee differs, so taken for your own"
+_OURS = rule_of("the same in every row where the payee differs, so taken for your own")
 
 
 def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoice]:
@@ -54,12 +55,15 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     """
     seen = found(cells)
     party = _party_of(accounts)
-    names, why_not = list(seen.whole), dict.fromkeys(seen.codes, "no name in its cells")
+    names, why_not = list(seen.whole), dict.fromkeys(seen.codes, rule_of("no name in its cells"))
     for left_of, why in (
         (_without_payer, _OURS),
-        (_without_ledger_account, "an account's name, and another column has that of a bank account"),
-        (partial(_of_party, party=party, accounts=accounts), "of another party than the account"),
-        (partial(without_codes, seen=seen), "logins or codes of those whom another column names"),
+        (
+            _without_ledger_account,
+            rule_of("an account's name, and another column has that of a bank account"),
+        ),
+        (partial(_of_party, party=party, accounts=accounts), rule_of("of another party than the account")),
+        (partial(without_codes, seen=seen), rule_of("logins or codes of those whom another column names")),
     ):
         left = left_of(names, cells)
         why_not |= {header: why for name in names if name not in left for header in name.headers}
@@ -100,14 +104,16 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     ]
 
 
-def _companies_not_read(seen: NameColumns, chosen: Sequence[Candidate], cells: ColumnCells) -> dict[str, str]:
+def _companies_not_read(
+    seen: NameColumns, chosen: Sequence[Candidate], cells: ColumnCells
+) -> dict[str, Sentence]:
     """Header -> why it is not the payee, of companies."""
     companies = [company for company in seen.companies if company not in chosen]
     ours = [company for company in companies if cells.is_constant(company.headers)]
     return {
         **{header: _OURS for name in ours for header in name.headers},
         **{
-            header: "the employer, never the payee"
+            header: rule_of("the employer, never the payee")
             for name in companies
             if seen.has_person
             for header in name.headers

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.headers.cells import ColumnCells
-from pipeline.headers.choice import ColumnChoice, quoted
-from pipeline.headers.guesses import Guess, kinds_in, listed
+from pipeline.headers.choice import ColumnChoice, quoted, rule_of
+from pipeline.headers.guesses import Guess, kinds_in
 from pipeline.headers.meaning import (
     COMPANY,
     FAMILY,
@@ -17,7 +17,7 @@ from pipeline.headers.meaning import (
     Side,
     meaning,
 )
-from pipeline.wording import PLACE
+from pipeline.wording import PLACE, Sentence
 from schemas.payments import FIELDS
 
 
@@ -26,7 +26,7 @@ class ColumnReading(NamedTuple):
 
     header: str
     field: str | None
-    how: str
+    how: Sentence
     """By which rule; of a column that is not read, why not."""
     others: tuple[str, ...] = ()
     """The headers of the other columns that could have been this field."""
@@ -55,7 +55,7 @@ def readings_of(
         values = cells.first_values(header)
         choice = used.get(header)
         if header in ignored:
-            readings.append(ColumnReading(header, None, "ignored", (), values))
+            readings.append(ColumnReading(header, None, rule_of("ignored"), (), values))
         elif disputed is not None and header in disputed:
             field, others = disputed[header]
             readings.append(ColumnReading(header, field, _rule(header), others, values, is_disputed=True))
@@ -67,7 +67,7 @@ def readings_of(
                 and other not in choice.why_not
                 and meaning(other).side is not Side.OURS
             )
-            how = f"{choice.how_of(header)}{_of_accounts(choice.field, header, cells)}"
+            how = _joined(rule_of(choice.how_of(header)), _of_accounts(choice.field, header, cells))
             readings.append(ColumnReading(header, choice.field, how, others, values))
         else:
             readings.append(ColumnReading(header, None, _why_kept(header, cells, choices), (), values))
@@ -94,7 +94,7 @@ def with_looks(readings: Sequence[ColumnReading], looks: Mapping[str, Guess]) ->
     """Readings, with what columns under unknown headers could be."""
     return tuple(
         reading._replace(
-            how=f"{reading.how}; {looks[reading.header].words}",
+            how=_joined(reading.how, looks[reading.header].words),
             others=looks[reading.header].others,
             map=f"{looks[reading.header].field}={PLACE}{at}",
         )
@@ -109,49 +109,58 @@ def spoken(field: str) -> str:
     return field.upper() if field in ("iban", "bic", "lei") else field.replace("_", " ")
 
 
-def _rule(header: str) -> str:
+def _joined(one: Sentence, other: Sentence | None) -> Sentence:
+    return one if other is None else Sentence("column.both", one=one, other=other)
+
+
+def _rule(header: str) -> Sentence:
     meant = meaning(header)
-    return "by its cells" if meant.what is None else meant.rule
+    return rule_of("by its cells") if meant.what is None else rule_of(meant.rule)
 
 
 _ACCOUNT_FIELDS = ("iban", "account_number")
 _OWN_KIND = {"iban": ("IBANs",), "account_number": ("account numbers",)}
 
 
-def _of_accounts(field: str, header: str, cells: ColumnCells) -> str:
+def _of_accounts(field: str, header: str, cells: ColumnCells) -> Sentence | None:
     """What kinds of account a column holds, where they are not the one in its header."""
     sample = cells.sample(header).to_list()
     if field not in _ACCOUNT_FIELDS or not sample:
-        return ""
+        return None
     held = kinds_in(sample)
     if not held:
-        return f"; no {spoken(field)} in its cells"
-    return "" if held == _OWN_KIND[field] else f"; holds {listed(held)}, each read as what it is"
+        return none_in_cells(field)
+    return None if held == _OWN_KIND[field] else Sentence("column.holds", kinds=list(map(rule_of, held)))
 
 
-def _why_kept(header: str, cells: ColumnCells, choices: Sequence[ColumnChoice]) -> str:
+def none_in_cells(field: str) -> Sentence:
+    """That a column has nothing of what its header says."""
+    return Sentence("column.none_in_cells", field=Sentence(f"field.{field}"))
+
+
+def _why_kept(header: str, cells: ColumnCells, choices: Sequence[ColumnChoice]) -> Sentence:
     """Why a column is not read as anything."""
     meant = meaning(header)
     if meant.what is None:
-        return "header not known"
+        return rule_of("header not known")
     if not cells.is_filled(header):
-        return "empty in every row"
+        return rule_of("empty in every row")
     if meant.side is Side.OURS:
-        return "your own side, never asked about"
+        return rule_of("your own side, never asked about")
     by_choosers = (choice.why_not[header] for choice in choices if header in choice.why_not)
     return next(by_choosers, None) or _KEPT.get(meant.what) or _instead_of(meant, choices)
 
 
-_KEPT = {NEVER: "never the payee", SECOND: "a second line of a name"}
+_KEPT = {NEVER: rule_of("never the payee"), SECOND: rule_of("a second line of a name")}
 
 
-def _instead_of(meant: HeaderMeaning, choices: Sequence[ColumnChoice]) -> str:
+def _instead_of(meant: HeaderMeaning, choices: Sequence[ColumnChoice]) -> Sentence:
     """What is read where a column is not that could be the same; or what it is, where it is no field."""
     field = "name" if meant.what in (COMPANY, GIVEN, MIDDLE, FAMILY) else str(meant.what)
     if field not in FIELDS:
-        return meant.rule
+        return rule_of(meant.rule)
     first = _read_first(field, choices)
-    return f"{quoted(first)} is read instead" if first is not None else f"no {spoken(field)} in its cells"
+    return none_in_cells(field) if first is None else Sentence("column.read_instead", header=quoted(first))
 
 
 def _read_first(field: str, choices: Sequence[ColumnChoice]) -> str | None:

@@ -106,12 +106,13 @@ def _one(field: str, candidates: Sequence[str], cells: ColumnCells) -> ColumnCho
             what=Sentence("headers.the_field", field=Sentence(f"field.{field}")),
         )
     if differing and field == "bic" and meaning(first).side is meaning(differing[0]).side:
-        note = (
-            f"{quoted(first)} and {quoted(differing[0])} differ, so neither is read as the BIC; choose one "
-            "with --map bic=HEADER"
-        )
+        note = Sentence("headers.neither_is_the_bic", one=quoted(first), other=quoted(differing[0]))
         return ColumnChoice(field, (), meaning(first).rule, tuple(candidates), (note,))
-    notes: tuple[str, ...] = ()
-    if differing:
-        notes = (f"{quoted(first)} is read as {field}, and {quoted(differing[0])} is kept as it is",)
+    kept = Sentence(
+        "headers.kept_beside",
+        read=quoted(first),
+        field=Sentence(f"field.{field}"),
+        kept=quoted(differing[0] if differing else ""),
+    )
+    notes = (kept,) if differing else ()
     return ColumnChoice(field, ((first,),), meaning(first).rule, tuple(candidates), notes)

@@ -49,14 +49,17 @@ def _read(name: str, source: PaymentSource) -> ColumnsRead:
     if message is None:
         columns = _table(source.columns, source.dialect)
         return ColumnsRead(
-            file=name, columns=columns, notes=list(source.notes), name_in_parts=_name_in_parts(source)
+            file=name,
+            columns=columns,
+            notes=[note.recorded() for note in source.notes],
+            name_in_parts=_name_in_parts(source),
         )
     counts = [message.payments[str(reading.field)].count() for reading in source.columns]
     columns = [
         Column(
             header=reading.header,
             field=reading.field,
-            rule=reading.how,
+            rule=reading.how.recorded(),
             others=[],
             values=list(reading.values),
             row_count=count,
@@ -66,8 +69,8 @@ def _read(name: str, source: PaymentSource) -> ColumnsRead:
     return ColumnsRead(
         file=name,
         columns=columns,
-        notes=list(source.notes),
-        format=next((reading.how for reading in source.columns), source.format),
+        notes=[note.recorded() for note in source.notes],
+        format=next((str(reading.how) for reading in source.columns), source.format),
         row_count=message.payments.height,
         facts=dict(message.facts),
         controls=stated_controls(message),
@@ -94,7 +97,7 @@ def _table(readings: Sequence[ColumnReading], dialect: Dialect | None) -> list[C
         Column(
             header=reading.header if has_headers else f"{PLACE}{at}",
             field=reading.field,
-            rule=reading.how,
+            rule=reading.how.recorded(),
             others=list(reading.others),
             values=list(reading.values),
             disputed=reading.is_disputed,

@@ -49,7 +49,7 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
     problems = [read.problem for _, read in planned.parts if read.problem is not None]
     refusal = why_refused(planned.many_names, where=check.file.name, places=planned.rows.places)
     update: dict[str, object] = {
-        "refusal": None if refusal is None else str(refusal),
+        "refusal": None if refusal is None else refusal.recorded(),
         "notes": [*planned.usable[0][1].notes, *problems],
         "shared_ledger": ledger_url(chosen),
     }

@@ -6,6 +6,7 @@ from typing import NamedTuple
 from pipeline.rules.totals import added, control_totals
 from pipeline.runs.data_set import DataPart
 from pipeline.stages.summarise import SummaryHeader
+from pipeline.wording import Sentence
 from schemas.data_set import PartDecided, PartRead
 from schemas.folder import OUTCOMES
 from schemas.outcomes import ApiName, Outcome, WarningCode
@@ -170,4 +171,5 @@ def input_of(file: InputFile, parts: Sequence[tuple[DataPart, PartRead]]) -> Inp
 
 def _named(row: NotPayment, part: DataPart) -> NotPayment:
     """A row that is no payment, said with the part that it stands in."""
-    return row.model_copy(update={"said": f"{part.name}: {row.said}"})
+    said = Sentence("footer.in_part", part=part.name, said=Sentence.of_data(row.said.sentence))
+    return row.model_copy(update={"said": said.recorded()})

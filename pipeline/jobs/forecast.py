@@ -39,9 +39,9 @@ def forecast_file(job: CheckJob, clock: Clock, kind: SurfaceKind = SurfaceKind.A
     questions, limits = (checks, prepared.assignments, unasked), limits_of(profile, now)
     made = forecast(job.file.name, profile.environment, prepared.findings, questions, limits, source.places)
     update: dict[str, object] = {
-        "refusal": None if prepared.refusal is None else str(prepared.refusal),
+        "refusal": None if prepared.refusal is None else prepared.refusal.recorded(),
         "not_payments": source.not_payments,
-        "notes": [*source.notes, *prepared.notes],
+        "notes": [note.recorded() for note in (*source.notes, *prepared.notes)],
         "shared_ledger": ledger_url(chosen),
         "currency_sources": currency_sources(source.payments),
     }

@@ -51,16 +51,13 @@ class PreparedFile(NamedTuple):
     """With earlier runs; None where that was not requested."""
     modulus: ModulusUsed | None
     """The tables that UK accounts were checked by."""
-    notes: tuple[str, ...] = ()
-    """What was assumed about the payments, as sentences without an end."""
+    notes: tuple[Sentence, ...] = ()
+    """What was assumed about the payments."""
 
 
-def _assumed(count: int, default: AccountType) -> tuple[str, ...]:
+def _assumed(count: int, default: AccountType) -> tuple[Sentence, ...]:
     """A note on payments whose account type the profile says, if there are any."""
-    if not count:
-        return ()
-    rows = "1 payment to a UK account has" if count == 1 else f"{count:,} payments to UK accounts have"
-    return (f"{rows} no account type and count as {default}, the default_account_type of the profile",)
+    return (Sentence("jobs.assumed_account_type", count=count, default=default),) if count else ()
 
 
 def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:

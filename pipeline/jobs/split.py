@@ -1,8 +1,8 @@
 """Which payments of a run may be paid, which are held, and why."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -48,13 +48,9 @@ from schemas.folder import HOLD, HOLD_REASONS, RELEASE
 from schemas.manifest import PaymentsEvidence, SplitMade
 from schemas.outcomes import UNDECIDED, Action, WarningCode
 from schemas.review import Approval, Decision, HoldReason, PaymentFile, Split, Verdict
+from schemas.said import Said
 from schemas.strict import timestamp
 from schemas.summary import WarningCount
-
-_SINGLE = (
-    "{} has a single payment, and banks may refuse a file of one payment that opts out of verification of "
-    "payee: send it without the opt-out, or ask the bank."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +59,6 @@ class SplitJob(ReviewJob):
 
     config: Path | None = None
     hold_undecided: bool = False
-    released_in: Mapping[int, str] = field(default_factory=dict)
-    """Row -> the file in which the payment was released before: it is held here."""
 
 
 def split_folder(job: SplitJob, *, now: datetime) -> Split:
@@ -87,7 +81,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         decisions = decisions_of(job.decisions, run, approver)
         shaped = [*job.decisions.shaped] if isinstance(job.decisions, RunDecisions) else []
         warned = warned_in(run.summary)
-        placements = split(run.outcomes, warned, policy, decisions, job.released_in)
+        placements = split(run.outcomes, warned, policy, decisions)
         release = _write_place(run, writer, placements, RELEASE, files)
         hold = _write_place(run, writer, placements, HOLD, files)
         payment_files = [file for file in (release, hold) if file is not None]
@@ -235,11 +229,12 @@ def _write_place(
     return write_payments(run, role, partial(writer.part, mine, role), files)
 
 
-def _notes(run: FinishedRun, files: Sequence[PaymentFile]) -> list[str]:
+def _notes(run: FinishedRun, files: Sequence[PaymentFile]) -> list[Said]:
     """What a bank may have against the files that were written."""
     if run.summary.input.format != pain001.NAME or run.outcomes.height == 1:
         return []
-    return [_SINGLE.format(Path(file.path).name) for file in files if file.row_count == 1]
+    single = [Path(file.path) for file in files if file.row_count == 1]
+    return [Sentence("review.single_payment", file=path.name).recorded() for path in single]
 
 
 def _write_reasons(

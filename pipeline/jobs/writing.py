@@ -141,7 +141,7 @@ def _header(run: OpenRun, decided: DecidedRun, *, finished: str) -> SummaryHeade
             columns=source.read_as,
             mapping=dict(job.mapping),
             decision=dict(source.decision),
-            notes=[*source.notes, *prepared.notes],
+            notes=[note.recorded() for note in (*source.notes, *prepared.notes)],
             **source.dialect._asdict(),
             extra_column_count=source.extra_column_count,
             places=source.places,

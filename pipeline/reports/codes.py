@@ -6,9 +6,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.explanations import Case, CodesSection, Explanation
+from pipeline.reports.explanations import Case, CodesSection, Explanation, whole
 from pipeline.reports.terminal import table_of
 from pipeline.reports.wording import visible
+from pipeline.wording import Sentence, SurfaceKind, aloud
 from schemas.columns import KnownFormat, KnownFormats
 
 
@@ -20,7 +21,7 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
         table.add_column(no_wrap=True, style="dim")
         table.add_column()
         for name, text in _lines(case):
-            table.add_row(f"  {name}", Text(text))
+            table.add_row(f"  {aloud(name, SurfaceKind.COMMAND)}", Text(text))
         console.print(table, "")
 
 
@@ -28,21 +29,34 @@ def print_codes(explanations: Iterable[Explanation], console: Console) -> None:
     """List all codes by where they come from, each with its first meaning."""
     listed = list(explanations)
     for section in CodesSection:
-        table = table_of("code", section.value)
+        table = table_of(*(aloud(said, SurfaceKind.COMMAND) for said in (_CODE, _SECTIONS[section])))
         for explanation in listed:
             if explanation.section is section:
-                table.add_row(explanation.code, explanation.cases[0].says)
+                says = whole(aloud(explanation.cases[0].says, SurfaceKind.COMMAND))
+                table.add_row(explanation.code, says)
         console.print(table, "")
-    console.print(Text("precheck explain CODE explains one of them."))
+    console.print(Text(aloud(Sentence("explain.one_of_them"), SurfaceKind.COMMAND)))
 
 
-def _lines(case: Case) -> Iterable[tuple[str, str]]:
-    yield "from", case.where
+_CODE = Sentence("explain.code")
+_SECTIONS = {
+    CodesSection.ANSWERS: Sentence("explain.answers"),
+    CodesSection.NO_ANSWER: Sentence("explain.no_answer"),
+    CodesSection.RULES: Sentence("explain.rules"),
+    CodesSection.WARNINGS: Sentence("explain.warnings"),
+}
+
+
+def _lines(case: Case) -> Iterable[tuple[Sentence, str]]:
+    def spoken(said: Sentence) -> str:
+        return aloud(said, SurfaceKind.COMMAND)
+
+    yield Sentence("explain.from"), spoken(case.where)
     if case.outcome is not None:
-        yield "outcome", case.outcome.replace("_", " ")
-    yield "says", case.says
-    yield "does not say", case.not_said
-    yield "to do", case.to_do
+        yield Sentence("explain.outcome"), spoken(Sentence(f"outcome.{case.outcome}"))
+    yield Sentence("explain.says"), whole(spoken(case.says))
+    yield Sentence("explain.does_not_say"), spoken(case.not_said)
+    yield Sentence("explain.to_do"), spoken(case.to_do)
 
 
 def print_formats(known: KnownFormats, console: Console) -> None:

@@ -24,38 +24,24 @@ from schemas.outcomes import Action, Outcome, WarningCode
 HTTP_STATUS = "HTTP_STATUS"
 """Stands for HTTP_ and three digits."""
 
-STEPS: Mapping[Action, str] = {
-    Action.PAY: "Nothing more: pay.",
-    Action.FIX_NAME: "Judge first whether both names are the payee's. Only then correct the name to "
-    "the one on the account, and check again.",
-    Action.FIX_ACCOUNT_TYPE: "Change Personal to Business, or the other way round, and check again.",
-    Action.FIX_NAME_AND_ACCOUNT_TYPE: "Judge first whether both names are the payee's. Only then "
-    "correct the name and the account type, and check again.",
-    Action.CHECK_ACCOUNT_DETAILS: "Compare the account details with the payee's own document.",
-    Action.ADD_SECONDARY_REFERENCE: "Ask the payee for the reference, such as a roll number, add it and "
-    "check again.",
-    Action.GET_NEW_ACCOUNT_DETAILS: "Ask the payee for the new account; it was moved to another bank.",
-    Action.ASK_PAYEE: "Ask the payee, by a contact that you knew before this payment.",
-    Action.RETRY_LATER: f"Where there is no answer: {RETRY_HERE} Where there is one (HTTPERR): "
-    f"{RETRY_ELSEWHERE}",
-    Action.CORRECT_ROW: "Correct the row in the file, and check again.",
+STEPS: Mapping[Action, Sentence] = {
+    action: Sentence(f"explain.step_{action}", here=RETRY_HERE, elsewhere=RETRY_ELSEWHERE)
+    for action in Action
 }
 """What a person does next, at length."""
 
-_OF_A_RULE = "anything about the payee or the account: no bank was asked."
-_RULES_NOT_SAID: Mapping[str, str] = {
-    "SORT_CODE_DAMAGED": "which digits were lost: that is not in the file, so none is added.",
-    "ACCOUNT_NUMBER_DAMAGED": "which digits were lost: that is not in the file, so none is added.",
-    "IBAN_DAMAGED": "which digits were lost: that is not in the file, so none is added.",
-    "IBAN_CHECK_DIGITS": "which character is wrong, nor anything about the payee: no bank was asked.",
-    "INVISIBLE_CHARACTER": "that anything looks wrong: such a character is not seen, and comes along when "
-    "text is copied. Type the text instead.",
-    "NAME_FORMULA": "who is to be paid: the name was calculated, and the file has the formula only.",
-    "AMOUNT_AMBIGUOUS": "which of two amounts is meant: the tool does not choose.",
-    "ACCOUNT_AMBIGUOUS": "which account is meant: the tool does not choose.",
-    "NO_API": "that anything is wrong with the row: it is the profile that lacks a section.",
-    "RESPONDER_BIC_UNKNOWN": "that the bank takes no part: the list of banks that comes with the tool is "
-    "incomplete.",
+_OF_A_RULE = Sentence("explain.no_bank_was_asked")
+_RULES_NOT_SAID: Mapping[str, Sentence] = {
+    "SORT_CODE_DAMAGED": Sentence("explain.digits_lost"),
+    "ACCOUNT_NUMBER_DAMAGED": Sentence("explain.digits_lost"),
+    "IBAN_DAMAGED": Sentence("explain.digits_lost"),
+    "IBAN_CHECK_DIGITS": Sentence("explain.which_character"),
+    "INVISIBLE_CHARACTER": Sentence("explain.looks_wrong"),
+    "NAME_FORMULA": Sentence("explain.formula_only"),
+    "AMOUNT_AMBIGUOUS": Sentence("explain.which_amount"),
+    "ACCOUNT_AMBIGUOUS": Sentence("explain.which_account"),
+    "NO_API": Sentence("explain.profile_lacks_section"),
+    "RESPONDER_BIC_UNKNOWN": Sentence("explain.list_incomplete"),
 }
 
 
@@ -71,14 +57,14 @@ class CodesSection(StrEnum):
 class Case(NamedTuple):
     """One meaning of a code."""
 
-    where: str
+    where: Sentence
     """Of which API, or of which fields."""
     outcome: Outcome | None
     """None for a warning, which changes no outcome."""
     action: Action | None
-    says: str
-    not_said: str
-    to_do: str
+    says: Sentence
+    not_said: Sentence
+    to_do: Sentence
 
 
 class Explanation(NamedTuple):
@@ -88,94 +74,6 @@ class Explanation(NamedTuple):
     section: CodesSection
     cases: tuple[Case, ...]
     """At least one; several where the code means different things for different questions or fields."""
-
-
-def _warning(says: str, not_said: str, to_do: str) -> Case:
-    return Case("this program, as a note that changes no outcome", None, None, says, not_said, to_do)
-
-
-_WARNINGS: Mapping[WarningCode, Case] = {
-    WarningCode.ACCOUNT_CHANGED: _warning(
-        "The payee, by your own id for it or else by name, was paid in the run compared with, but never to "
-        "this account.",
-        "that the new account is wrong: payees do move. But it is how most payments are stolen, and the name "
-        "on the new account may well match.",
-        "Ask the payee, by a contact that you knew before the change, whether the account is theirs.",
-    ),
-    WarningCode.NAME_CHANGED: _warning(
-        "The account was paid in the run that the file was compared with, under other names than this one.",
-        "that it is somebody else's: people marry, and firms are renamed or spelt differently.",
-        "Make sure that the name is of whom you mean to pay.",
-    ),
-    WarningCode.PAYEE_NEW: _warning(
-        "Neither the payee nor the account is known from the run compared with: not there, or neither "
-        "confirmed by a match nor released.",
-        "that the payee is not genuine.",
-        "Make sure that somebody ordered the payment.",
-    ),
-    WarningCode.PAYMENT_REPEATED: _warning(
-        "The payment says the same as an earlier one: payee, account, amount and reference.",
-        "that one of them is a mistake.",
-        "Make sure that both are meant.",
-    ),
-    WarningCode.MANY_NAMES: _warning(
-        f"Its account is asked about by more than {PAYEES_MAX} different names or identifications, which the "
-        "run was allowed to do.",
-        "which of the names is right, nor that anybody meant harm.",
-        "Make sure that each of them is meant.",
-    ),
-    WarningCode.ENUMERATION: _warning(
-        "It is one of several unknown accounts whose numbers follow one another, which looks as if somebody "
-        "tried out which accounts exist.",
-        "that anybody did.",
-        "Make sure that the payment is meant.",
-    ),
-    WarningCode.MIXED_SCRIPTS: _warning(
-        "A word of the name mixes alphabets whose letters look alike.",
-        "that the name is wrong.",
-        "Make sure that no letter only looks like another; type the name again.",
-    ),
-    WarningCode.MODULUS_OLD_TABLES: _warning(
-        "The digits of the account fail the UK modulus check, by tables that are older than a year.",
-        "that the account does not exist: its sort code may have come, or changed, since.",
-        "Take the latest tables from Pay.UK and name them in the profile; look for a mistyped digit.",
-    ),
-    WarningCode.NAME_NOT_LATIN: _warning(
-        "The name has letters of another script than the Latin one, the only one that VoP is sure to carry "
-        "between banks. The warning comes before anything is asked.",
-        "that the bank cannot match the name: some banks keep it in these letters.",
-        "Give the name in Latin letters where the payee has one; vop_names = 'latin' in the profile leaves "
-        "such names unasked.",
-    ),
-    WarningCode.NAME_CLEANED: _warning(
-        'The name was written as ="...", or held marks that carry nothing, such as soft hyphens. It was '
-        "asked about without them.",
-        "that anything else was changed: a name is sent as it was entered.",
-        "Nothing, or clean the name where it comes from.",
-    ),
-    WarningCode.ACCOUNT_TYPE_DEFAULT: _warning(
-        "The account type says what the account is for, such as Current or Savings, and not who holds it, so "
-        "the default_account_type of the profile was taken.",
-        "whether the account is of a person or of a business.",
-        "Write Personal or Business where the default is wrong.",
-    ),
-    WarningCode.BIC_OTHER_COUNTRY: _warning(
-        "The BIC is of another country than the account.",
-        "that either is wrong: the branches of a bank abroad may carry the BIC of its head office.",
-        "Make sure that both are of the payee.",
-    ),
-    WarningCode.UK_ACCOUNT_CURRENCY: _warning(
-        "The row has a sort code and an account number, and its currency is not GBP.",
-        "that either is wrong: UK banks keep accounts in euros and dollars that have a sort code.",
-        "Make sure that the sort code is a UK one, and not a bank's code of another country.",
-    ),
-    WarningCode.NAME_TRUNCATED: _warning(
-        "The name fills the field that the payment format has for it, 18 characters in Bacs Standard 18, so "
-        "its end may be missing.",
-        "that anything is missing; but a close match may mean no more than that.",
-        "Compare the matched name with the whole name where the file was made.",
-    ),
-}
 
 
 def explain(code: str) -> Explanation:
@@ -220,63 +118,69 @@ def _of_answers() -> Iterator[tuple[str, Case]]:
                 told.add(where)
                 for (basis, code), meaning in api.meanings.items():
                     if basis is asked_by:
-                        yield str(code), _case(where, meaning)
+                        yield str(code), _case(Sentence("explain.from_api", api=where), meaning)
 
 
 def _of_no_answer() -> Iterator[tuple[str, Case]]:
     wheres = {
-        AnswerState.DEFERRED: "this program, which did not ask",
-        AnswerState.UNANSWERED: "the service or this program, without a usable reply",
-        AnswerState.REFUSED: "the service, which refused the request",
+        AnswerState.DEFERRED: Sentence("explain.from_not_asked"),
+        AnswerState.UNANSWERED: Sentence("explain.from_no_reply"),
+        AnswerState.REFUSED: Sentence("explain.from_refusal"),
     }
     for (state, code), meaning in own_codes.MEANINGS.items():
         yield str(code), _case(wheres[state], meaning)
-    for state, statuses in (
-        (AnswerState.UNANSWERED, "Any other HTTP status of an error"),
-        (AnswerState.REFUSED, "HTTP status 400 or 422"),
+    for state, says in (
+        (AnswerState.UNANSWERED, Sentence("explain.any_other_status")),
+        (AnswerState.REFUSED, Sentence("explain.status_400_or_422")),
     ):
-        says = f"{statuses}: the server gave no code, or one that means something else here."
         yield HTTP_STATUS, _case(wheres[state], own_codes.BY_STATE[state])._replace(says=says)
 
 
 def _of_rules() -> Iterator[tuple[str, Case]]:
     """Of each code and sentence one case, with all the fields that they stand for."""
-    fields: dict[tuple[str, str], list[str]] = {}
+    fields: dict[tuple[str, Sentence], list[str]] = {}
     for rule in RULES:
-        fields.setdefault((rule.code, str(rule.sentence)), []).append(rule.field)
+        fields.setdefault((rule.code, rule.sentence), []).append(rule.field)
     for (code, sentence), named in fields.items():
+        says = Sentence("explain.whole", said=sentence)
+        if code in UNASKED:
+            yield (
+                code,
+                _case(Sentence("explain.from_profile", fields=named), UNASKED[code])._replace(says=says),
+            )
+            continue
         yield (
             code,
             Case(
-                f"the local rules of {', '.join(named)}",
+                Sentence("explain.from_rules", fields=named),
                 Outcome.REJECTED,
                 Action.CORRECT_ROW,
-                _whole(sentence),
+                says,
                 _RULES_NOT_SAID.get(code, _OF_A_RULE),
-                str(ADVICE_BY_CODE.get(code, STEPS[Action.CORRECT_ROW])),
-            )
-            if code not in UNASKED
-            else _case(f"the profile, about {', '.join(named)}", UNASKED[code])._replace(
-                says=_whole(sentence)
+                ADVICE_BY_CODE.get(code, STEPS[Action.CORRECT_ROW]),
             ),
         )
 
 
-def _whole(sentence: str) -> str:
-    return f"{sentence[0].upper()}{sentence[1:]}."
+def whole(text: str) -> str:
+    """A sentence as it stands by itself: it begins with a capital letter."""
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def _of_warnings() -> Iterator[tuple[str, Case]]:
     for code in WarningCode:
-        yield code.value, _WARNINGS[code]
+        of_code = f"explain.{code.value.lower()}"
+        says = Sentence(of_code, names_max=PAYEES_MAX)
+        not_said, to_do = Sentence(f"{of_code}_not"), Sentence(f"{of_code}_do")
+        yield code.value, Case(Sentence("explain.from_warning"), None, None, says, not_said, to_do)
 
 
-def _case(where: str, meaning: Meaning) -> Case:
+def _case(where: Sentence, meaning: Meaning) -> Case:
     return Case(
         where,
         meaning.outcome,
         meaning.action,
-        str(meaning.reason),
+        meaning.reason,
         meaning.not_said,
-        str(meaning.advice or STEPS[meaning.action]),
+        meaning.advice or STEPS[meaning.action],
     )

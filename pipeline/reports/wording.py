@@ -7,7 +7,7 @@ from textwrap import fill
 
 from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE
 from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
-from pipeline.wording import Sentence
+from pipeline.wording import Sentence, SurfaceKind, aloud
 from schemas.outcomes import ABOUT_THE_PAYEE, Action, WarningCode
 from schemas.places import Places, in_brackets
 from schemas.prices import Price
@@ -156,7 +156,10 @@ def warning_text(count: WarningCount, places: Places | None = None) -> str:
 
 def notes_told(notes: Iterable[str]) -> list[str]:
     """A line for each choice among columns."""
-    return [f"Note: {note}." for note in notes]
+    return [
+        aloud(Sentence("terminal.note", note=aloud(note, SurfaceKind.COMMAND)), SurfaceKind.COMMAND)
+        for note in notes
+    ]
 
 
 def not_payments_told(rows: Iterable[NotPayment]) -> list[str]:
@@ -209,7 +212,7 @@ def controls_in_words(controls: Sequence[StatedControl], count: int) -> str:
 
 def differing_told(controls: Sequence[StatedControl]) -> list[str]:
     """A warning for each control total of the file that its payments do not keep, of many for the first."""
-    sentences = [control.sentence for control in controls if control.sentence]
+    sentences = [control.difference for control in controls if control.difference]
     lines = [f"Warning: {sentence}" for sentence in sentences[:CONTROLS_SHOWN_MAX]]
     if more := len(sentences) - len(lines):
         verb = "differs" if more == 1 else "differ"

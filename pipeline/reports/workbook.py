@@ -277,7 +277,7 @@ class _Writer:
         if file.control_count:
             facts.append(("Totals", controls_in_words(file.controls, file.control_count)))
         facts += [("Not checked", _told(aside.said)) for aside in summary.input.set_aside]
-        differing = [control.sentence for control in summary.input.controls if control.sentence]
+        differing = [control.difference for control in summary.input.controls if control.difference]
         facts += [("Differs", _told(sentence)) for sentence in differing[:CONTROLS_SHOWN_MAX]]
         if more := len(differing[CONTROLS_SHOWN_MAX:]):
             facts.append(("Differs", f"{counted(more, 'more control total')}, in summary.json"))

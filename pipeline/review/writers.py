@@ -116,17 +116,17 @@ class MessageWriter(NamedTuple):
         schema = {column: CORRECTIONS[column] for column in _Text._fields}
         return Corrections(corrections.with_columns(pl.DataFrame(texts, schema=schema, orient="row")))
 
-    def _fitted(self, row: int, field: str | None, text: _Text, whole: str | None) -> _Text:
+    def _fitted(self, row: int, field: str | None, text: _Text, whole: Sentence | None) -> _Text:
         if text.obstacle is not None:
             return text
         if field != "name":
             return text._replace(obstacle=_NO_PLACE.format(self.file.entry.format.TITLE))
         assert text.to is not None
         if whole is not None:
-            return text._replace(obstacle=f"The file {whole}.")
+            return text._replace(obstacle=f"{whole}.")
         obstacle = self.file.entry.format.name_obstacle(self.file.message, row, text.to)
         if obstacle is not None:
-            return text._replace(obstacle=f"{obstacle[0].upper()}{obstacle[1:]}.")
+            return text._replace(obstacle=f"{str(obstacle)[0].upper()}{str(obstacle)[1:]}.")
         name = self.file.entry.format.fitted(text.to)
         stands_there = name == self.file.message.payments["name"][row - 1]
         return _Text(name, _STANDS_THERE if stands_there else None)
@@ -135,7 +135,7 @@ class MessageWriter(NamedTuple):
         """Refuse what would make a copy that no bank should get."""
         obstacle = self.file.entry.format.obstacle(self.file.message)
         if obstacle is not None and obstacle == self.file.message.difference:
-            obstacle += ", and a changed copy would hide that: export it again"
+            obstacle = Sentence("review.copy_would_hide", difference=obstacle.having(file=self.file.name))
         self._refuse(obstacle)
 
     def corrected(self, corrections: Corrections, file: IO[bytes], name: str) -> Payments:
@@ -158,9 +158,9 @@ class MessageWriter(NamedTuple):
             raise OutputError(Sentence("review.of_file", file=self.file.name, why=error.reason)) from error
         return self._written(edits, message.payments.filter(keep), message.defects.filter(keep), file, name)
 
-    def _refuse(self, obstacle: str | None) -> None:
+    def _refuse(self, obstacle: Sentence | None) -> None:
         if obstacle is not None:
-            raise InputError(Sentence("review.of_file", file=self.file.name, why=obstacle))
+            raise InputError(obstacle.having(file=self.file.name))
 
     def _written(
         self, edits: Sequence[Edit], payments: pl.DataFrame, defects: pl.Series, file: IO[bytes], name: str
@@ -176,5 +176,5 @@ class MessageWriter(NamedTuple):
         if not (again.message.payments.equals(payments) and again.message.defects.equals(defects)):
             raise AssertionError("the written payment file holds other payments than it was given")
         if again.message.difference is not None:
-            raise AssertionError(f"the written payment file {again.message.difference}")
+            raise AssertionError(f"the written payment file: {again.message.difference}")
         return again.payments

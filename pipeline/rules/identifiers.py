@@ -222,15 +222,14 @@ def masked(account: str | None) -> str:
     """An account by its end, and an IBAN by its country as well; a short one by its length alone.
 
     >>> masked("12345678"), masked("DE35 3704 0044 0084 2100 77"), masked("1234567"), masked(None)
-    ('**5678', 'DE**0077', '** (7 characters)', '')
+    ('**5678', 'DE**0077', '** (7)', '')
     """
     if not account:
         return ""
     is_plain = account.isascii() and account.isalnum()
     letters = account if is_plain else "".join(filter(_is_plain, account))
     if len(letters) < MASKED_FROM_CHARS:
-        char_count = len("".join(account.split()))
-        return f"** ({char_count:,} character{'' if char_count == 1 else 's'})"
+        return f"** ({len(''.join(account.split())):,})"
     country = letters[:2].upper() if letters[:2].isalpha() else ""
     return f"{country}**{letters[-4:].upper()}"
 

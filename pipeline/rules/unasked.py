@@ -87,23 +87,21 @@ def code_of(defect: str) -> str:
 
 
 OUT_OF_REACH, OUT_OF_ALPHABET = "OUT_OF_REACH", "OUT_OF_ALPHABET"
-_BY_THE_PROFILE = "anything about the payee or the account: no bank was asked, as the profile wants it."
+_BY_THE_PROFILE = Sentence("explain.by_the_profile")
 UNASKED: Mapping[str, Meaning] = {
     OUT_OF_REACH: Meaning(
         Outcome.NOT_POSSIBLE,
         Action.ASK_PAYEE,
         Sentence("rule.out_of_reach"),
         _BY_THE_PROFILE,
-        "Ask the payee, by a contact that you knew before this payment; or, if the country's banks take part "
-        "in VoP, add it to vop_countries.",
+        Sentence("explain.ask_or_add_country"),
     ),
     OUT_OF_ALPHABET: Meaning(
         Outcome.NOT_POSSIBLE,
         Action.ASK_PAYEE,
         Sentence("rule.out_of_alphabet"),
         _BY_THE_PROFILE,
-        "Give the name in Latin letters where the payee has one, and check again; or ask the payee, by a "
-        "contact that you knew before this payment.",
+        Sentence("explain.name_in_latin"),
     ),
 }
 """The code and reason of a payment that breaks no rule and that the profile excludes."""

@@ -9,6 +9,7 @@ from types import MappingProxyType
 
 from pipeline.wording.catalogue import ENGLISH
 from pipeline.wording.sentences import Sentence, SurfaceKind, words
+from schemas.said import Said
 
 LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "de": "Deutsch", "fr": "Français"})
 """Code -> its name in itself."""
@@ -27,8 +28,9 @@ def speak(code: str) -> None:
 
 
 def aloud(said: Sentence | str, surface: SurfaceKind) -> str:
-    """A sentence in the words of a surface and in the language that is spoken now; text as it is."""
-    return words(said, surface, language()) if isinstance(said, Sentence) else said
+    """A sentence, or one of a document, in the words of a surface and the language of now; text as it is."""
+    one = Sentence.of_data(said.sentence) if isinstance(said, Said) else said
+    return words(one, surface, language()) if isinstance(one, Sentence) else one
 
 
 def language_of(environment: Mapping[str, str]) -> str:

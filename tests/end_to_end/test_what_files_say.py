@@ -36,7 +36,7 @@ def lying_trailer(data):
 LIES = {
     "sum of a batch": (
         *("pay.xml", XML.replace(b"<CtrlSum>20.00<", b"<CtrlSum>20.01<", 1)),
-        "in PmtInf[1] a sum of 20.01",
+        "says 20.01 (PmtInf[1]/CtrlSum)",
     ),
     "trailer of Standard 18": ("pay.bac", lying_trailer(BACS), "says 9 (UTL1, number of credits) and has 2"),
     "header of a layout": (
@@ -61,7 +61,7 @@ def test_a_total_that_differs_is_told_before_anything_is_sent(desk, lie):
     assert [said in line for line in warnings] == [True]
     controls = json.loads(planned.out)["controls"]
     assert [one["agrees"] for one in controls].count(False) == 1
-    assert said in controls[0]["difference"]
+    assert said in controls[0]["difference"]["text"]
 
 
 @pytest.fixture(scope="module")
@@ -91,14 +91,14 @@ def summary_in(folder):
 
 def test_a_run_tells_a_total_that_differs_everywhere_and_can_fail_on_it(run):
     folder, finished = run["pay.xml"]
-    said = "The file says 3 payments and has 2; it may be cut."
+    said = "The file says 3 (GrpHdr/NbOfTxs) and has 2; it may be cut or changed."
 
     assert finished.status == 1
     assert f"Warning: {said}" in finished.out
     assert said in (folder / "report.html").read_text()
     cells = [row[1].value for row in openpyxl.load_workbook(folder / "report.xlsx")["Summary"]]
     assert said in cells
-    assert summary_in(folder)["input"]["controls"][0]["difference"] == said[9:-1]
+    assert summary_in(folder)["input"]["controls"][0]["difference"]["text"] == said
     assert run["pay.bac"][1].status == 0
 
 

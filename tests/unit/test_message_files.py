@@ -114,7 +114,7 @@ def test_a_table_needs_no_input(folder_of, tmp_path):
     [
         ("pay.xml", SEALED, "is signed; a changed copy would be refused by the bank"),
         ("pay.xml", document(TWO, UTF_16), "is written in UTF-16, in which it can be read but not changed"),
-        ("pay.xml", CUT, "says 3 payments and has 2; it may be cut"),
+        ("pay.xml", CUT, "says 3 (GrpHdr/NbOfTxs) and has 2; it may be cut or changed"),
         ("pay.txt", bank_file("santander", THREE[:2]), "cannot be changed: "),
     ],
     ids=["signed", "UTF-16", "totals", "unknown total"],

@@ -17,11 +17,14 @@ from babel.messages.pofile import read_po
 
 import pipeline.wording
 from pipeline.errors import InputError
+from pipeline.headers.choice import rule_of
+from pipeline.headers.guesses import KINDS
+from pipeline.headers.meaning import header_rules
 from pipeline.rules.rules import RULES
 from pipeline.wording import ColumnPair, Moment, Sentence, SurfaceKind, require_words, words
 from pipeline.wording.rows import rows_named
 from pipeline.wording.sentences import SYSTEM_ERRORS
-from schemas.outcomes import ABOUT_THE_PAYEE, Outcome
+from schemas.outcomes import ABOUT_THE_PAYEE, Action, Outcome, WarningCode
 from schemas.payments import FIELDS, IGNORE
 from schemas.places import Places
 
@@ -34,6 +37,9 @@ FAMILIES = {
     *(f"system.{name}" for name in SYSTEM_ERRORS),
     *(f"warning.{code}" for code in ABOUT_THE_PAYEE),
     *(rule.sentence.key for rule in RULES if rule.said is None),
+    *(f"explain.step_{action}" for action in Action),
+    *(f"explain.{code.lower()}{part}" for code in WarningCode for part in ("", "_not", "_do")),
+    *(rule_of(text).key for text in (*header_rules(), *KINDS)),
 }
 """Keys that are made of a value."""
 
@@ -61,6 +67,8 @@ def said_in_code():
                 case ast.Call(func=ast.Name("Sentence"), args=[ast.Constant(str(key))], keywords=values):
                     names = {value.arg for value in values}
                     found.setdefault(key, []).append(None if None in names else names)
+                case ast.Call(func=ast.Name("rule_of"), args=[ast.Constant(str(text))]):
+                    found.setdefault(rule_of(text).key, []).append(set())
                 case ast.Call(func=ast.Name("said_of_each"), args=[ast.Constant(str(key))], keywords=values):
                     names = {value.arg for value in values}
                     found.setdefault(key, []).append(None if None in names else names)

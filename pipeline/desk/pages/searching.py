@@ -7,16 +7,15 @@ from itertools import zip_longest
 
 from aiohttp import web
 
-from pipeline.desk.carrying import corrected_before, row_before
+from pipeline.desk.carrying import corrected_before
 from pipeline.desk.context import context_of
-from pipeline.desk.core_words import place_in_words
 from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
 from pipeline.desk.guards import person_of
-from pipeline.desk.languages import amount, gettext
+from pipeline.desk.languages import amount, gettext, place_in_words
 from pipeline.desk.pages.reviewing import may_decide
 from pipeline.desk.refusals import Conflict, Missing
 from pipeline.desk.rendering import html
-from pipeline.desk.review import ACCOUNTS, last_words, opened
+from pipeline.desk.review import last_words, opened
 from pipeline.desk.states import State
 from pipeline.jobs.show import story
 from pipeline.reports.reasons import sentence_of
@@ -73,7 +72,6 @@ async def row_story(request: web.Request) -> web.Response:
         at=at,
         story=told,
         payment=_with_figure(told.payment, run.judged["amount"][row - 1]),
-        ACCOUNTS=(*ACCOUNTS, "account"),
         place=place_in_words(row, at.summary.input.places),
         shared=[number for number, _ in shared if number != row][:20],
         reason=run.reason_of(row),
@@ -83,7 +81,6 @@ async def row_story(request: web.Request) -> web.Response:
         word=last_words(run).get(row),
         may_decide=may_decide(request, at),
         corrected=await asyncio.to_thread(corrected_before, context.home, at.file, row),
-        row_before=row_before(at.file, row),
     )
 
 

@@ -144,7 +144,7 @@ def _found(source: PaymentSource, accepted: Accepted, as_written: dict[str, str]
         ],
         columns=source.read_as,
         as_written=as_written,
-        notes=list(source.notes),
+        notes=[note.recorded() for note in source.notes],
         dialect=source.dialect._asdict(),
         not_payments=source.not_payments,
         currency_sources=currency_sources(source.payments),

@@ -18,6 +18,7 @@ from pipeline.formats.message import split_obstacle as split_obstacle
 from pipeline.formats.table import ReadingOptions
 from pipeline.formats.table import load as load
 from pipeline.formats.text_lines import start_of
+from pipeline.wording import Sentence
 
 NAME = "bacs18"
 TITLE = "Bacs Standard 18"
@@ -26,12 +27,12 @@ SUFFIXES = (".bac", ".bacs", ".s18", ".txt", ".dat")
 MEMORY_PER_BYTE = 12
 """Of a million payments: 5 to read them, 12 to split them."""
 ORIGINS = {
-    "sort_code": "characters 1 to 6",
-    "account_number": "characters 7 to 14",
-    "amount": "characters 36 to 46",
-    "currency": "GBP, by the format",
-    "reference": "characters 65 to 82",
-    "name": "characters 83 to 100",
+    "sort_code": Sentence("column.characters", first=1, last=6),
+    "account_number": Sentence("column.characters", first=7, last=14),
+    "amount": Sentence("column.characters", first=36, last=46),
+    "currency": Sentence("column.by_the_format", currencies=["GBP"]),
+    "reference": Sentence("column.characters", first=65, last=82),
+    "name": Sentence("column.characters", first=83, last=100),
 }
 OPTIONS: tuple[str, ...] = ()
 """Nothing needs to be said about a file of this format."""

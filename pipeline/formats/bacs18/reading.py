@@ -24,6 +24,7 @@ from pipeline.formats.message import (
     PLACES,
     SET_ASIDE,
     Message,
+    in_words,
     truncated_names,
     with_absent_fields,
 )
@@ -46,8 +47,8 @@ def read(data: bytes, *, where: str) -> Message:
     credits_ = records.filter(kind=PAYMENT)
     set_aside = records.filter(pl.col("kind").is_in([DIRECT_DEBIT, INSTRUCTION]))
     if credits_.is_empty():
-        kinds = " and ".join(f"{kind}s" for kind in set_aside["kind"].unique(maintain_order=True))
-        has = f"only {kinds}" if kinds else "no payments"
+        kinds = [in_words(kind) for kind in set_aside["kind"].unique(maintain_order=True)]
+        has = Sentence("bacs18.only", kinds=kinds) if kinds else Sentence("bacs18.no_payments")
         raise InputError(Sentence("bacs18.only_credits_checked", where=where, has=has))
     payments = _payments(credits_)
     return Message(

@@ -26,6 +26,7 @@ from pipeline.formats.bacs18.records import (
 from pipeline.formats.edits import Edit
 from pipeline.formats.message import Message, Role, split_obstacle
 from pipeline.formats.text_lines import in_bacs_characters, removals
+from pipeline.wording import Sentence
 
 _READ_BEFORE = "a file that was read before"
 
@@ -40,15 +41,15 @@ def fitted(name: str) -> str | None:
     return None if text is None else text[:NAME_LENGTH_MAX].rstrip()
 
 
-def obstacle(message: Message) -> str | None:
-    """Why a file must not be changed, as a sentence about it; None where it may."""
+def obstacle(message: Message) -> Sentence | None:
+    """Why a file must not be changed; None where it may."""
     return message.difference
 
 
-def name_obstacle(message: Message, row: int, name: str) -> str | None:  # noqa: ARG001 - other formats need the row
-    """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
+def name_obstacle(message: Message, row: int, name: str) -> Sentence | None:  # noqa: ARG001 - other formats need the row
+    """Why a payee cannot get a name; None where it can."""
     if fitted(name) is None:
-        return "the new name has letters that Bacs does not have; correct it where the file is made"
+        return Sentence("bacs18.letters_not_of_bacs")
     return None
 
 

@@ -49,16 +49,19 @@ class LayoutFormat:
         return known_by(self.layout)
 
     @property
-    def ORIGINS(self) -> Mapping[str, str]:  # noqa: N802 - as the constants of other formats
+    def ORIGINS(self) -> Mapping[str, Sentence]:  # noqa: N802 - as the constants of other formats
         """Field -> the cells in which it stands, counted from 1."""
         places: dict[str, list[int]] = {}
         for kind in self.layout.payments:
             for field, place in kind.columns.items():
                 for one in ("sort_code", "account_number") if field == UK_ACCOUNT else (field,):
                     places.setdefault(one, []).append(place)
-        said = {field: f"cell {', '.join(map(str, sorted({*cells})))}" for field, cells in places.items()}
-        currencies = dict.fromkeys(kind.currency for kind in self.layout.payments if kind.currency)
-        return {"currency": f"{', '.join(currencies)}, by the layout", **said}
+        said = {
+            field: Sentence("column.cells", cells=[str(cell) for cell in sorted({*cells})])
+            for field, cells in places.items()
+        }
+        currencies = list(dict.fromkeys(kind.currency for kind in self.layout.payments if kind.currency))
+        return {"currency": Sentence("column.by_the_format", currencies=currencies), **said}
 
     def read(self, data: bytes, options: ReadingOptions, *, where: str) -> Message:
         """Read a file; see `reading.read`."""
@@ -68,12 +71,12 @@ class LayoutFormat:
         """A name as the bank takes it; None where it cannot."""
         return writing.fitted(name, self.layout)
 
-    def obstacle(self, message: Message) -> str | None:
-        """Why a file must not be changed, as a sentence about it; None where it may."""
+    def obstacle(self, message: Message) -> Sentence | None:
+        """Why a file must not be changed; None where it may."""
         return writing.obstacle(self.layout, message)
 
-    def name_obstacle(self, message: Message, row: int, name: str) -> str | None:
-        """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
+    def name_obstacle(self, message: Message, row: int, name: str) -> Sentence | None:
+        """Why a payee cannot get a name; None where it can."""
         return writing.name_obstacle(self.layout, message, row, name)
 
     def renamed(self, data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:

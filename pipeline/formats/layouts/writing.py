@@ -13,7 +13,7 @@ from pipeline.formats.layouts.classified import BATCH, kinds_of
 from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine
 from pipeline.formats.layouts.reading import classified_lines, payments_of
 from pipeline.formats.layouts.totals import rewritten, totals_of, with_batch
-from pipeline.formats.message import Message, split_obstacle
+from pipeline.formats.message import THE_FILE, Message, split_obstacle
 from pipeline.formats.text_lines import in_bacs_characters, removals
 from pipeline.wording import Sentence
 
@@ -33,22 +33,22 @@ def _on_one_line(name: str) -> str | None:
     return text if text and not _CONTROL.search(text) else None
 
 
-def obstacle(layout: BankLayout, message: Message) -> str | None:
-    """Why a file must not be changed, as a sentence about it; None where it may."""
+def obstacle(layout: BankLayout, message: Message) -> Sentence | None:
+    """Why a file must not be changed; None where it may."""
     if layout.unknown_total is not None:
-        return f"cannot be changed: {layout.unknown_total}; correct or split it where it is made"
+        return Sentence("layouts.cannot_be_changed", file=THE_FILE, why=layout.unknown_total)
     return message.difference
 
 
-def name_obstacle(layout: BankLayout, message: Message, row: int, name: str) -> str | None:
-    """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
+def name_obstacle(layout: BankLayout, message: Message, row: int, name: str) -> Sentence | None:
+    """Why a payee cannot get a name; None where it can."""
     if message.defects[row - 1] is not None:
-        return "its line is not as others are; correct it where the file is made"
+        return Sentence("layouts.line_not_as_others")
     text, encoding = fitted(name, layout), message.facts["encoding"]
     if text is None:
-        return "the new name has letters that the bank does not take; correct it where the file is made"
+        return Sentence("layouts.letters_not_of_bank")
     if not _is_written_in(encoding, text):
-        return f"the new name has a character that {encoding} does not have; export the file as UTF-8"
+        return Sentence("layouts.character_not_of_encoding", encoding=encoding)
     return None
 
 

@@ -105,16 +105,9 @@ def message_of(parts: pl.DataFrame) -> Message:
     )
 
 
-def _notes(data_payment_count: int) -> tuple[str, ...]:
+def _notes(data_payment_count: int) -> tuple[Sentence, ...]:
     """What a person may want to know of what was not read."""
-    if not data_payment_count:
-        return ()
-    are_data = (
-        "CdtTrfTxInf element in SplmtryData is data"
-        if data_payment_count == 1
-        else "CdtTrfTxInf elements in SplmtryData are data"
-    )
-    return (f"{data_payment_count:,} {are_data} of another program, and not checked",)
+    return (Sentence("pain001.payments_are_data", count=data_payment_count),) if data_payment_count else ()
 
 
 def _defects(rows: pl.DataFrame, levels: pl.DataFrame) -> pl.Series:

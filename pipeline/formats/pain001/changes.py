@@ -14,9 +14,10 @@ from xml.sax.saxutils import escape
 import polars as pl
 
 from pipeline.formats.edits import Bytes, Edit, in_order
-from pipeline.formats.message import Message
+from pipeline.formats.message import THE_FILE, Message
 from pipeline.formats.pain001.controls import amount_like, totals
 from pipeline.formats.pain001.fields import ABSENT, BLANKS
+from pipeline.wording import Sentence
 
 ID_CHARS_MAX = 35
 _SUFFIXES = {"release": "-R", "hold": "-H"}
@@ -26,17 +27,17 @@ _EMPTY_TAG = b"/>"
 _UNWRITABLE = "utf-16"
 
 
-def obstacle(message: Message) -> str | None:
-    """Why a file must not be changed, as a sentence about it; None where it may."""
+def obstacle(message: Message) -> Sentence | None:
+    """Why a file must not be changed; None where it may."""
     if "sealed" in message.facts:
-        return "is signed; a changed copy would be refused by the bank; correct it where it is made"
+        return Sentence("pain001.is_signed", file=THE_FILE)
     if message.facts["encoding"] == _UNWRITABLE:
-        return "is written in UTF-16, in which it can be read but not changed; export it as UTF-8"
+        return Sentence("pain001.is_utf_16", file=THE_FILE)
     return message.difference
 
 
-def split_obstacle(message: Message) -> str | None:  # noqa: ARG001 - every payment of a message can be taken out
-    """Why payments cannot be taken out of a file, as a sentence about it; None where they can."""
+def split_obstacle(message: Message) -> Sentence | None:  # noqa: ARG001 - every payment of a message can be taken out
+    """Why payments cannot be taken out of a file; None where they can."""
     return None
 
 
@@ -50,18 +51,18 @@ def fitted(name: str) -> str | None:
     return None if text in ("", ABSENT) else text
 
 
-def name_obstacle(message: Message, row: int, name: str) -> str | None:
-    """Why a payee cannot get a name, as a sentence about the payment; None where it can."""
+def name_obstacle(message: Message, row: int, name: str) -> Sentence | None:
+    """Why a payee cannot get a name; None where it can."""
     if message.places["name_start"][row - 1] is None:
-        return "the payment has no element for the name of the payee; correct it where it is made"
+        return Sentence("pain001.no_element_for_name")
     text = fitted(name)
     if text is None:
-        return "the new name is none; correct it where it is made"
+        return Sentence("pain001.new_name_is_none")
     if _NO_NAME_CHARACTER.search(text):
-        return "the new name has a character that XML or a name cannot hold; type it again"
+        return Sentence("pain001.character_not_of_xml")
     longest = int(message.facts["name_chars_max"])
     if len(text) > longest:
-        return f"the new name has more than {longest} characters, which {message.facts['version']} allows"
+        return Sentence("pain001.new_name_too_long", chars_max=longest, version=message.facts["version"])
     return None
 
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.formats.message import CONTROLS
+from pipeline.formats.message import CONTROLS, THE_FILE, difference_of
+from pipeline.wording import Sentence
 
 MONEY = pl.Decimal(precision=38, scale=5)
 """Amounts as the schemas allow them, exact. Sums add them up whatever their currencies, as banks do."""
@@ -73,21 +74,13 @@ def amount_like(total: Decimal, said: str) -> str:
 
 
 def _control(where: str, said: str, found: str | None, *, agrees: bool | None) -> Control:
-    level, _, element = where.rpartition("/")
-    says = "says" if level == "GrpHdr" else f"says in {level}"
     if agrees:
         difference = None
-    elif element == "CtrlSum" and _number(said) is None:
-        difference = f"{says} a sum of {said}, which is no number; correct it where it is made"
-    elif found is None:
-        difference = (
-            f"{says} a sum of {said} and has an amount that is no number; correct it where it is made"
-        )
-    elif element == "NbOfTxs":
-        difference = f"{says} {said} payments and has {found}; it may be cut"
+    elif where.endswith("/CtrlSum") and _number(said) is None:
+        difference = Sentence("formats.control_is_no_number", file=THE_FILE, said=said, where=where)
     else:
-        difference = f"{says} a sum of {said} and has {found}; it may be cut or changed"
-    return Control(where, said, found, agrees, difference)
+        difference = difference_of(where, said, found)
+    return Control(where, said, found, agrees, None if difference is None else difference.as_text())
 
 
 def _controls(levels: pl.DataFrame, found: pl.DataFrame) -> Iterator[Control]:

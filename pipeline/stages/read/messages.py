@@ -109,14 +109,18 @@ def _readings(message: Message, file_format: MessageFormat) -> list[ColumnReadin
     """How each field that the file has was read."""
     return [
         ColumnReading(
-            header=file_format.ORIGINS.get(field, ""),
+            header=_recorded(file_format.ORIGINS.get(field, "")),
             field=field,
-            how=file_format.TITLE,
+            how=Sentence("column.of_format", title=file_format.TITLE),
             values=tuple(message.payments[field].drop_nulls().head(3)),
         )
         for field in FIELDS
         if message.payments[field].count()
     ]
+
+
+def _recorded(origin: Sentence | str) -> str:
+    return origin.recorded() if isinstance(origin, Sentence) else origin
 
 
 def _places(message: Message) -> Places | None:

@@ -12,6 +12,7 @@ from pipeline.formats.message import Message
 from pipeline.formats.table import Dialect, ReadingOptions
 from pipeline.frames import WARNINGS, Original, Payments, Warnings
 from pipeline.headers.readings import ColumnReading
+from pipeline.wording import Sentence
 from schemas.places import Places
 from schemas.summary import NotPayment
 
@@ -62,7 +63,7 @@ class PaymentSource(NamedTuple):
     """How each header was read, in file order."""
     decision: Mapping[str, str]
     """Which column is which field, as `--map` would say it, by position: what `read` takes as `decided`."""
-    notes: tuple[str, ...]
+    notes: tuple[Sentence, ...]
     """What was decided about the columns that a person may want to know, as sentences."""
     format: str
     """The name of the format."""

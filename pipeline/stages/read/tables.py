@@ -11,10 +11,11 @@ from pipeline.formats.table import Table
 from pipeline.frames import PAYMENTS, Original, Payments, slim
 from pipeline.headers.account_patterns import by_cell
 from pipeline.headers.account_signs import account_signs
+from pipeline.headers.choice import rule_of
 from pipeline.headers.columns import Columns, ColumnsError, read_columns
-from pipeline.headers.footers import Footers, footers_of, likely_payment_count
+from pipeline.headers.footers import Footers, footers_of, likely_payment_count, place_of
 from pipeline.headers.meaning import meaning
-from pipeline.headers.readings import spoken
+from pipeline.headers.readings import none_in_cells
 from pipeline.rules.account_country import located
 from pipeline.rules.account_types import by_legend
 from pipeline.rules.amounts import exact_text
@@ -96,14 +97,17 @@ def read_table(
 
 
 def _headers_again(table: Table) -> list[NotPayment]:
-    unit = None if table.places is None else table.places.unit
+    unit = "line" if table.places is None else table.places.unit
+    again = Sentence("footer.headers_again")
     return [
         NotPayment(
             place=place,
             row=None,
             kind="headers",
             label=None,
-            said=f"{str(unit).capitalize()} {place} is no payment: it repeats the headers.",
+            said=Sentence(
+                "footer.is_no_payment_as", place=place_of(unit, place), label="", why=again
+            ).recorded(),
         )
         for place in table.repeated_headers
     ]
@@ -128,7 +132,7 @@ def _refuse_patterns(headers: Sequence[str], where: str) -> None:
 
 def _payments(
     original: pl.DataFrame, table: Table, columns: Columns, arguments: ReadingArguments, where: str
-) -> tuple[pl.DataFrame, bool, tuple[str, ...]]:
+) -> tuple[pl.DataFrame, bool, tuple[Sentence, ...]]:
     """`frames.PAYMENTS`, whether nothing shows the country of any of the accounts, and notes."""
 
     def column(header: str, field: str) -> pl.Series:
@@ -179,31 +183,31 @@ def _without_placeholders(cells: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _empty_cells(counts: Mapping[str, int]) -> tuple[str, ...]:
+def _empty_cells(counts: Mapping[str, int]) -> tuple[Sentence, ...]:
     """A note on cells that were read as empty, if there are any."""
-    listed = ", ".join(f"{spoken(field)} {count:,}" for field, count in counts.items() if count)
-    return (
-        (f"cells that only say that there is nothing, such as - or n/a, are empty: {listed}",)
-        if listed
-        else ()
-    )
+    fields = [
+        Sentence("stages.field_and_number", field=Sentence(f"field.{field}"), number=count)
+        for field, count in counts.items()
+        if count
+    ]
+    return (Sentence("stages.cells_are_empty", fields=fields),) if fields else ()
 
 
 def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str) -> Columns:
     """The columns without one that is headed as BICs and holds none; unless the user says that it does."""
-    is_said = any(reading.field == "bic" and reading.how == "map" for reading in columns.readings)
+    is_said = any(reading.field == "bic" and reading.how == rule_of("map") for reading in columns.readings)
     if is_said or "bic" not in columns.sources:
         return columns
     [[header]] = columns.sources["bic"]
     if not bic_column_is_none(_text(original[header], "bic", where)):
         return columns
     readings = tuple(
-        reading._replace(field=None, how="no BIC in its cells") if reading.header == header else reading
+        reading._replace(field=None, how=none_in_cells("bic")) if reading.header == header else reading
         for reading in columns.readings
     )
     sources = {field: named for field, named in columns.sources.items() if field != "bic"}
-    note = "the bank column holds no BIC and is kept as it is; use --map bic=HEADER if it does hold BICs"
-    return columns._replace(readings=readings, sources=sources, notes=(*columns.notes, note))
+    notes = (*columns.notes, Sentence("stages.no_bic_in_column"))
+    return columns._replace(readings=readings, sources=sources, notes=notes)
 
 
 def _text(column: pl.Series, field: str, where: str) -> pl.Series:

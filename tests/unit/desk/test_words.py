@@ -2,12 +2,11 @@
 
 import ast
 import re
-import signal
 from pathlib import Path
 
 import pipeline
-from pipeline.desk.words import in_desk_words, sentence_of
-from pipeline.errors import InputError, stopped_by
+from pipeline.desk.words import sentence_of
+from pipeline.errors import InputError
 from pipeline.wording import Sentence
 
 HOUSE = Path(pipeline.__file__).parent
@@ -31,16 +30,8 @@ def sentences():
                     yield node.value
 
 
-def test_no_sentence_of_the_program_keeps_a_word_of_the_command_line_on_a_page():
-    found = set(sentences())
-    assert found
-    left = {text: in_desk_words(text) for text in found}
-    assert {text: said for text, said in left.items() if OF_A_COMMAND_LINE.search(said)} == {}
-
-
-def test_a_check_that_was_stopped_is_no_signal():
-    left = f"Questions left: 1,234, as the run ended early: long: 1.csv: {stopped_by(signal.SIGTERM)}"
-    assert in_desk_words(left) == "Questions left: 1,234. The check was stopped: go on when you like."
+def test_no_text_in_code_speaks_of_the_command_line_but_in_a_file_of_corrections():
+    assert set(sentences()) == {"The bank's name was deleted; ask again with --fresh, or ask the payee."}
 
 
 def test_an_error_is_a_sentence_with_a_next_step_and_no_path():

@@ -97,7 +97,7 @@ def test_direct_debits_and_instructions_are_told_and_never_payments():
 
 
 def test_a_file_of_direct_debits_is_refused():
-    with pytest.raises(InputError, match=r"^pay\.bac has only direct debits; only credits are checked"):
+    with pytest.raises(InputError, match=r"^pay\.bac has only direct debit lines; only credits are checked"):
         read(File((DEBIT,), contras=False).data())
 
 
@@ -220,7 +220,7 @@ def test_a_name_is_cut_at_its_field_and_ends_with_a_letter():
 def test_a_name_in_other_letters_is_told_not_mangled():
     message = read(TWO.data())
     assert bacs18.name_obstacle(message, 1, "Zoë Søn") is None
-    assert bacs18.name_obstacle(message, 1, "Λάμδα Ltd") == (
+    assert str(bacs18.name_obstacle(message, 1, "Λάμδα Ltd")) == (
         "the new name has letters that Bacs does not have; correct it where the file is made"
     )
 
@@ -274,8 +274,8 @@ def test_blocks_that_were_never_counted_stay_as_they_are():
 def test_a_file_whose_totals_lie_is_not_changed():
     data = TWO.data().replace(b"UTL1000000003235", b"UTL1000000003236")
     assert bacs18.obstacle(read(TWO.data())) is None
-    assert bacs18.obstacle(read(data)) == (
-        "says 323.60 (UTL1, debit total) and has 323.50; it may be cut or changed"
+    assert str(bacs18.obstacle(read(data))) == (
+        "The file says 323.60 (UTL1, debit total) and has 323.50; it may be cut or changed"
     )
     for change in (
         lambda: split(data, True, False),
@@ -287,8 +287,9 @@ def test_a_file_whose_totals_lie_is_not_changed():
 
 def test_a_file_that_cannot_be_added_up_is_not_changed():
     data = with_line(TWO.data(), 5, lambda line: line[:35] + b"0000001234O" + line[46:])
-    assert bacs18.obstacle(read(data)) == (
-        "says 323.50 (UTL1, credit total) and cannot be added up; correct its amounts where it is made"
+    assert str(bacs18.obstacle(read(data))) == (
+        "The file says 323.50 (UTL1, credit total) and cannot be added up; correct its amounts where it is "
+        "made"
     )
 
 
@@ -297,17 +298,20 @@ def test_a_file_that_cannot_be_added_up_is_not_changed():
     [
         (
             DEBIT,
-            "has a direct debit on line 3; a file that mixes them with payments is split where it is made",
+            (
+                "The file has a direct debit on line 3; a file that mixes them with payments is split where "
+                "it is made"
+            ),
         ),
         (
             replace(ADA, code="Z9"),
-            "has a line of no kind that is known, line 3; correct it where it is made",
+            "The file has a line of no kind that is known, line 3; correct it where it is made",
         ),
     ],
 )
 def test_a_file_with_other_codes_is_not_split(other, sentence):
     data = File((ADA, ZOE, other), labels=False, contras=False).data()
-    assert bacs18.split_obstacle(read(data)) == sentence
+    assert str(bacs18.split_obstacle(read(data))) == sentence
     assert bacs18.split_obstacle(read(TWO.data())) is None
 
 

@@ -239,27 +239,27 @@ def test_an_encoding_that_no_bank_takes_is_refused(encoding):
 def test_a_name_that_cannot_be_written_is_told():
     message = read("lloyds", bank_file("lloyds", [ADA], encoding="cp1252"), encoding="cp1252")
     assert FORMATS["lloyds"].name_obstacle(message, 1, "Zoë") is None
-    assert FORMATS["lloyds"].name_obstacle(message, 1, "Łukasz") == (
+    assert str(FORMATS["lloyds"].name_obstacle(message, 1, "Łukasz")) == (
         "the new name has a character that cp1252 does not have; export the file as UTF-8"
     )
     message = read("paygate", bank_file("paygate"))
-    assert (
-        FORMATS["paygate"].name_obstacle(message, 1, "Σ").startswith("the new name has letters that the bank")
+    assert str(FORMATS["paygate"].name_obstacle(message, 1, "Σ")).startswith(
+        "the new name has letters that the bank"
     )
 
 
 def test_a_line_that_is_not_as_others_gets_no_name():
     data = bank_file("barclays") + b"112233,ADA,12345678,1.00,x,99,more\r\n"
     obstacle = FORMATS["barclays"].name_obstacle(read("barclays", data), 4, "Zoe")
-    assert obstacle == "its line is not as others are; correct it where the file is made"
+    assert str(obstacle) == "its line is not as others are; correct it where the file is made"
 
 
 def test_a_hash_of_unknown_rule_is_read_and_never_written():
     data = bank_file("santander")
     message = read("santander", data)
-    assert FORMATS["santander"].obstacle(message) == (
-        "cannot be changed: the trailer has a hash total whose rule is not known; correct or split it where "
-        "it is made"
+    assert str(FORMATS["santander"].obstacle(message)) == (
+        "The file cannot be changed: the trailer has a hash total whose rule is not known; correct or split "
+        "it where it is made"
     )
     with pytest.raises(AssertionError):
         split("santander", data, True, False, True)
@@ -278,7 +278,7 @@ def test_a_count_that_lies_is_told_and_the_file_is_not_changed(said, has):
     data = bank_file("lloyds").replace(b",3,", said)
     assert read("lloyds", data).difference is not None
     obstacle = FORMATS["lloyds"].obstacle(read("lloyds", data))
-    assert obstacle.startswith(has)
+    assert str(obstacle).startswith(f"The file {has}")
     with pytest.raises(AssertionError):
         split("lloyds", data, True, False, False)
 
@@ -383,8 +383,9 @@ def test_direct_debits_are_told_and_never_payments():
     message = read("paygate", data)
     assert message.payments.height == 2
     assert message.set_aside.rows() == [(3, "17", "direct debit")]
-    assert FORMATS["paygate"].split_obstacle(message) == (
-        "has a direct debit on line 3; a file that mixes them with payments is split where it is made"
+    assert str(FORMATS["paygate"].split_obstacle(message)) == (
+        "The file has a direct debit on line 3; a file that mixes them with payments is split where it is "
+        "made"
     )
     with pytest.raises(AssertionError):
         split("paygate", data, True, False)

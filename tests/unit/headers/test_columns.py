@@ -31,7 +31,7 @@ def read_as(columns):
 def test_canonical_headers_are_read_as_their_fields():
     columns = columns_of(*FIELDS)
     assert read_as(columns) == {field: field for field in FIELDS}
-    assert {reading.how.partition(";")[0] for reading in columns.readings} == {"the field's name"}
+    assert {str(reading.how).partition(";")[0] for reading in columns.readings} == {"the field's name"}
 
 
 def test_all_that_is_missing_is_told_at_once():
@@ -62,22 +62,22 @@ def test_case_spaces_punctuation_and_width_do_not_matter(header):
 )
 def test_a_header_that_could_mean_two_things_is_kept_as_unknown(header):
     reading = columns_of("name", "iban", header).readings[-1]
-    assert (reading.field, reading.how) == (None, "header not known")
+    assert (reading.field, str(reading.how)) == (None, "header not known")
 
 
 def test_a_reading_says_rule_other_candidates_and_values():
     columns = columns_of("Beneficiary Name", "Supplier", "IBAN")
     name, supplier, _ = columns.readings
-    assert (name.field, name.how, name.others) == ("name", "the payee's role", ("Supplier",))
+    assert (name.field, str(name.how), name.others) == ("name", "the payee's role", ("Supplier",))
     assert name.values == ("Beneficiary Name 0", "Beneficiary Name 1")
-    assert (supplier.field, supplier.how) == (None, '"Beneficiary Name" is read instead')
+    assert (supplier.field, str(supplier.how)) == (None, '"Beneficiary Name" is read instead')
 
 
 def test_map_decides_between_two_headers_and_the_other_is_kept():
     columns = columns_of("Payee Name", "Account Name", "iban", mapping={"name": "Account Name"})
     assert columns.sources["name"] == (("Account Name",),)
     assert [reading.field for reading in columns.readings] == [None, "name", "iban"]
-    assert columns.readings[1].how == "map"
+    assert str(columns.readings[1].how) == "map"
 
 
 def test_map_takes_a_header_away_from_the_field_it_would_have_been():
@@ -125,7 +125,7 @@ def test_map_of_one_header_to_two_fields_is_refused():
 def test_a_column_that_is_to_be_ignored_is_read_as_nothing():
     seen = columns_of("payee", "iban", "reference", "bic", mapping={"ignore": "reference|#4"})
     assert seen.sources == {"name": (("payee",),), "iban": (("iban",),)}
-    assert [(reading.field, reading.how) for reading in seen.readings[2:]] == [(None, "ignored")] * 2
+    assert [(reading.field, str(reading.how)) for reading in seen.readings[2:]] == [(None, "ignored")] * 2
     assert seen.decision == {"name": "#1", "iban": "#2"}
 
 
@@ -142,7 +142,7 @@ def test_without_the_payee_or_the_account_nothing_is_read(ignored):
         columns_of("payee", "iban", "reference", mapping={"ignore": ignored})
     [reading] = [one for one in error.value.readings if one.header == ignored]
     assert reading.field is None
-    assert reading.how.startswith("ignored")
+    assert str(reading.how).startswith("ignored")
 
 
 def test_a_header_that_stands_twice_is_refused_without_quoting_it():
@@ -206,7 +206,7 @@ def said_of(headers, *rows, mapping=None):
 def test_headers_that_cannot_be_used_still_tell_how_each_would_be_read():
     with pytest.raises(ColumnsError) as raised:
         columns_of("Tenant", "Landlord", "IBAN", "Colour")
-    assert [reading[:4] for reading in raised.value.readings] == [
+    assert [(*reading[:2], str(reading.how), reading.others) for reading in raised.value.readings] == [
         ("Tenant", "name", "whom the list is about", ("Landlord",)),
         ("Landlord", "name", "whom the list is about", ("Tenant",)),
         ("IBAN", "iban", "the field's name; no IBAN in its cells", ()),
@@ -253,7 +253,7 @@ def test_what_is_not_read_says_why():
         ("Mills Ltd", "Imre Falkner", "Imre", "V101", "Rowan", iban, "2.00", "28.11.2026", iban),
         mapping={"iban": "IBAN"},
     )
-    assert {header: reading.how for header, reading in said.items() if reading.field is None} == {
+    assert {header: str(reading.how) for header, reading in said.items() if reading.field is None} == {
         "Employer": "the employer, never the payee",
         "First name": '"Staff Name" is read instead',
         "Vendor": "no name in its cells",
@@ -271,8 +271,8 @@ def test_a_name_of_your_own_and_an_account_of_nobody_are_told_as_such():
         ("4711", "Mills Ltd", "Avery Thornwood", iban),
         ("4711", "Mills Ltd", "Imre Falkner", other),
     )
-    assert said["Name"].how == "the same in every row where the payee differs, so taken for your own"
-    assert said["Konto"].how == "nobody says whose account, so taken for your own beside the payee's"
+    assert str(said["Name"].how) == "the same in every row where the payee differs, so taken for your own"
+    assert str(said["Konto"].how) == "nobody says whose account, so taken for your own beside the payee's"
     assert said["Empfänger"].others == ()
 
 
@@ -292,14 +292,14 @@ def test_a_name_of_your_own_and_an_account_of_nobody_are_told_as_such():
 )
 def test_a_column_of_accounts_says_which_kinds_are_in_it(cells, how):
     said = said_of(("Payee", "Account"), *((f"Payee {at}", cell) for at, cell in enumerate(cells)))
-    assert said["Account"].how == how
+    assert str(said["Account"].how) == how
 
 
 def test_where_no_header_says_it_the_cells_show_what_to_say():
     headers, row = ("Who", "Where", "When"), ("Avery Thornwood", "DE89370400440532013000", "2026-11-27")
     with refused(ColumnsError, r"; name the right columns with --map iban=#2 and --map name=#1$") as raised:
         read_columns(pl.DataFrame([row], schema=headers, orient="row"), {}, where=WHERE)
-    assert [(reading.map, reading.how) for reading in raised.value.readings] == [
+    assert [(reading.map, str(reading.how)) for reading in raised.value.readings] == [
         ("name=#1", "header not known; its cells look like names"),
         ("iban=#2", "header not known; its cells look like IBANs"),
         (None, "header not known"),

@@ -340,7 +340,7 @@ def test_words_that_may_be_codes_are_read_where_nobody_else_is_named_and_it_is_s
     columns = read_columns(pl.DataFrame({"Supplier": codes, "IBAN": IBANS}), {}, where="x.csv")
     assert columns.sources["name"] == (("Supplier",),)
     assert len(columns.notes) == 1
-    assert "as a login or a code is" in columns.notes[0]
+    assert "as a login or a code is" in str(columns.notes[0])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from pipeline.apis import cop, own_codes, vop
 from pipeline.errors import UsageError
 from pipeline.frames import OwnCode
-from pipeline.reports.explanations import STEPS, CodesSection, explain, explanations
+from pipeline.reports.explanations import STEPS, CodesSection, explain, explanations, whole
 from pipeline.reports.wording import advice
 from pipeline.rules.rules import RULES
 from schemas.cop import ReasonCode
@@ -17,10 +17,25 @@ from schemas.outcomes import Action, Outcome, WarningCode
 from schemas.vop import IdMatch, NameMatch
 
 REFERENCE = tomllib.loads(Path(__file__).parents[2].joinpath("contract", "reference.toml").read_text("utf-8"))
+
+
+def cases_of(explanation):
+    """The cases of a code, in English words."""
+    return [
+        case._replace(
+            where=str(case.where),
+            says=whole(str(case.says)),
+            not_said=str(case.not_said),
+            to_do=str(case.to_do),
+        )
+        for case in explanation.cases
+    ]
+
+
 CASES = [
     (explanation.code, explanation.section, case)
     for explanation in explanations().values()
-    for case in explanation.cases
+    for case in cases_of(explanation)
 ]
 NAMES = [f"{code}-{case.where}" for code, _, case in CASES]
 
@@ -94,7 +109,7 @@ def test_every_action_has_a_step():
 
 
 def test_a_code_of_two_apis_has_a_case_for_each_question():
-    assert [case.where for case in explain("MTCH").cases] == [
+    assert [case.where for case in cases_of(explain("MTCH"))] == [
         "Confirmation of Payee",
         "Verification of Payee, asked by name",
         "Verification of Payee, asked by identification",
@@ -102,9 +117,9 @@ def test_a_code_of_two_apis_has_a_case_for_each_question():
 
 
 def test_fields_with_one_sentence_share_a_case_and_others_do_not():
-    [case] = explain("IDENTIFICATION_TOO_LONG").cases
+    [case] = cases_of(explain("IDENTIFICATION_TOO_LONG"))
     assert case.where == "the local rules of organisation_id, organisation_id_issuer"
-    assert [case.where for case in explain("NO_API").cases] == [
+    assert [case.where for case in cases_of(explain("NO_API"))] == [
         "the local rules of iban",
         "the local rules of iban",
         "the local rules of sort_code",
@@ -147,21 +162,21 @@ def test_only_a_question_without_an_answer_is_sent_back_to_the_same_command():
 
 @pytest.mark.parametrize("code", ["MBAM", "BAMM", "PAMM", "CMTC"])
 def test_a_close_match_asks_first_whether_both_names_are_the_payees_and_only_then_for_a_correction(code):
-    [case] = explain(code).cases
-    for said in (case.to_do, STEPS[case.action], str(advice(case.action, code))):
+    [case] = cases_of(explain(code))
+    for said in (case.to_do, str(STEPS[case.action]), str(advice(case.action, code))):
         assert said.startswith("Judge first whether both names")
         assert said.lower().index("only ") < re.search("correct the name|take over", said).start()
 
 
 def test_a_request_that_the_bank_refused_is_checked_and_then_told_to_the_provider():
-    [case] = explain("FOURHUN").cases
+    [case] = cases_of(explain("FOURHUN"))
     for said in (case.to_do, str(advice(case.action, "FOURHUN"))):
         assert 0 <= said.index("Check the ") < said.index("ask the provider")
 
 
 @pytest.mark.parametrize("code", ["NO_API", "HTTP_413", "HTTP_415"])
 def test_what_the_row_does_not_bring_about_does_not_ask_to_correct_the_row(code):
-    says = {case.to_do for case in explain(code).cases} | {str(advice(Action.CORRECT_ROW, code))}
+    says = {case.to_do for case in cases_of(explain(code))} | {str(advice(Action.CORRECT_ROW, code))}
     assert not [said for said in says if "orrect" in said]
     wanted = "section to the profile" if code == "NO_API" else "Ask the provider"
     assert all(wanted in said for said in says)
@@ -169,4 +184,13 @@ def test_what_the_row_does_not_bring_about_does_not_ask_to_correct_the_row(code)
 
 def test_a_refusal_without_a_code_of_its_own_is_told_by_its_status():
     assert [case.outcome for case in explain("HTTP_415").cases] == [Outcome.REJECTED]
-    assert {case.says.partition(":")[0] for case in explain("HTTP_422").cases} >= {"HTTP status 400 or 422"}
+    found = {case.says.partition(":")[0] for case in cases_of(explain("HTTP_422"))}
+    assert found >= {"HTTP status 400 or 422"}
+
+
+def test_which_codes_have_no_advice_of_their_own():
+    """The step of their action says all; every other code says what to do about it."""
+    meanings = {**cop.API.meanings, **vop.GATEWAY.meanings, **own_codes.MEANINGS}
+    assert {str(code) for (_, code), meaning in meanings.items() if meaning.advice is None} == {
+        *("MTCH", "ANNM", "OPTO", "ACNS", "SCNS", "SECMISS", "NMTC", "NOAP")
+    }

@@ -2,18 +2,17 @@
 
 import pytest
 
+from pipeline.formats.message import difference_of, set_aside_of
 from pipeline.reports.listings import print_columns
 from pipeline.reports.message_fields import CONTROLS_LISTED_MAX
 from schemas.columns import Column, ColumnsRead
-from schemas.summary import SetAside, StatedControl
+from schemas.summary import StatedControl
 
 
 def control(number, *, agrees=True):
-    difference = None if agrees else "says 4 and has 3"
-    found = "4" if agrees else "3"
-    return StatedControl(
-        where=f"PmtInf[{number}]/NbOfTxs", said="4", found=found, agrees=agrees, difference=difference
-    )
+    where, found = f"PmtInf[{number}]/NbOfTxs", "4" if agrees else "3"
+    difference = None if agrees else difference_of(where, "4", found).recorded()
+    return StatedControl(where=where, said="4", found=found, agrees=agrees, difference=difference)
 
 
 @pytest.fixture
@@ -90,7 +89,7 @@ def test_a_file_of_many_batches_fills_no_screen(told, shown):
 
 
 def test_what_is_set_aside_is_told(told, shown):
-    aside = SetAside(kind="direct debit", code="17", row_count=1, lines=[7])
+    aside = set_aside_of("direct debit", "17", [7])
 
     text = shown(lambda console: print_columns(told(set_aside=[aside]), console))
 

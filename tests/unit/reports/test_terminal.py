@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline.formats.message import difference_of
 from pipeline.reports.terminal import ROWS_SHOWN_MAX, print_summary, render
 from pipeline.reports.wording import CONTROLS_SHOWN_MAX, WARNINGS, visible, warning_text, which_rows
 from schemas.outcomes import Environment, WarningCode
@@ -232,7 +233,7 @@ def test_of_many_totals_that_differ_the_first_are_told(summary_of, shown):
             said="2",
             found="1",
             agrees=False,
-            difference=f"says in PmtInf[{number}] 2 payments and has 1; it may be cut",
+            difference=difference_of(f"PmtInf[{number}]/NbOfTxs", "2", "1").recorded(),
         )
         for number in range(1, 9)
     ]
@@ -241,5 +242,5 @@ def test_of_many_totals_that_differ_the_first_are_told(summary_of, shown):
 
     text = " ".join(shown(render(summary.model_copy(update={"input": lying}))).split())
 
-    assert text.count("Warning: The file says in PmtInf[") == CONTROLS_SHOWN_MAX
+    assert text.count("Warning: The file says 2 (PmtInf[") == CONTROLS_SHOWN_MAX
     assert "Warning: 3 more control totals of the file differ, too." in text

@@ -16,7 +16,9 @@ def rejected(path):
     """Row -> codes of the rules that it breaks; and the notes of the reading."""
     source = read(path, mapping={})
     rejects = validate(source.payments, ROUTES).rejects
-    return dict(rejects.group_by("row", maintain_order=True).agg("code").iter_rows()), source.notes
+    return dict(rejects.group_by("row", maintain_order=True).agg("code").iter_rows()), tuple(
+        map(str, source.notes)
+    )
 
 
 def empty(listed):

@@ -72,7 +72,7 @@ def test_what_was_read_is_identified_by_its_bytes(tmp_path):
 
 def test_columns_tell_how_each_header_was_read(tmp_path):
     source = source_of(tmp_path, "Who,IBAN,Note\na,b,c\n", mapping={"name": "Who"})
-    assert [reading[:3] for reading in source.columns] == [
+    assert [(*reading[:2], str(reading.how)) for reading in source.columns] == [
         ("Who", "name", "map"),
         ("IBAN", "iban", "the field's name; no IBAN in its cells"),
         ("Note", None, "header not known"),
@@ -83,8 +83,8 @@ def test_columns_tell_how_each_header_was_read(tmp_path):
 def test_bank_column_that_holds_words_is_told_and_not_read_unless_the_user_insists(tmp_path):
     text = "name,iban,BIC\na,GB1,ACCEPTED\nb,GB2,ACCEPTED\n"
     source = source_of(tmp_path, text)
-    assert source.columns[2][:3] == ("BIC", None, "no BIC in its cells")
-    assert source.notes[-1].startswith("the bank column holds no BIC")
+    assert (source.columns[2].field, str(source.columns[2].how)) == (None, "no BIC in its cells")
+    assert str(source.notes[-1]).startswith("the bank column holds no BIC")
     assert values(source, "bic") == [(None,), (None,)]
     assert source.original["BIC"].to_list() == ["ACCEPTED", "ACCEPTED"]
     insisted = source_of(tmp_path, text, mapping={"bic": "BIC"})

@@ -79,7 +79,7 @@ def test_the_payment_outside_every_batch_refuses_its_file():
 def test_what_looks_like_a_payment_in_supplementary_data_is_data_and_counted(before, inside):
     message = read(around(supplement(inside), before))
     assert message.payments.height == 2
-    assert message.notes == (
+    assert tuple(map(str, message.notes)) == (
         "2 CdtTrfTxInf elements in SplmtryData are data of another program, and not checked",
     )
     assert "sealed" not in message.facts
@@ -147,19 +147,19 @@ def test_amounts_of_a_file_of_many_currencies():
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
-        ("300,50", "says a sum of 300,50, which is no number; correct it where it is made"),
-        ("2 .00", "says a sum of 2 .00, which is no number"),
+        ("300,50", "The file says 300,50 (GrpHdr/CtrlSum), which is no number; correct it where it is made"),
+        ("2 .00", "The file says 2 .00 (GrpHdr/CtrlSum), which is no number"),
         ("+2.00", None),
         ("2.", None),
     ],
 )
 def test_a_sum_is_a_decimal_of_xml_schema(said, sentence):
     message = read(document((Batch((ADA, ADA)),), sum=said))
-    assert message.difference is None if sentence is None else message.difference.startswith(sentence)
+    assert message.difference is None if sentence is None else str(message.difference).startswith(sentence)
 
 
 def test_a_sum_with_a_comma_is_none():
-    assert of_case("p14_ctrlcomma.xml").difference.startswith("says a sum of 300,50, which is no number")
+    assert "300,50 (GrpHdr/CtrlSum), which is no number" in str(of_case("p14_ctrlcomma.xml").difference)
 
 
 CHEQUE = b"<ChqInstr><Sgntr>A. Quillon</Sgntr><Hash>1</Hash></ChqInstr>"
@@ -234,7 +234,7 @@ def test_utf_16_is_read_in_both_orders(codec, mark, declared):
     message = read(data)
     assert message.payments["name"].to_list() == ["Zoë Łuk 李"]
     assert message.identity.byte_count == len(data)
-    assert "UTF-16" in pain001.obstacle(message)
+    assert "UTF-16" in str(pain001.obstacle(message))
 
 
 def test_utf_16_with_its_big_end_first():

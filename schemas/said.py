@@ -1,0 +1,50 @@
+"""What a document says to people: an English text to compare, and the sentence that it was made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:  # slow to import, and a sentence that is printed needs neither
+    from pydantic import GetCoreSchemaHandler
+    from pydantic_core import CoreSchema
+
+
+class Said(str):
+    """English, with the key and the values of its sentence, for pages in other languages.
+
+    In a document it is `{"text": "...", "sentence": ["room.key", {"value": 1}]}`.
+    """
+
+    __slots__ = ("sentence",)
+
+    sentence: list[Any]
+
+    @classmethod
+    def of(cls, text: str, sentence: list[Any]) -> Self:
+        """A text and what `Sentence.as_data` gives."""
+        said = cls(text)
+        said.sentence = sentence
+        return said
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Documents hold both parts; code hands over the text that has them."""
+        from pydantic_core import core_schema
+
+        parts = core_schema.typed_dict_schema(
+            {
+                "text": core_schema.typed_dict_field(core_schema.str_schema()),
+                "sentence": core_schema.typed_dict_field(core_schema.list_schema()),
+            },
+            extra_behavior="forbid",
+        )
+        of_parts = core_schema.no_info_after_validator_function(
+            lambda both: cls.of(both["text"], both["sentence"]), parts
+        )
+        return core_schema.json_or_python_schema(
+            json_schema=of_parts,
+            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), of_parts]),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda said: {"text": str(said), "sentence": said.sentence}, return_schema=parts
+            ),
+        )
