@@ -81,6 +81,16 @@ class Signed(OwnDocument):
     run_id: Annotated[str, Field(description="Of the answers that were decided about.")]
 
 
+class Release(OwnDocument):
+    """A release file that an approval made."""
+
+    file: str
+    sha256: str
+    by: Annotated[str, Field(description="Who approved it.")]
+    time: str
+    rows: Annotated[list[tuple[int, int]], Field(description="In it, as ranges: first and last row of each.")]
+
+
 class DeskFile(OwnDocument):
     """`desk.json`: one uploaded file, and what people said about it."""
 
@@ -89,9 +99,14 @@ class DeskFile(OwnDocument):
     byte_count: int
     uploaded_by: str
     uploaded_at: str
-    corrects: Annotated[str | None, Field(description="The id of the file that it is the correction of.")] = (
-        None
-    )
+    corrects: Annotated[
+        str | None,
+        Field(description="The id of the file whose payments it has: corrected, or those that were held."),
+    ] = None
+    rows_before: Annotated[
+        list[int] | None,
+        Field(description="Of each of its rows, the row of that file; null: all, in their order."),
+    ] = None
     profile: Annotated[str | None, Field(description="By which it is checked; null: none is chosen yet.")] = (
         None
     )
@@ -118,6 +133,7 @@ class DeskFile(OwnDocument):
     released_count: Annotated[
         int | None, Field(description="Of payments, by the last approval; null: not known.")
     ] = None
+    releases: Annotated[list[Release], Field(description="All that were made, oldest first.")] = []
     purged_at: str | None = None
 
 

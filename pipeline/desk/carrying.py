@@ -1,25 +1,28 @@
 """What was decided about a file that counts for its correction, which has all of its rows, in their order."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
 from pipeline.desk.folders import DeskHome, FileFolder
-from pipeline.desk.releasing import corrected_file
 from pipeline.desk.review import LastWord, Review, reviewed
 from pipeline.errors import InputError
 from pipeline.runs.manifest import identity_of, read_manifest
 from schemas.desk import DeskFile, RowsDecided
+from schemas.folder import CORRECTED, HOLD
 from schemas.review import Approval, Decision
 
 CARRIED = "(carried over from the earlier file)"
 """Ends the reason of such a decision, also in the evidence, which is in English."""
 
 
-def carry_holds(before: FileFolder, to: FileFolder) -> int:
+def carry_holds(before: FileFolder, to: FileFolder, rows_before: Sequence[int] | None = None) -> int:
     """Put the rows that people held in a file on record for its correction, by them; return how many."""
     review, said = reviewed(before)
-    held = [(row, word) for row, word in said.items() if word.decision is Decision.HOLD]
+    own = _own_rows(rows_before)
+    held = [
+        (row, word) for row, word in said.items() if word.decision is Decision.HOLD and own(row) is not None
+    ]
 
     def made(word: LastWord) -> tuple[str, str, str, str]:
         return word.time, word.by, word.reason or "", word.claimed_by or ""
@@ -28,12 +31,15 @@ def carry_holds(before: FileFolder, to: FileFolder) -> int:
         sorted(held, key=lambda one: (made(one[1]), one[0])), key=lambda one: made(one[1])
     ):
         rows, [word, *_] = zip(*some, strict=True)
-        _record(to, before, review, rows, word)
+        listed = [(row, at) for row in rows if (at := own(row)) is not None]
+        _record(to, before, review, listed, word)
     return len(held)
 
 
-def _record(to: FileFolder, before: FileFolder, review: Review, rows: Iterable[int], word: LastWord) -> None:
-    listed = list(rows)
+def _record(
+    to: FileFolder, before: FileFolder, review: Review, rows: list[tuple[int, int]], word: LastWord
+) -> None:
+    was, now = zip(*rows, strict=True)
     own = (word.reason or "").removesuffix(CARRIED).strip()
     to.decisions.append(
         lambda previous: RowsDecided(
@@ -41,14 +47,26 @@ def _record(to: FileFolder, before: FileFolder, review: Review, rows: Iterable[i
             time=word.time,
             by=word.by,
             run_id=review.summary.run_id,
-            rows=listed,
-            answers=review.answers_of(listed),
+            rows=[*now],
+            answers=review.answers_of(was),
             decision=word.decision,
             reason=f"{own} {CARRIED}".strip(),
             claimed_by=word.claimed_by,
             carried_from=before.id,
         )
     )
+
+
+def _own_rows(rows_before: Sequence[int] | None) -> Callable[[int], int | None]:
+    """From a row of the earlier file to the row of this one; None where it is not in it."""
+    if rows_before is None:
+        return lambda row: row
+    return {before: own for own, before in enumerate(rows_before, 1)}.get
+
+
+def row_before(file: DeskFile, row: int) -> int:
+    """The row of the earlier file that a row of this one was."""
+    return row if file.rows_before is None else file.rows_before[row - 1]
 
 
 def held_since(home: DeskHome, folder: FileFolder) -> list[int]:
@@ -60,20 +78,31 @@ def held_since(home: DeskHome, folder: FileFolder) -> list[int]:
     for entry in home.folder(file.corrects).decisions.entries():
         words |= dict.fromkeys(entry.rows, entry.decision)
     known = {row for entry in folder.decisions.entries() for row in entry.rows}
-    return sorted(row for row, word in words.items() if word is Decision.HOLD and row not in known)
+    own = _own_rows(file.rows_before)
+    held = (own(row) for row, word in words.items() if word is Decision.HOLD)
+    return sorted(row for row in held if row is not None and row not in known)
 
 
-def made_from(home: DeskHome, folder: FileFolder) -> FileFolder | None:
-    """The file whose corrected file this one is, taken away and uploaded again; None where there is none."""
+class Source(NamedTuple):
+    """The file that another one was made of here."""
+
+    folder: FileFolder
+    rows: list[int] | None
+    """Of each row, the row of that file; None: all, in their order."""
+
+
+def made_from(home: DeskHome, folder: FileFolder) -> Source | None:
+    """Of which file this one is what was corrected, or held, taken away and uploaded again; None of none."""
     file = folder.read()
     for other in home.folders():
-        path = corrected_file(other)
-        if (
-            path is not None
-            and path.stat().st_size == file.byte_count
-            and identity_of(path)[0] == file.sha256
-        ):
-            return other
+        for path in [*other.run.glob(f"{CORRECTED}.*"), *other.run.glob(f"{HOLD}.*")]:
+            if path.stat().st_size != file.byte_count or identity_of(path)[0] != file.sha256:
+                continue
+            if path.name.startswith(f"{CORRECTED}."):
+                return Source(other, None)
+            for split in read_manifest(other.run).splits:
+                if split.hold is not None and split.hold.sha256 == file.sha256:
+                    return Source(other, split.held_rows)
     return None
 
 
@@ -81,8 +110,9 @@ class CorrectedBefore(NamedTuple):
     """That a row was corrected in an earlier file."""
 
     file_id: str
+    row: int
+    """Of that file, as is the name."""
     name: str
-    """Of that file."""
     approval: Approval
 
 
@@ -91,13 +121,13 @@ def corrected_before(home: DeskHome, file: DeskFile, row: int) -> list[Corrected
     found = []
     while file.corrects is not None:
         folder = home.folder(file.corrects)
-        before = folder.read()
+        before, row = folder.read(), row_before(file, row)
         try:
             approvals = read_manifest(folder.run).approvals
         except InputError:
             approvals = []
         found += [
-            CorrectedBefore(folder.id, before.name, approval)
+            CorrectedBefore(folder.id, row, before.name, approval)
             for approval in approvals
             # Of all that were approved there, those by which this very file was made.
             if approval.decision is Decision.FIX and row in approval.rows and file.sha256 in approval.what

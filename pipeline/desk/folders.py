@@ -14,8 +14,8 @@ import re
 import shutil
 import threading
 from collections import Counter
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -176,6 +176,17 @@ class DeskHome:
             there = sorted((entry.name for entry in entries if _ID.fullmatch(entry.name)), reverse=True)
         self._whole.update(name for name in there if name not in self._whole and self._is_whole(name))
         return [FileFolder(name, self.runs / name) for name in there if name in self._whole]
+
+    @contextmanager
+    def approving(self) -> Iterator[None]:
+        """Approve alone, of all who use this home, while the block lasts."""
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        lock = os.open(self.path / "approve.lock", flags, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
 
     def attend(self) -> int:
         """Serve this home until the process ends; delete what a killed desk left of uploads: of how many.

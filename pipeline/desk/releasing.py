@@ -5,6 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from pipeline.desk.families import ranges
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.people import Person, refuse_shaper
@@ -17,7 +18,7 @@ from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.review.decisions import RunDecisions
 from pipeline.runs.manifest import identity_of, read_manifest
 from pipeline.wording import Sentence
-from schemas.desk import DeskFile, RowsDecided, Signed
+from schemas.desk import DeskFile, Release, RowsDecided, Signed
 from schemas.folder import (
     APPROVALS,
     ATTENTION,
@@ -34,7 +35,7 @@ from schemas.folder import (
     SIGNATURE,
     SUMMARY,
 )
-from schemas.review import Act, Decision, Fix, Shaped, Split
+from schemas.review import Act, Decision, Shaped
 from schemas.strict import timestamp
 
 REASON_CHARS_MAX = 400
@@ -58,13 +59,8 @@ class ToApprove(NamedTuple):
     said: Mapping[int, LastWord]
     shaped: Sequence[Shaped]
     hold_undecided: bool
-
-
-class Made(NamedTuple):
-    """What an approval made."""
-
-    fix: Fix | None
-    split: Split
+    released_in: Mapping[int, str]
+    """Row -> where the payment was released before."""
 
 
 def reason_of(wanted: Decided) -> str:
@@ -122,7 +118,7 @@ def require_possible(review: Review, row: int, decision: Decision) -> None:
         raise DeskRefusal(Sentence("desk.no_correction_known", row=row))
 
 
-def approve(at: Standing, wanted: ToApprove, person: Person, now: datetime) -> Made:
+def approve(at: Standing, wanted: ToApprove, person: Person, now: datetime) -> None:
     """Make the files, in the name of who approves; the evidence says who shaped the file.
 
     Raises:
@@ -133,35 +129,62 @@ def approve(at: Standing, wanted: ToApprove, person: Person, now: datetime) -> M
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
         raise Conflict(Sentence("desk.nothing_to_approve"))
     refuse_shaper(person, wanted.shaped)
-    by, since = _handed_over(at)
-    decisions = RunDecisions(at.summary.run_id, frame_of(wanted.said), by, since, wanted.shaped)
-    fixed = None
-    was_corrected = corrected_file(at.folder) is not None
-    if was_corrected or any(word.decision is Decision.FIX for word in wanted.said.values()):
-        fixed = fix_folder(
-            FixJob(
-                at.folder.run,
-                decisions=decisions,
-                by=person.name,
-                is_identified=person.is_identified,
-                allow_simulated=True,
-            ),
-            now=now,
-        )
+    if corrected_file(at.folder) is not None or is_corrected(wanted.said):
+        correct(at, wanted.said, wanted.shaped, person, now)
     done = split_folder(
         SplitJob(
             at.folder.run,
-            decisions=decisions,
+            decisions=_decisions(at, wanted.said, wanted.shaped),
             by=person.name,
             is_identified=person.is_identified,
             hold_undecided=wanted.hold_undecided,
+            released_in=wanted.released_in,
             allow_simulated=True,  # the page and the names of the files say that they are
         ),
         now=now,
     )
-    released_count = 0 if done.release is None else done.release.row_count
-    at.folder.change(approved=signed(at, person, now), released_count=released_count)
-    return Made(fixed, done)
+    released_count, releases = 0, at.file.releases
+    if done.release is not None:
+        held = {*read_manifest(at.folder.run).splits[-1].held_rows}
+        rows = (row for row in range(1, done.input.row_count + 1) if row not in held)
+        made = Release(
+            file=Path(done.release.path).name,
+            sha256=done.release.sha256,
+            by=person.name,
+            time=timestamp(now),
+            rows=[*ranges(rows)],
+        )
+        released_count, releases = done.release.row_count, [*releases, made]
+    at.folder.change(approved=signed(at, person, now), released_count=released_count, releases=releases)
+
+
+def is_corrected(said: Mapping[int, LastWord], since: str = "") -> bool:
+    """Whether a row is to be corrected, as was decided since a time."""
+    return any(word.decision is Decision.FIX and word.time > since for word in said.values())
+
+
+def correct(
+    at: Standing, said: Mapping[int, LastWord], shaped: Sequence[Shaped], person: Person, now: datetime
+) -> None:
+    """Make the corrected file, in the name of who has it made; it is checked before anything of it is paid.
+
+    Raises:
+        PrecheckError: no file was made.
+    """
+    job = FixJob(
+        at.folder.run,
+        decisions=_decisions(at, said, shaped),
+        by=person.name,
+        is_identified=person.is_identified,
+        allow_simulated=True,
+    )
+    fix_folder(job, now=now)
+
+
+def _decisions(at: Standing, said: Mapping[int, LastWord], shaped: Sequence[Shaped]) -> RunDecisions:
+    by, since = _handed_over(at)
+    run_id = "" if at.summary is None else at.summary.run_id
+    return RunDecisions(run_id, frame_of(said), by, since, shaped)
 
 
 def _handed_over(at: Standing) -> tuple[str, str]:

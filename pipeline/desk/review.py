@@ -199,10 +199,10 @@ class Review(NamedTuple):
         reason = self.rows.outcomes["check_reason"][row - 1]
         return sentences_of(reason, self.rows.reasons, self.summary.input.places)
 
-    def preview(self, said: Mapping[int, LastWord]) -> Preview:
-        """Where each payment would go by what was decided so far."""
+    def preview(self, said: Mapping[int, LastWord], released_in: Mapping[int, str]) -> Preview:
+        """Where each payment would go by what was decided so far, and by what was released before."""
         decisions = [word.decision for word in said.values()]
-        return preview(self.judged, pl.DataFrame([list(said), decisions], _OF_A_PREVIEW))
+        return preview(self.judged, pl.DataFrame([list(said), decisions], _OF_A_PREVIEW), released_in)
 
     def _chosen(self, asked: Asked, said: Mapping[int, LastWord]) -> pl.DataFrame:
         found = self.listed if asked.rows == "all" or not self.groups else self.to_look_at

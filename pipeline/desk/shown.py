@@ -1,6 +1,8 @@
 """What a page showed of a file: its forms carry it, and are refused once any of it has changed."""
 
+from collections.abc import Mapping
 from hashlib import sha256
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pipeline.desk.refusals import Conflict
@@ -35,9 +37,14 @@ OF_A_ROW = ("run", "outcomes", "policy")
 """What a form about one row showed; it says apart which decision on the row it showed."""
 
 
-def shown_of(review: Review, words: dict[int, LastWord], decisions: str) -> Shown:
+def shown_of(
+    review: Review,
+    words: dict[int, LastWord],
+    decisions: str,
+    released_in: Mapping[int, str] = MappingProxyType({}),
+) -> Shown:
     """What a page shows of a run, of the decisions that count and, by them, of what would be released."""
-    preview = review.preview(words)
+    preview = review.preview(words, released_in)
     totals = (preview.release, preview.hold, preview.refused.to_list())
     policy = sorted(review.policy.items())
     parts = (review.summary.run_id, review.outcomes_sha256, policy, decisions, totals)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from pipeline.desk.checks import progress_of
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.languages import gettext_noop
+from pipeline.desk.people import Role
 from pipeline.frames import OwnCode
 from pipeline.runs.folder import has_begun, read_summary
 from schemas.desk import CheckProgress, DeskFile
@@ -89,6 +90,11 @@ class Standing(NamedTuple):
         if self.is_refused:
             return _REFUSED
         return _NOTHING_RELEASED if self.releases_nothing else WORDS[self.state]
+
+
+def starters(at: Standing) -> list[Role]:
+    """Who may have a file checked: a correction also who made it in a review."""
+    return [Role.UPLOADER, *([] if at.file.corrects is None else [Role.REVIEWER])]
 
 
 def standing(folder: FileFolder) -> Standing:

@@ -1,8 +1,8 @@
 """Which payments of a run may be paid, which are held, and why."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -59,6 +59,8 @@ class SplitJob(ReviewJob):
 
     config: Path | None = None
     hold_undecided: bool = False
+    released_in: Mapping[int, str] = field(default_factory=dict)
+    """Row -> the file in which the payment was released before: it is held here."""
 
 
 def split_folder(job: SplitJob, *, now: datetime) -> Split:
@@ -81,7 +83,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         decisions = decisions_of(job.decisions, run, approver)
         shaped = [*job.decisions.shaped] if isinstance(job.decisions, RunDecisions) else []
         warned = warned_in(run.summary)
-        placements = split(run.outcomes, warned, policy, decisions)
+        placements = split(run.outcomes, warned, policy, decisions, job.released_in)
         release = _write_place(run, writer, placements, RELEASE, files)
         hold = _write_place(run, writer, placements, HOLD, files)
         payment_files = [file for file in (release, hold) if file is not None]

@@ -1,6 +1,7 @@
 """split: Outcomes, Warned, a policy and people's decisions -> Placements. Every payment is in one place."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import polars as pl
@@ -23,26 +24,35 @@ from schemas.review import ControlTotal, Decision, Verdict
 
 _VERDICT = pl.col("verdict")
 _IS_HELD_BY_PERSON = pl.col("decision").is_in([Decision.HOLD, Decision.FIX]).fill_null(value=False)
+_WAS_RELEASED = pl.col("released_in").is_not_null()
 _IS_RELEASED_BY_PERSON = (_VERDICT != Verdict.HOLD) & pl.col("decision").eq_missing(Decision.RELEASE)
-IS_RELEASED = ANSWERED & ~_IS_HELD_BY_PERSON & ((_VERDICT == Verdict.RELEASE) | _IS_RELEASED_BY_PERSON)
-"""Whether a payment may be paid: of `verdicts` with the `decision` on each row, null where there is none."""
+IS_RELEASED = (
+    ANSWERED & ~_WAS_RELEASED & ~_IS_HELD_BY_PERSON & ((_VERDICT == Verdict.RELEASE) | _IS_RELEASED_BY_PERSON)
+)
+"""Whether a payment may be paid: of `verdicts` with the `decision` on each row and in which file it was
+`released_in` before, each null where there is none."""
+_RELEASED_IN = {"row": DECISIONS["row"], "released_in": pl.String()}
 
 
 def split(
-    outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict], decisions: Decisions
+    outcomes: Outcomes,
+    warned: Warned,
+    policy: Mapping[str, Verdict],
+    decisions: Decisions,
+    released_in: Mapping[int, str] = MappingProxyType({}),
 ) -> Placements:
     """Decide for every payment whether it may be paid: `Placements`, one per payment, in row order.
 
     The strictest verdict of the policy on the answer and the warnings counts; it stands on top of
     `DEFAULT_POLICY`, and a code goes before its outcome. A decision to hold or to fix always holds. A
     decision to release counts where the policy leaves the row to a person or releases it anyway, and nowhere
-    else.
+    else. What was released in another file, by row, is held whatever people decided.
     """
     assert outcomes.schema == OUTCOMES
     assert warned.schema == WARNED
     assert decisions.schema == DECISIONS
     judged = Outcomes(outcomes.select("row", "check_outcome", "check_code"))
-    rows = verdicts(judged, warned, policy).join(decisions, on="row", how="left", maintain_order="left")
+    rows = _with(verdicts(judged, warned, policy), decisions, released_in)
     placements = rows.select(
         "row",
         place=pl.when(IS_RELEASED).then(pl.lit(Verdict.RELEASE.value)).otherwise(pl.lit(Verdict.HOLD.value)),
@@ -62,6 +72,8 @@ def _why() -> pl.Expr:
         .then(pl.lit("The row breaks a rule and was not checked."))
         .when(pl.col("check_outcome").is_in(UNDECIDED))
         .then(pl.lit("The row is not decided yet."))
+        .when(_WAS_RELEASED)
+        .then(pl.format("The payment was released before, in {}.", "released_in"))
         .when(pl.col("decision") == Decision.HOLD)
         .then(pl.lit("A person decided to hold it."))
         .when(pl.col("decision") == Decision.FIX)
@@ -80,7 +92,7 @@ class Preview(NamedTuple):
     release: ControlTotal
     hold: ControlTotal
     refused: pl.Series
-    """Rows that a person decided to release, and that stay held."""
+    """Rows that a person decided to release, and that the policy holds."""
 
 
 def judged(
@@ -94,15 +106,25 @@ def judged(
     return found.hstack(with_money(payments.select(MONEY_FIELDS)).select("amount", "currency").get_columns())
 
 
-def preview(rows: pl.DataFrame, said: pl.DataFrame) -> Preview:
+def preview(
+    rows: pl.DataFrame, said: pl.DataFrame, released_in: Mapping[int, str] = MappingProxyType({})
+) -> Preview:
     """Find how much would be released and held by what people said so far, from what `judged` gives."""
-    placed = rows.join(said, on="row", how="left", maintain_order="left").with_columns(released=IS_RELEASED)
+    placed = _with(rows, said, released_in).with_columns(released=IS_RELEASED)
     release, hold = placed.filter("released"), placed.filter(~pl.col("released"))
     return Preview(
         release=_total(release),
         hold=_total(hold),
-        refused=hold.filter(decision=Decision.RELEASE)["row"],
+        refused=hold.filter(~_WAS_RELEASED, decision=Decision.RELEASE)["row"],
     )
+
+
+def _with(rows: pl.DataFrame, said: pl.DataFrame, released_in: Mapping[int, str]) -> pl.DataFrame:
+    """The rows with the decision on each, and where it was released before."""
+    before = pl.DataFrame([[*released_in], [*released_in.values()]], _RELEASED_IN)
+    for more in (said, before):
+        rows = rows.join(more, on="row", how="left", maintain_order="left")
+    return rows
 
 
 def _total(mine: pl.DataFrame) -> ControlTotal:

@@ -95,9 +95,9 @@ def _taken_as_correction(context: Context, folder: FileFolder) -> int:
     before = made_from(context.home, folder)
     if before is None:
         return 0
-    folder.change(corrects=before.id)
+    folder.change(corrects=before.folder.id, rows_before=before.rows)
     try:
-        return carry_holds(before, folder)
+        return carry_holds(before.folder, folder, before.rows)
     except PrecheckError:
         return 0  # the page of its release says which rows were held
 

@@ -17,7 +17,7 @@ from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.releasing import REASON_CHARS_MAX, shaping
 from pipeline.desk.rendering import html, words
-from pipeline.desk.states import Standing, State
+from pipeline.desk.states import Standing, State, starters
 from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
 from pipeline.formats import INPUT_NAMES, pain001
@@ -171,7 +171,7 @@ async def plan(request: web.Request) -> web.Response:
         refusal=refusal,
         same=[] if refusal else await asyncio.to_thread(same_files, context, at.folder),
         profiles=names,
-        may_start=at.state is State.PLANNED and person_of(request).can(Role.UPLOADER),
+        may_start=at.state is State.PLANNED and person_of(request).can(*starters(at)),
     )
 
 
@@ -185,7 +185,8 @@ def _forecast(at: Standing, clock: Clock) -> tuple[Forecast | None, str]:
 @routes.post("/files/{id}/start")
 async def start(request: web.Request) -> web.Response:
     """Start the check, or go on with it."""
-    context, _, at = await opened_by(request, Role.UPLOADER)
+    context, person, at = await opened_by(request)
+    person.require(*starters(at))
     if at.state not in (State.PLANNED, State.STOPPED, State.CAPPED):
         raise Conflict(Sentence("desk.cannot_start_now"))
     said = await request.post()
@@ -204,7 +205,8 @@ async def start(request: web.Request) -> web.Response:
 @routes.post("/files/{id}/plan")
 async def plan_again(request: web.Request) -> web.Response:
     """Plan with another profile."""
-    _, _, at = await opened_by(request, Role.UPLOADER)
+    _, person, at = await opened_by(request)
+    person.require(*starters(at))
     if at.state is not State.PLANNED:
         raise Conflict(Sentence("desk.profile_is_fixed"))
     await _choose(request, at, await request.post())
@@ -228,7 +230,8 @@ async def _choose(request: web.Request, at: Standing, said: Mapping[str, object]
 @routes.post("/files/{id}/stop")
 async def stop(request: web.Request) -> web.Response:
     """Stop the check; what is in flight still lands."""
-    context, person, at = await opened_by(request, Role.UPLOADER)
+    context, person, at = await opened_by(request)
+    person.require(*starters(at))
     await asyncio.to_thread(checks.stop, at.folder)
     await asyncio.to_thread(lambda: at.folder.change(stopped_by=person.name))
     await context.record(request, Deed.STOPPED, at.id)

@@ -3,12 +3,16 @@
 import asyncio
 import shutil
 from collections import Counter
+from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 
 from aiohttp import web
 
 from pipeline.desk.carrying import carry_holds, held_since
-from pipeline.desk.context import context_of, opened_by
+from pipeline.desk.context import Context, context_of, opened_by
+from pipeline.desk.families import by_row, released_before, taken_by
+from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.guards import HEADERS
 from pipeline.desk.keeping import forget
 from pipeline.desk.languages import gettext
@@ -19,7 +23,9 @@ from pipeline.desk.releasing import (
     REASON_CHARS_MAX,
     ToApprove,
     approve,
+    correct,
     corrected_file,
+    is_corrected,
     offered,
     require_as_recorded,
     shaped_by,
@@ -29,14 +35,14 @@ from pipeline.desk.releasing import (
 from pipeline.desk.rendering import html
 from pipeline.desk.review import LastWord, reviewed
 from pipeline.desk.shown import refuse_changed, shown_of
-from pipeline.desk.states import Standing, State
+from pipeline.desk.states import Standing, State, standing
 from pipeline.desk.uploads import made_here
 from pipeline.errors import PrecheckError
 from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.runs.evidence import Finding
 from pipeline.runs.manifest import read_manifest
 from pipeline.wording import Sentence, SurfaceKind, aloud
-from schemas.desk import Deed
+from schemas.desk import AuditEntry, Deed
 from schemas.manifest import SplitMade
 from schemas.review import Act, Decision, Shaped
 
@@ -54,7 +60,9 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
     if at.summary is None and at.state is not State.PURGED:
         raise Conflict(Sentence("desk.nothing_to_release"))
     run, words = (None, {}) if at.state is State.PURGED else await asyncio.to_thread(reviewed, at.folder)
-    preview = None if run is None else await asyncio.to_thread(run.preview, words)
+    released = await asyncio.to_thread(released_before, context.home, at.folder)
+    before = by_row(released)
+    preview = None if run is None else await asyncio.to_thread(run.preview, words, before)
     shaped = await asyncio.to_thread(shaped_by, context.home, at.folder)
     correction = await asyncio.to_thread(context.home.correction_of, at.id)
     return html(
@@ -62,7 +70,9 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         "release",
         at=at,
         preview=preview,
-        shown="" if run is None else shown_of(run, words, at.decisions),
+        shown="" if run is None else shown_of(run, words, at.decisions, before),
+        released=released,
+        taken=await asyncio.to_thread(_taken, context.home, at),
         deciders=_deciders(words),
         fix_count=sum(word.decision is Decision.FIX for word in words.values()),
         carried=sorted(row for row, word in words.items() if word.is_carried),
@@ -74,8 +84,9 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         findings=findings,
         why_not=_why_not(person, shaped),
         correction=correction,
-        corrected=at.state is State.RELEASED and corrected_file(at.folder) is not None and correction is None,
-        may_upload=person.can(Role.UPLOADER),
+        may_check_again=person.can(Role.UPLOADER, Role.REVIEWER)
+        and is_corrected(words, _corrected_at(correction))
+        and at.state is not State.RUNNING,
         may_have_names=person.has_names,
         undecided_count=0 if at.summary is None else at.summary.undecided_count,
         may_forget=person.can(Role.APPROVER) and at.state is not State.PURGED,
@@ -118,14 +129,28 @@ async def approve_release(request: web.Request) -> web.Response:
     said = await request.post()
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
         raise Conflict(Sentence("desk.nothing_to_approve"))
-    review, words = await asyncio.to_thread(reviewed, at.folder)
-    shaped = await asyncio.to_thread(shaped_by, context.home, at.folder)
-    refuse_shaper(person, shaped)
-    refuse_changed(said.get("shown"), await asyncio.to_thread(shown_of, review, words, at.decisions))
-    wanted = ToApprove(words, shaped, hold_undecided=said.get("hold_undecided") == "yes")
-    await asyncio.to_thread(approve, at, wanted, person, context.clock())
+    await asyncio.to_thread(_approve, context, person, at.folder, said)
     await context.record(request, Deed.APPROVED, at.id)
     raise web.HTTPSeeOther(f"/files/{at.id}/release#files")
+
+
+def _approve(context: Context, person: Person, folder: FileFolder, said: Mapping[str, object]) -> None:
+    """Approve what a page showed; of two who approve files with the same payments at once, one is second."""
+    with context.home.approving():
+        at, (review, words) = standing(folder), reviewed(folder)
+        shaped, before = shaped_by(context.home, folder), by_row(released_before(context.home, folder))
+        refuse_shaper(person, shaped)
+        refuse_changed(said.get("shown"), shown_of(review, words, at.decisions, before))
+        is_held = said.get("hold_undecided") == "yes"
+        wanted = ToApprove(words, shaped, hold_undecided=is_held, released_in=before)
+        approve(at, wanted, person, context.clock())
+
+
+def _taken(home: DeskHome, at: Standing) -> AuditEntry | None:
+    """Who took the release file that is offered; None where nobody did."""
+    if at.state is not State.RELEASED or not at.file.released_count or not at.file.releases:
+        return None
+    return taken_by(home.audit.entries(), at.id, at.file.releases[-1])
 
 
 @routes.post("/files/{id}/verify")
@@ -155,7 +180,10 @@ async def download(request: web.Request) -> web.StreamResponse:
     if found.has_names:
         person.require_names()
     await asyncio.to_thread(require_as_recorded, at, found.name)
-    await context.record(request, Deed.DOWNLOADED, at.id, file=found.name)
+    facts = {"file": found.name}
+    if at.file.releases and found.name == at.file.releases[-1].file:
+        facts["sha256"] = at.file.releases[-1].sha256
+    await context.record(request, Deed.DOWNLOADED, at.id, **facts)
     disposition = f'attachment; filename="{found.name}"'
     headers = {**HEADERS, "Content-Disposition": disposition, "Content-Type": "application/octet-stream"}
     return web.FileResponse(at.folder.run / found.name, headers=headers)
@@ -175,22 +203,43 @@ async def forget_names(request: web.Request) -> web.Response:
     raise web.HTTPSeeOther(f"/files/{at.id}/release")
 
 
+def _corrected_at(correction: FileFolder | None) -> str:
+    return "" if correction is None else correction.read().uploaded_at
+
+
+def _corrected(context: Context, person: Person, at: Standing) -> Path:
+    """The corrected file by what is decided now.
+
+    Raises:
+        Conflict: no row is to be corrected, or its correction is at the desk.
+    """
+    _, words = reviewed(at.folder)
+    if not is_corrected(words, _corrected_at(context.home.correction_of(at.id))):
+        raise Conflict(Sentence("desk.no_corrected_file"))
+    if at.state is not State.RELEASED:  # else the approval has made it
+        correct(at, words, shaped_by(context.home, at.folder), person, context.clock())
+    path = corrected_file(at.folder)
+    if path is None:
+        raise Conflict(Sentence("desk.no_corrected_file"))
+    return path
+
+
 @routes.post("/files/{id}/check-again")
 async def check_again(request: web.Request) -> web.Response:
     """Take the corrected file as a new one; what matched is not asked again."""
-    context, person, at = await opened_by(request, Role.UPLOADER)
-    path = corrected_file(at.folder) if at.state is State.RELEASED else None
-    if path is None:
+    context, person, at = await opened_by(request, Role.UPLOADER, Role.REVIEWER)
+    if at.summary is None or at.state in (State.RUNNING, State.PURGED):
         raise Conflict(Sentence("desk.no_corrected_file"))
+    path = await asyncio.to_thread(_corrected, context, person, at)
     name = f"{at.folder.input.stem}.{path.name}"
     folder, made = await made_here(context, name, person.name, partial(shutil.copyfile, path))
     # Before the file is there for anybody: a hold that was decided is never lost.
     count = await asyncio.to_thread(carry_holds, at.folder, folder)
     read_as = at.file.model_dump(include={"profile", "mapping", "encoding", "input_format"})
     again = shaping(made, person.name, Act.CHECKED_AGAIN, made.uploaded_at)
-    corrects = {"corrects": at.id, "shaped": [again], **read_as}
+    corrects = {"corrects": at.id, "planned": True, "shaped": [again], **read_as}
     await asyncio.to_thread(folder.write, made.model_copy(update=corrects))
     facts: dict[str, str | int] = {"sha256": made.sha256, "byte_count": made.byte_count}
     facts |= {"carried_count": count} if count else {}
     await context.record(request, Deed.UPLOADED, folder.id, **facts)
-    raise web.HTTPSeeOther(f"/files/{folder.id}/columns")
+    raise web.HTTPSeeOther(f"/files/{folder.id}/plan")

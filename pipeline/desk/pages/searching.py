@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from aiohttp import web
 
-from pipeline.desk.carrying import corrected_before
+from pipeline.desk.carrying import corrected_before, row_before
 from pipeline.desk.context import context_of
 from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
 from pipeline.desk.guards import person_of
@@ -81,6 +81,7 @@ async def row_story(request: web.Request) -> web.Response:
         word=last_words(run).get(row),
         may_decide=may_decide(request, at),
         corrected=await asyncio.to_thread(corrected_before, context.home, at.file, row),
+        row_before=row_before(at.file, row),
     )
 
 

@@ -9,9 +9,8 @@ from pipeline.desk.context import Context, context_of
 from pipeline.desk.guards import person_of
 from pipeline.desk.jobs import is_simulated
 from pipeline.desk.languages import duration, gettext, gettext_noop, ngettext, number
-from pipeline.desk.people import Role
 from pipeline.desk.rendering import html
-from pipeline.desk.states import WORDS, Standing, State
+from pipeline.desk.states import WORDS, Standing, State, starters
 from pipeline.desk.words import in_page_words
 from pipeline.runs.request import Phase
 from pipeline.wording import Sentence
@@ -43,7 +42,7 @@ async def progress(request: web.Request) -> web.Response:
         live=_live(at, context),
         will_be_simulated=at.state is State.RUNNING
         and (_is_simulated(at) or await asyncio.to_thread(is_simulated, at.file.profile)),
-        may_stop=person_of(request).can(Role.UPLOADER),
+        may_stop=person_of(request).can(*starters(at)),
         State=State,
     )
 

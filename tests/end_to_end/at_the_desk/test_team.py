@@ -114,7 +114,7 @@ FORBIDDEN = [
     (RITA, "POST", "/files/{at}/columns"),
     (RITA, "POST", "/files/{at}/start"),
     (RITA, "POST", "/files/{at}/stop"),
-    (RITA, "POST", "/files/{at}/check-again"),
+    (ANNA, "POST", "/files/{at}/check-again"),
     (RITA, "POST", "/files/{at}/release"),
     (RITA, "POST", "/files/{at}/forget"),
     (RITA, "GET", "/audit"),

@@ -83,7 +83,7 @@ def test_a_mixed_file_becomes_a_released_file_a_hold_list_and_a_corrected_file_t
         (again, reviewed),
     ):  # both have the payments that were right at first
         page = reviewer.get(f"/files/{one}/release").text
-        assert "of one of the two, never of both" in page
+        assert "What is released of one of the two is held in the other." in page
         assert f'<a href="/files/{other}' in page
     outcomes = rows_of(download(reviewer, again, "outcomes.csv"))
     assert outcomes[1]["check_outcome"] == "match"

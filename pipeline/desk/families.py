@@ -1,0 +1,112 @@
+"""Files with the same payments: a file, its corrections, what it held. None of them is released twice."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, groupby
+from typing import NamedTuple
+
+from pipeline.desk.folders import DeskHome, FileFolder
+from pipeline.desk.states import State, standing
+from pipeline.errors import InputError
+from schemas.desk import AuditEntry, Deed, DeskFile, Release
+
+
+class Released(NamedTuple):
+    """A release of payments that another one must not have."""
+
+    file_id: str
+    name: str
+    """Of that file."""
+    release: Release
+    taken: AuditEntry | None
+    """Who took the release file first; None where nobody did."""
+    rows: Sequence[int]
+    """Of the file that was asked about."""
+
+    def __str__(self) -> str:
+        """The release as evidence names it."""
+        return f"{self.release.file} of {self.name}, SHA-256 {self.release.sha256}"
+
+
+def members(home: DeskHome, folder: FileFolder) -> dict[str, DeskFile]:
+    """The files with payments of a file, itself among them, by id, oldest first."""
+    files = {}
+    for other in home.folders():
+        with suppress(InputError):
+            files[other.id] = other.read()
+    above = folder
+    while (before := above.read().corrects) is not None:  # each can be read
+        above = home.folder(before)
+    first = _first(files, folder.id)
+    return {at: files[at] for at in sorted(files) if _first(files, at) == first}
+
+
+def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
+    """The releases that have payments of a file and were taken, or are offered as another file of theirs.
+
+    What is offered of the file itself does not count: the next approval replaces it.
+
+    Raises:
+        InputError: the audit, or an earlier file, cannot be read.
+    """
+    files = members(home, folder)
+    if not any(file.releases for file in files.values()):
+        return []
+    audit, found = home.audit.entries(), []
+    own = _rows_of_first(files, folder.id)
+    at_row = None if own is None else {row: at for at, row in enumerate(own, 1)}
+    for file_id, file in files.items():
+        theirs = _rows_of_first(files, file_id)
+        for release in file.releases:
+            taken = taken_by(audit, file_id, release)
+            is_offered = release is file.releases[-1] and _is_offered(home, file_id, release)
+            if not (taken and not is_offered if file_id == folder.id else taken or is_offered):
+                continue
+            rows = chain.from_iterable(range(first, last + 1) for first, last in release.rows)
+            of_first = rows if theirs is None else (theirs[row - 1] for row in rows)
+            mine = of_first if at_row is None else (at_row[row] for row in of_first if row in at_row)
+            if listed := [*mine]:
+                found.append(Released(file_id, file.name, release, taken, listed))
+    return found
+
+
+def by_row(released: Iterable[Released]) -> dict[int, str]:
+    """Row -> the release that it was in, as evidence names it."""
+    return {row: str(one) for one in released for row in one.rows}
+
+
+def taken_by(audit: Iterable[AuditEntry], file_id: str, release: Release) -> AuditEntry | None:
+    """Who took a release file first; None where nobody did."""
+    took = (entry for entry in audit if entry.deed is Deed.DOWNLOADED and entry.run == file_id)
+    return next((entry for entry in took if entry.facts.get("sha256") == release.sha256), None)
+
+
+def ranges(rows: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Rows in order, as the first and the last of each stretch without a gap."""
+    for _, stretch in groupby(enumerate(rows), lambda one: one[1] - one[0]):
+        listed = [row for _, row in stretch]
+        yield listed[0], listed[-1]
+
+
+def _is_offered(home: DeskHome, file_id: str, release: Release) -> bool:
+    at = standing(home.folder(file_id))
+    return (
+        at.state is State.RELEASED and at.file.approved is not None and at.file.approved.time == release.time
+    )
+
+
+def _first(files: Mapping[str, DeskFile], file_id: str) -> str:
+    """The id of the first file of a family."""
+    while file_id in files and (before := files[file_id].corrects) is not None:
+        file_id = before
+    return file_id
+
+
+def _rows_of_first(files: Mapping[str, DeskFile], file_id: str) -> Sequence[int] | None:
+    """Of each row of a file, the row of the first file of its family; None: it has all, in their order."""
+    rows: Sequence[int] | None = None
+    while (file := files[file_id]).corrects is not None:
+        if (before := file.rows_before) is not None:
+            rows = before if rows is None else [before[row - 1] for row in rows]
+        file_id = file.corrects
+    return rows
