@@ -36,6 +36,9 @@ class RowsDecided(Entry):
     claimed_by: Annotated[
         str | None, Field(description="Who decided by the word of the workbook that it stood in: a claim.")
     ] = None
+    at_once: Annotated[
+        bool, Field(description="Whether a page asked first about all of these rows; one act takes it back.")
+    ] = False
     carried_from: Annotated[
         str | None,
         Field(

@@ -68,6 +68,12 @@ def reason_of(wanted: Decided) -> str:
     return " ".join(wanted.reason.split())[:REASON_CHARS_MAX]
 
 
+def require_reason(wanted: Decided) -> None:
+    """Refuse to release or correct without a reason (DeskRefusal)."""
+    if wanted.decision in (Decision.RELEASE, Decision.FIX) and not reason_of(wanted):
+        raise DeskRefusal(Sentence("desk.decision_without_reason"))
+
+
 def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: datetime) -> RowsDecided:
     """Put a decision on record that was found to be one that can be followed.
 
@@ -81,9 +87,8 @@ def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: d
             if at.state is State.RUNNING
             else Sentence("desk.undecidable_without_names")
         )
+    require_reason(wanted)
     reason = reason_of(wanted)
-    if wanted.decision in (Decision.RELEASE, Decision.FIX) and not reason:
-        raise DeskRefusal(Sentence("desk.decision_without_reason"))
 
     def entry(previous: str) -> RowsDecided:
         if wanted.is_next and previous != at.decisions:
@@ -98,6 +103,7 @@ def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: d
             decision=wanted.decision,
             reason=reason or None,
             claimed_by=wanted.claimed_by,
+            at_once=wanted.is_next and wanted.decision is not None,
         )
 
     return at.folder.decisions.append(entry)

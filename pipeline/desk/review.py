@@ -1,6 +1,6 @@
 """The rows of a run to look at, with what the policy says of each and what people decided: 50 to a page."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
 from typing import NamedTuple
@@ -20,13 +20,13 @@ from pipeline.reports.documents import Rows
 from pipeline.reports.groups import ActionGroup, Row, groups_of, in_line, numbered
 from pipeline.reports.reasons import sentences_of
 from pipeline.reports.wording import BY_POLICY, advice
-from pipeline.review.placements import Preview, judged, preview
+from pipeline.review.placements import Preview, judged, preview, total
 from pipeline.rules.policy import ANSWERED, verdicts
 from pipeline.runs.ended import ended_run
 from pipeline.wording import Sentence
 from schemas.desk import RowsDecided
 from schemas.outcomes import ABOUT_THE_PAYEE, Action, Outcome
-from schemas.review import Decision, Verdict
+from schemas.review import ControlTotal, Decision, Verdict
 from schemas.summary import Summary
 
 ROWS_ON_PAGE = 50
@@ -43,6 +43,13 @@ _POLICY_SAYS: Mapping[str, str] = {
     Verdict.RELEASE: gettext_noop("The policy releases it, unless you hold it."),
     Verdict.REVIEW: gettext_noop("The policy leaves it to you: it is held until you release it."),
 }
+_IS_ONE_BY_ONE = (pl.col("check_outcome") == Outcome.NO_MATCH) & (pl.col("verdict") != Verdict.RELEASE)
+_AT_ONCE: Mapping[Decision, pl.Expr] = {
+    Decision.RELEASE: pl.col("can_release") & ~_IS_ONE_BY_ONE,
+    Decision.FIX: pl.col("can_fix"),
+    Decision.HOLD: pl.lit(value=True),
+}
+"""The rows about which a decision may be made without looking at each."""
 _OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 _NEVER: Mapping[str, str] = {
     Outcome.REJECTED: gettext_noop(
@@ -97,11 +104,14 @@ class Asked(NamedTuple):
     page: int = 1
 
 
-class GroupChoice(NamedTuple):
-    """What may be decided about all rows of a group at once that nobody decided about yet."""
+class BulkChoice(NamedTuple):
+    """What may be decided at once about all rows that are shown and that nobody decided about yet."""
 
+    row_count: int
     release_count: int
-    """Of the rows that the policy leaves to people."""
+    """Of the rows that the policy leaves to people, without those that are no match."""
+    one_by_one_count: int
+    """Of these: one by one they may be released."""
     fix_count: int
     """Of those whose correction is known."""
     fix: str
@@ -159,24 +169,45 @@ class Review(NamedTuple):
         """One row; None if it is not there."""
         return next(iter(self._shown(self.listed.filter(pl.col("row") == number), said)), None)
 
-    def undecided(self, group: str, decision: Decision, said: Mapping[int, LastWord]) -> list[int]:
-        """The rows of a group about which nobody decided yet and for which this decision can be followed."""
-        can: Mapping[Decision, pl.Expr] = {
-            Decision.RELEASE: pl.col("can_release"),
-            Decision.FIX: pl.col("can_fix"),
-            Decision.HOLD: pl.lit(value=True),
-        }
-        mine = self.to_look_at.filter((pl.col("group") == group) & can[decision])
-        return [row for row in mine["row"] if row not in said]
+    def undecided(
+        self, asked: Asked, decision: Decision, said: Mapping[int, LastWord], ticked: Collection[int] = ()
+    ) -> pl.DataFrame:
+        """The rows asked for, or the ticked of them, without a decision and fit for this one at once."""
+        mine = self._chosen(asked, said).filter(_AT_ONCE[decision])
+        mine = mine.filter(~pl.col("row").is_in(pl.Series("row", list(said), pl.UInt32).implode()))
+        return mine.filter(pl.col("row").is_in([*ticked])) if ticked else mine
 
-    def choice(self, group: str, said: Mapping[int, LastWord]) -> GroupChoice:
-        """What may be decided about a group at once."""
-        release, fix = (self.undecided(group, word, said) for word in (Decision.RELEASE, Decision.FIX))
-        in_words = ""
-        if fix:
-            actions = self.listed.filter(pl.col("row") == fix[0])["check_action"]
-            in_words = gettext(_FIXES[actions[0]])
-        return GroupChoice(len(release), len(fix), in_words)
+    def choice(
+        self, asked: Asked, said: Mapping[int, LastWord], ticked: Collection[int] = ()
+    ) -> BulkChoice | None:
+        """What may be decided at once about the rows that were asked for; None where that is everything."""
+        if not (asked.group or asked.outcome or asked.text.strip()):
+            return None
+        every = self.undecided(asked, Decision.HOLD, said, ticked)
+        fix = every.filter(_AT_ONCE[Decision.FIX])
+        actions = fix["check_action"].unique()
+        return BulkChoice(
+            every.height,
+            every.filter(_AT_ONCE[Decision.RELEASE]).height,
+            every.filter("can_release").filter(_IS_ONE_BY_ONE).height,
+            fix.height if actions.len() == 1 else 0,
+            gettext(_FIXES[actions[0]]) if actions.len() == 1 else "",
+        )
+
+    def totals(self, rows: pl.DataFrame) -> list[tuple[str, ControlTotal]]:
+        """Some of the rows with their money, by outcome, most rows first, and then all of them."""
+        mine = self.judged[rows["row"] - 1]
+        parts = sorted(mine.partition_by("check_outcome"), key=lambda part: -part.height)
+        found = [(part["check_outcome"][0], total(part)) for part in parts]
+        return [*found, ("", total(mine))] if len(found) > 1 else found
+
+    def last_at_once(self, said: Mapping[int, LastWord]) -> RowsDecided | None:
+        """The last decision made at once, with the rows of which it still is the last; None if none."""
+        entry = next((entry for entry in reversed(self.decisions.entries()) if entry.at_once), None)
+        if entry is None:
+            return None
+        rows = [row for row in entry.rows if row in said and _is_of(said[row], entry)]
+        return entry.model_copy(update={"rows": rows}) if rows else None
 
     def undecided_counts(self, said: Mapping[int, LastWord]) -> dict[str, int]:
         """Group -> how many of its rows nobody decided about."""
@@ -258,6 +289,10 @@ class Review(NamedTuple):
                 )
             )
         return found
+
+
+def _is_of(word: LastWord, entry: RowsDecided) -> bool:
+    return (word.decision, word.by, word.time) == (entry.decision, entry.by, entry.time)
 
 
 def _fix(line: Mapping[str, str]) -> str:

@@ -113,8 +113,8 @@ def preview(
     placed = _with(rows, said, released_in).with_columns(released=IS_RELEASED)
     release, hold = placed.filter("released"), placed.filter(~pl.col("released"))
     return Preview(
-        release=_total(release),
-        hold=_total(hold),
+        release=total(release),
+        hold=total(hold),
         refused=hold.filter(~_WAS_RELEASED, decision=Decision.RELEASE)["row"],
     )
 
@@ -127,5 +127,6 @@ def _with(rows: pl.DataFrame, said: pl.DataFrame, released_in: Mapping[int, str]
     return rows
 
 
-def _total(mine: pl.DataFrame) -> ControlTotal:
+def total(mine: pl.DataFrame) -> ControlTotal:
+    """How many rows and how much money, of rows as `judged` gives them."""
     return ControlTotal(row_count=mine.height, totals=totals(mine))

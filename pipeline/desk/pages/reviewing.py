@@ -13,9 +13,17 @@ from pipeline.desk.context import context_of, opened_by
 from pipeline.desk.guards import person_of
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal
-from pipeline.desk.releasing import Decided, decide, reason_of, require_possible, shaping, signed
+from pipeline.desk.releasing import (
+    Decided,
+    decide,
+    reason_of,
+    require_possible,
+    require_reason,
+    shaping,
+    signed,
+)
 from pipeline.desk.rendering import html, page_number
-from pipeline.desk.review import Asked, Review, last_words, reviewed
+from pipeline.desk.review import ROWS_ON_PAGE, Asked, Review, last_words, reviewed
 from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
 from pipeline.desk.states import Standing, State
 from pipeline.desk.uploads import uploaded_to
@@ -69,7 +77,8 @@ async def _page(request: web.Request, said: Mapping[str, str]) -> web.Response:
         decided_count=run.to_look_at_count - sum(left.values()),
         outcomes=[total for total in run.summary.outcomes if total.row_count],
         chosen_group=next((group for group in run.groups if group.key == asked.group), None),
-        of_group=run.choice(asked.group, words) if asked.group else None,
+        choice=run.choice(asked, words),
+        at_once=run.last_at_once(words),
         may_decide=may_decide(request, at),
     )
 
@@ -126,6 +135,7 @@ async def decide_row(request: web.Request) -> web.Response:
             may_decide=True,
             group=next((group for group in run.groups if group.key == line.group), None),
             left=left.get(line.group, 0),
+            choice=run.choice(_asked(said), words),
             row_count=run.to_look_at_count,
             decided_count=run.to_look_at_count - sum(left.values()),
         )
@@ -159,19 +169,59 @@ def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> b
 
 @routes.post("/files/{id}/groups")
 async def decide_group(request: web.Request) -> web.Response:
-    """A decision about all rows of a group that nobody decided about yet."""
+    """A decision about all rows that are shown, or ticked, that nobody decided about yet: asked first."""
     context, person, at = await opened_by(request, Role.REVIEWER)
-    said = {name: str(value) for name, value in (await request.post()).items()}
-    decision = _decision(said)
+    form = await request.post()
+    said = {name: str(value) for name, value in form.items()}
+    ticked = [int(row) for row in map(str, form.getall("row", [])) if row.isdecimal() and len(row) < 9][
+        :ROWS_ON_PAGE
+    ]
+    decision, asked = _decision(said), _asked(said)
     run, words = await asyncio.to_thread(reviewed, at.folder)
-    refuse_changed(said.get("shown"), shown_of(run, words, at.decisions))
-    rows = [] if decision is None else run.undecided(said.get("group", ""), decision, words)
-    if decision is None or not rows:
+    shown = shown_of(run, words, at.decisions)
+    refuse_changed(said.get("shown"), shown)
+    choice = run.choice(asked, words, ticked)
+    if decision is None or choice is None:
         raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
+    found = run.undecided(asked, decision, words, ticked)
+    if found.is_empty():
+        raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
+    rows = found["row"].to_list()
     wanted = Decided(rows, decision, said.get("reason", ""), is_next=True)
+    require_reason(wanted)
+    if said.get("confirmed") != "yes":
+        return html(
+            request,
+            "bulk",
+            at=at,
+            asked=asked,
+            shown=shown,
+            ticked=ticked,
+            decision=decision,
+            reason=reason_of(wanted),
+            choice=choice,
+            totals=run.totals(found),
+            row_count=len(rows),
+            way_back=_way_back(at, said),
+        )
     await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
     await context.record(request, Deed.DECIDED, at.id, row_count=len(rows), decision=decision.value)
     raise web.HTTPSeeOther(f"{_way_back(at, said)}#group")
+
+
+@routes.post("/files/{id}/groups/undo")
+async def undo_group(request: web.Request) -> web.Response:
+    """Take back the last decision that was made at once, of each row that was not decided again since."""
+    context, person, at = await opened_by(request, Role.REVIEWER)
+    run, words = await asyncio.to_thread(reviewed, at.folder)
+    refuse_changed((await request.post()).get("shown"), shown_of(run, words, at.decisions))
+    entry = run.last_at_once(words)
+    if entry is None:
+        raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
+    wanted = Decided(entry.rows, None, "", is_next=True)
+    await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
+    await context.record(request, Deed.DECIDED, at.id, row_count=len(entry.rows), decision="taken back")
+    raise web.HTTPSeeOther(f"/files/{at.id}/review#group")
 
 
 @routes.get("/files/{id}/decisions.xlsx")

@@ -215,7 +215,7 @@ def test_every_count_agrees_after_a_decision_and_no_page_is_loaded(at_the_desk, 
         assert after[:3] == [
             "1 decided.",
             "4 rows, 3 undecided",
-            "Decide about all 3 undecided rows of this group",
+            "Decide about all 3 undecided rows listed here, or about those that you tick",
         ]
 
 

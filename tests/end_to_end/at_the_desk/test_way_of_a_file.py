@@ -219,7 +219,7 @@ def test_a_decision_that_cannot_be_is_refused_with_a_sentence(
 
 def test_a_group_is_decided_at_once_but_for_what_was_decided_before(desk_here, reviewer, reviewed):
     decide(reviewer, reviewed, 10, "hold", "not this one")
-    fields = {"group": "fix_name", "decision": "release", "reason": "all phoned"}
+    fields = {"group": "fix_name", "decision": "release", "reason": "all phoned", "confirmed": "yes"}
     assert reviewer.post(f"/files/{reviewed}/groups", fields).status == 303
     last = desk_here.decisions(reviewed)[-1]
     assert set(last["rows"]) == {2, 5, 16}
@@ -227,11 +227,40 @@ def test_a_group_is_decided_at_once_but_for_what_was_decided_before(desk_here, r
     assert nothing_left.status == 422
 
 
+def test_what_is_decided_at_once_is_stated_first_is_what_the_filter_shows_and_is_taken_back_at_once(
+    desk_here, reviewer, reviewed
+):
+    decide(reviewer, reviewed, 10, "hold", "not this one")
+    fields = {"group": "fix_name", "text": "PAY-0005", "decision": "release", "reason": "phoned"}
+    asked = reviewer.post(f"/files/{reviewed}/groups", fields)
+    assert asked.status == 200
+    assert re.search(
+        r'close match</th><td class="number">1</td><td class="number"><span>[0-9.,]+ GBP', asked.text
+    )
+    assert len(desk_here.decisions(reviewed)) == 1
+    form = dict(re.findall(r'name="(\w+)" value="([^"]*)"', asked.text.split('class="action">')[1]))
+    assert reviewer.post(f"/files/{reviewed}/groups", form).status == 303
+    assert desk_here.decisions(reviewed)[-1]["rows"] == [5]
+    ticked = {"group": "fix_name", "row": "16", "decision": "hold", "confirmed": "yes"}
+    assert reviewer.post(f"/files/{reviewed}/groups", ticked).status == 303
+    assert desk_here.decisions(reviewed)[-1]["rows"] == [16]
+    everything = {"decision": "hold", "confirmed": "yes"}
+    assert reviewer.post(f"/files/{reviewed}/groups", everything).status == 422
+    assert ">Undo<" in reviewer.get(f"/files/{reviewed}/review").text
+    shown = {"shown": reviewer.shown(reviewed, "review")}
+    assert reviewer.post(f"/files/{reviewed}/groups/undo", shown).status == 303
+    last = desk_here.decisions(reviewed)[-1]
+    assert (last["rows"], last["decision"]) == ([16], None)
+    assert ">Undo<" not in reviewer.get(f"/files/{reviewed}/review").text
+    shown = {"shown": reviewer.shown(reviewed, "review")}
+    assert reviewer.post(f"/files/{reviewed}/groups/undo", shown).status == 422
+
+
 def test_a_group_offers_release_only_where_the_policy_leaves_a_row_to_people(reviewer, reviewed):
     offered = {}
     for group in ("fix_name", "ask_payee"):
         page = reviewer.get(f"/files/{reviewed}/review?group={group}").text
-        [form] = re.findall(r'<form [^>]*class="bulk">(.*?)</form>', page, re.DOTALL)
+        [form] = re.findall(r'<form [^>]*class="bulk" [^>]*>(.*?)</form>', page, re.DOTALL)
         offered[group] = re.findall(r'name="decision" value="(\w+)"', form)
     assert offered == {"fix_name": ["fix", "release", "hold"], "ask_payee": ["hold"]}
 

@@ -135,3 +135,19 @@ def test_a_match_that_the_policy_leaves_to_a_person_is_in_the_list(
     assert [(group.key, group.row_count) for group in review.groups] == [("pay-policy", 1)]
     assert [line.row.number for line in review.page(Asked(), words).rows] == [1]
     assert review.undecided_counts(words) == {"pay-policy": 1}
+
+
+@pytest.mark.parametrize(("verdict", "at_once"), [("review", 0), ("hold", 0), ("release", 1)])
+def test_a_name_that_is_no_match_is_released_with_others_only_where_the_policy_releases_it(
+    tmp_path, finish_run, outcomes_of, monkeypatch, verdict, at_once
+):
+    (tmp_path / "precheck.toml").write_text(f'[profiles.sandbox.policy]\nno_match = "{verdict}"\n')
+    monkeypatch.setenv("PRECHECK_CONFIG", str(tmp_path / "precheck.toml"))
+    (tmp_path / "run.csv").write_text(LINES)
+    no_match = outcomes_of({"outcome": "no_match", "code": "ANNM", "id": "1"})
+    run = finish_run(tmp_path / "run.csv", no_match, profile="sandbox", reported=False)
+    review, words = reviewed(FileFolder("1", run.parent))
+    choice = review.choice(Asked(outcome="no_match"), words)
+    assert (choice.row_count, choice.release_count) == (1, at_once)
+    assert choice.one_by_one_count == (verdict == "review")
+    assert review.choice(Asked(), words) is None
