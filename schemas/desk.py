@@ -60,6 +60,7 @@ class Deed(StrEnum):
     STOPPED = "stopped"
     DECIDED = "decided"
     HANDED_OVER = "handed over"
+    SENT_BACK = "sent back"
     APPROVED = "approved"
     DOWNLOADED = "downloaded"
     VERIFIED = "verified"
@@ -82,6 +83,14 @@ class Signed(OwnDocument):
     time: str
     decisions: Annotated[str, Field(description="SHA-256 of the last line of decisions.jsonl then.")]
     run_id: Annotated[str, Field(description="Of the answers that were decided about.")]
+
+
+class SentBack(OwnDocument):
+    """That a person who may approve wants a file reviewed again."""
+
+    by: str
+    time: str
+    comment: str
 
 
 class Release(OwnDocument):
@@ -132,6 +141,7 @@ class DeskFile(OwnDocument):
     ] = []
     stopped_by: Annotated[str | None, Field(description="Who stopped its last check at the desk.")] = None
     handed_over: Signed | None = None
+    sent_back: Annotated[SentBack | None, Field(description="Null once it was handed over again.")] = None
     approved: Signed | None = None
     released_count: Annotated[
         int | None, Field(description="Of payments, by the last approval; null: not known.")

@@ -52,6 +52,7 @@ DEEDS = {
     Deed.STOPPED: gettext_noop("stopped"),
     Deed.DECIDED: gettext_noop("decided"),
     Deed.HANDED_OVER: gettext_noop("handed over"),
+    Deed.SENT_BACK: gettext_noop("sent back"),
     Deed.APPROVED: gettext_noop("approved"),
     Deed.DOWNLOADED: gettext_noop("downloaded"),
     Deed.VERIFIED: gettext_noop("verified"),

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from hashlib import sha256
+from types import MappingProxyType
 from typing import NamedTuple
 
 import polars as pl
@@ -96,7 +97,7 @@ class Asked(NamedTuple):
     group: str = ""
     outcome: str = ""
     decided: str = ""
-    """`yes`, `no`, or anything."""
+    """`yes`, `no`, `release` of what would be released, or anything."""
     text: str = ""
     rows: str = ""
     """`all`, or only those that need a look."""
@@ -116,6 +117,14 @@ class BulkChoice(NamedTuple):
     """Of those whose correction is known."""
     fix: str
     """What that does, in words; empty where there is none."""
+
+
+class Overrides(NamedTuple):
+    """The payments that are released because a person decided so."""
+
+    rows: list[ListedRow]
+    """Those of most money, by currency."""
+    total: ControlTotal
 
 
 class ReviewPage(NamedTuple):
@@ -157,9 +166,25 @@ class Review(NamedTuple):
         """How many there are."""
         return sum(group.row_count for group in self.groups)
 
-    def page(self, asked: Asked, said: Mapping[int, LastWord]) -> ReviewPage:
+    def overrides(self, overridden: pl.Series, said: Mapping[int, LastWord]) -> Overrides:
+        """The payments that were found to be released by decisions alone."""
+        found = self.listed.filter(pl.col("row").is_in(overridden.implode()))
+        each_max = ROWS_ON_PAGE // max(1, found["currency"].n_unique())
+        found = found.sort("currency", maintain_order=True)
+        found = found.filter(pl.int_range(pl.len()).over("currency") < max(1, each_max))
+        return Overrides(self._shown(found, said), total(self.judged[overridden - 1]))
+
+    def page(
+        self,
+        asked: Asked,
+        said: Mapping[int, LastWord],
+        released_in: Mapping[int, str] = MappingProxyType({}),
+    ) -> ReviewPage:
         """The rows that were asked for, with the decisions that count, by row."""
         found = self._chosen(asked, said)
+        if asked.decided == "release":
+            rows = self.preview(said, released_in).rows
+            found = found.filter(pl.col("row").is_in(rows.implode()))
         page_count = max(1, -(-found.height // ROWS_ON_PAGE))
         page = min(max(asked.page, 1), page_count)
         some = found.slice((page - 1) * ROWS_ON_PAGE, ROWS_ON_PAGE)

@@ -93,6 +93,10 @@ class Preview(NamedTuple):
     hold: ControlTotal
     refused: pl.Series
     """Rows that a person decided to release, and that the policy holds."""
+    rows: pl.Series
+    """To be released."""
+    overridden: pl.Series
+    """Of these, the rows that the policy would have held, had no person decided to release them."""
 
 
 def judged(
@@ -116,6 +120,8 @@ def preview(
         release=total(release),
         hold=total(hold),
         refused=hold.filter(~_WAS_RELEASED, decision=Decision.RELEASE)["row"],
+        rows=release["row"],
+        overridden=release.filter(_VERDICT != Verdict.RELEASE)["row"],
     )
 
 

@@ -42,9 +42,10 @@ from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.runs.evidence import Finding
 from pipeline.runs.manifest import read_manifest
 from pipeline.wording import Sentence, SurfaceKind, aloud
-from schemas.desk import AuditEntry, Deed
+from schemas.desk import AuditEntry, Deed, SentBack
 from schemas.manifest import SplitMade
 from schemas.review import Act, Decision, Shaped
+from schemas.strict import timestamp
 
 routes = web.RouteTableDef()
 
@@ -70,6 +71,8 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         "release",
         at=at,
         preview=preview,
+        overrides=None if run is None or preview is None else run.overrides(preview.overridden, words),
+        may_send_back=person.can(Role.APPROVER) and at.state in (State.REVIEW, State.WAITING),
         shown="" if run is None else shown_of(run, words, at.decisions, before),
         released=released,
         taken=await asyncio.to_thread(_taken, context.home, at),
@@ -151,6 +154,21 @@ def _taken(home: DeskHome, at: Standing) -> AuditEntry | None:
     if at.state is not State.RELEASED or not at.file.released_count or not at.file.releases:
         return None
     return taken_by(home.audit.entries(), at.id, at.file.releases[-1])
+
+
+@routes.post("/files/{id}/send-back")
+async def send_back(request: web.Request) -> web.Response:
+    """Give a file back to be reviewed again, with a comment."""
+    context, person, at = await opened_by(request, Role.APPROVER)
+    if at.state not in (State.REVIEW, State.WAITING):
+        raise Conflict(Sentence("desk.nothing_to_approve"))
+    comment = " ".join(str((await request.post()).get("comment", "")).split())[:REASON_CHARS_MAX]
+    if not comment:
+        raise DeskRefusal(Sentence("desk.sent_back_without_comment"))
+    said = SentBack(by=person.name, time=timestamp(context.clock()), comment=comment)
+    await asyncio.to_thread(lambda: at.folder.change(handed_over=None, sent_back=said))
+    await context.record(request, Deed.SENT_BACK, at.id)
+    raise web.HTTPSeeOther(f"/files/{at.id}/release")
 
 
 @routes.post("/files/{id}/verify")

@@ -10,6 +10,7 @@ from pathlib import Path
 from aiohttp import web
 
 from pipeline.desk.context import context_of, opened_by
+from pipeline.desk.families import by_row, released_before
 from pipeline.desk.guards import person_of
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal
@@ -62,7 +63,8 @@ async def _page(request: web.Request, said: Mapping[str, str]) -> web.Response:
         raise Conflict(Sentence("desk.nothing_to_review"))
     asked = _asked(said)
     run, words = await asyncio.to_thread(reviewed, at.folder)
-    page = await asyncio.to_thread(run.page, asked, words)
+    released = await asyncio.to_thread(released_before, context_of(request).home, at.folder)
+    page = await asyncio.to_thread(run.page, asked, words, by_row(released))
     left = await asyncio.to_thread(run.undecided_counts, words)
     return html(
         request,
@@ -93,7 +95,7 @@ def _asked(said: Mapping[str, str]) -> Asked:
     return Asked(
         group=said.get("group", "")[:80],
         outcome=outcome if outcome in set(Outcome) else "",
-        decided=decided if decided in ("yes", "no") else "",
+        decided=decided if decided in ("yes", "no", "release") else "",
         text=said.get("text", "")[:200],
         rows="all" if said.get("rows") == "all" else "",
         sort="row" if said.get("sort") == "row" else "money",
@@ -287,6 +289,6 @@ async def hand_over(request: web.Request) -> web.Response:
     refuse_changed((await request.post()).get("shown"), shown_of(run, words, at.decisions))
     agreed = signed(at, person, context.clock())
     handed = shaping(at.file, person.name, Act.HANDED_OVER, agreed.time)
-    await asyncio.to_thread(lambda: at.folder.change(handed, handed_over=agreed))
+    await asyncio.to_thread(lambda: at.folder.change(handed, handed_over=agreed, sent_back=None))
     await context.record(request, Deed.HANDED_OVER, at.id)
     raise web.HTTPSeeOther(f"/files/{at.id}/release")

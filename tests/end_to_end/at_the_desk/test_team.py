@@ -116,6 +116,7 @@ FORBIDDEN = [
     (RITA, "POST", "/files/{at}/stop"),
     (ANNA, "POST", "/files/{at}/check-again"),
     (RITA, "POST", "/files/{at}/release"),
+    (RITA, "POST", "/files/{at}/send-back"),
     (RITA, "POST", "/files/{at}/forget"),
     (RITA, "GET", "/audit"),
     (UMA, "POST", "/files/{at}/forget"),

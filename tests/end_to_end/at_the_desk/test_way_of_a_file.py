@@ -1,6 +1,7 @@
 """From an upload to released files, asked for page by page as a browser does without scripts."""
 
 import csv
+import html
 import io
 import json
 import os
@@ -254,6 +255,37 @@ def test_what_is_decided_at_once_is_stated_first_is_what_the_filter_shows_and_is
     assert ">Undo<" not in reviewer.get(f"/files/{reviewed}/review").text
     shown = {"shown": reviewer.shown(reviewed, "review")}
     assert reviewer.post(f"/files/{reviewed}/groups/undo", shown).status == 422
+
+
+def test_the_approver_sees_what_decisions_release_and_every_payment_to_be_released(reviewer, reviewed):
+    assert 'id="overrides"' not in reviewer.get(f"/files/{reviewed}/release").text
+    decide(reviewer, reviewed, 10, "release", "paid every month")
+    decide(reviewer, reviewed, 16, "release", "seen on the invoice")
+    page = reviewer.get(f"/files/{reviewed}/release").text
+    table = page.split('id="overrides"')[1].split("</table>")[0]
+    assert re.findall(r'/rows/(\d+)">', table) == ["16", "10"]
+    assert "paid every month" in table
+    assert "CMTC" in table
+    assert "<b>2 payments</b>: 1,980.00 EUR, 940.00 GBP" in page
+    [link] = re.findall(r'href="([^"]*decided=release[^"]*)"', page)
+    listed = reviewer.get(html.unescape(link)).text
+    [release] = re.findall(r'Release</th><td class="number">(\d+)', page)
+    assert f'<p role="status">{release} rows</p>' in listed
+
+
+def test_a_file_is_sent_back_with_a_comment_until_it_is_handed_over_again(desk_here, reviewer, reviewed):
+    reviewer.post(f"/files/{reviewed}/hand-over")
+    assert reviewer.post(f"/files/{reviewed}/send-back", {"comment": " "}).status == 422
+    assert reviewer.post(f"/files/{reviewed}/send-back", {"comment": "call row 16"}).status == 303
+    said = r"<b>Sent back</b> by Rita, [^:]*:[^:]*: <q>call row 16</q>"
+    for page in ("review", "release"):
+        assert re.search(said, reviewer.get(f"/files/{reviewed}/{page}").text)
+    assert "</span> To review</p>" in reviewer.get(f"/files/{reviewed}/review").text
+    assert desk_here.audit()[-1]["deed"] == "sent back"
+    reviewer.post(f"/files/{reviewed}/hand-over")
+    assert "call row 16" not in reviewer.get(f"/files/{reviewed}/release").text
+    reviewer.approve(reviewed)
+    assert reviewer.post(f"/files/{reviewed}/send-back", {"comment": "no"}).status == 409
 
 
 def test_a_group_offers_release_only_where_the_policy_leaves_a_row_to_people(reviewer, reviewed):
