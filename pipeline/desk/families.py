@@ -28,6 +28,18 @@ class Released(NamedTuple):
         return f"{self.release.file} of {self.name}, SHA-256 {self.release.sha256}"
 
 
+def earlier_files(folders: Sequence[FileFolder]) -> dict[str, list[FileFolder]]:
+    """The newest file of each family -> the other ones, newest first; `folders` are so, too."""
+    files: dict[str, DeskFile] = {}
+    for folder in folders:
+        with suppress(InputError):
+            files[folder.id] = folder.read()
+    families: dict[str, list[FileFolder]] = {}
+    for folder in folders:
+        families.setdefault(_first(files, folder.id), []).append(folder)
+    return {newest.id: others for newest, *others in families.values()}
+
+
 def members(home: DeskHome, folder: FileFolder) -> dict[str, DeskFile]:
     """The files with payments of a file, itself among them, by id, oldest first."""
     files = {}

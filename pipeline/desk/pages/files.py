@@ -9,6 +9,7 @@ from aiohttp import web
 from pipeline.config.profiles import format_choice_of
 from pipeline.desk.carrying import carry_holds, made_from
 from pipeline.desk.context import Context, context_of
+from pipeline.desk.families import earlier_files
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.guards import person_of
 from pipeline.desk.jobs import SIMULATED, profiles, remembered
@@ -33,7 +34,9 @@ async def files(request: web.Request) -> web.Response:
     context = context_of(request)
     page = page_number(request.query.get("page"))
     folders = await asyncio.to_thread(context.home.folders)
-    some = folders[(page - 1) * LISTED_ON_PAGE : page * LISTED_ON_PAGE]
+    earlier = await asyncio.to_thread(earlier_files, folders)
+    lines = [folder for folder in folders if folder.id in earlier]
+    some = lines[(page - 1) * LISTED_ON_PAGE : page * LISTED_ON_PAGE]
     listed, broken = await asyncio.to_thread(_standings, some)
     return html(
         request,
@@ -41,7 +44,8 @@ async def files(request: web.Request) -> web.Response:
         listed=listed,
         broken=broken,
         page=page,
-        page_count=max(1, -(-len(folders) // LISTED_ON_PAGE)),
+        earlier={at.id: (await asyncio.to_thread(_standings, earlier[at.id]))[0] for at in listed},
+        page_count=max(1, -(-len(lines) // LISTED_ON_PAGE)),
         file_count=len(folders),
         upload_mib_max=context.told.upload_mib_max,
         totals=totals_of,

@@ -210,6 +210,11 @@ def test_the_corrected_file_is_checked_before_anything_is_approved(desk_here, ri
     again = checked_again(rita, at)
     assert not list((desk_here.folder(at) / "run.precheck").glob("release*"))
     assert rita.post(f"/files/{at}/check-again").status == 409
+    [line] = re.findall(
+        rf'<tr>\s*<th scope="row"><a href="/files/{again}">.*?</tr>', rita.get("/").text, re.DOTALL
+    )
+    assert f'Before: <a href="/files/{at}">payments_mixed.csv</a>, To review' in line
+    assert rita.get("/").text.count(f'"/files/{at}"') == 1
     assert "PAY-0002" in (first := released(rita, again))
     assert rita.approve(at).status == 303
     held = text_of(rita, f"/files/{at}/release")
