@@ -35,7 +35,7 @@ from schemas.folder import (
     SIGNATURE,
     SUMMARY,
 )
-from schemas.review import Act, Decision, Shaped
+from schemas.review import Act, Decision, PaymentFile, Shaped
 from schemas.strict import timestamp
 
 REASON_CHARS_MAX = 400
@@ -124,8 +124,10 @@ def require_possible(review: Review, row: int, decision: Decision) -> None:
         raise DeskRefusal(Sentence("desk.no_correction_known", row=row))
 
 
-def approve(at: Standing, wanted: ToApprove, person: Person, now: datetime) -> None:
-    """Make the files, in the name of who approves; the evidence says who shaped the file.
+def approve(at: Standing, wanted: ToApprove, person: Person, now: datetime) -> PaymentFile | None:
+    """Make the files, in the name of who approves; give the one to release, if any.
+
+    The evidence says who shaped the file.
 
     Raises:
         Forbidden: this person shaped it.
@@ -162,6 +164,7 @@ def approve(at: Standing, wanted: ToApprove, person: Person, now: datetime) -> N
         )
         released_count, releases = done.release.row_count, [*releases, made]
     at.folder.change(approved=signed(at, person, now), released_count=released_count, releases=releases)
+    return done.release
 
 
 def is_corrected(said: Mapping[int, LastWord], since: str = "") -> bool:

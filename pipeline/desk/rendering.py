@@ -65,6 +65,8 @@ FACTS = {
     "row": gettext_noop("row"),
     "row_count": gettext_noop("rows"),
     "decision": gettext_noop("decision"),
+    "released_count": gettext_noop("rows released"),
+    "money": gettext_noop("money"),
     "mapped_count": gettext_noop("columns chosen by hand"),
     "carried_count": gettext_noop("holds carried over"),
     "format": gettext_noop("format"),

@@ -44,7 +44,7 @@ from pipeline.runs.manifest import read_manifest
 from pipeline.wording import Sentence, SurfaceKind, aloud
 from schemas.desk import AuditEntry, Deed, SentBack
 from schemas.manifest import SplitMade
-from schemas.review import Act, Decision, Shaped
+from schemas.review import Act, Decision, PaymentFile, Shaped
 from schemas.strict import timestamp
 
 routes = web.RouteTableDef()
@@ -132,12 +132,18 @@ async def approve_release(request: web.Request) -> web.Response:
     said = await request.post()
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
         raise Conflict(Sentence("desk.nothing_to_approve"))
-    await asyncio.to_thread(_approve, context, person, at.folder, said)
-    await context.record(request, Deed.APPROVED, at.id)
+    made = await asyncio.to_thread(_approve, context, person, at.folder, said)
+    facts: dict[str, str | int] = {"released_count": 0}
+    if made is not None:
+        sums = [f"{one.amount:f} {one.currency or ''}".strip() for one in made.totals]
+        facts = {"released_count": made.row_count, "money": ", ".join(sums), "sha256": made.sha256}
+    await context.record(request, Deed.APPROVED, at.id, **facts)
     raise web.HTTPSeeOther(f"/files/{at.id}/release#files")
 
 
-def _approve(context: Context, person: Person, folder: FileFolder, said: Mapping[str, object]) -> None:
+def _approve(
+    context: Context, person: Person, folder: FileFolder, said: Mapping[str, object]
+) -> PaymentFile | None:
     """Approve what a page showed; of two who approve files with the same payments at once, one is second."""
     with context.home.approving():
         at, (review, words) = standing(folder), reviewed(folder)
@@ -146,7 +152,7 @@ def _approve(context: Context, person: Person, folder: FileFolder, said: Mapping
         refuse_changed(said.get("shown"), shown_of(review, words, at.decisions, before))
         is_held = said.get("hold_undecided") == "yes"
         wanted = ToApprove(words, shaped, hold_undecided=is_held, released_in=before)
-        approve(at, wanted, person, context.clock())
+        return approve(at, wanted, person, context.clock())
 
 
 def _taken(home: DeskHome, at: Standing) -> AuditEntry | None:

@@ -219,6 +219,20 @@ def test_every_count_agrees_after_a_decision_and_no_page_is_loaded(at_the_desk, 
         ]
 
 
+def test_decisions_persons_and_reasons_print_and_buttons_do_not(at_the_desk, reviewed):
+    with at_the_desk() as page:
+        page.goto(f"{reviewed}?group=fix_name")
+        page.check("#row-10 input[value=hold]")
+        page.fill("#row-10 input[name=reason]", "called")
+        page.click("#row-10 button")
+        page.wait_for_selector("#row-10.decided")
+        page.emulate_media(media="print")
+        printed = [page.is_visible(f"#row-10 {part}") for part in (".said", "input[name=reason]")]
+        pressed = [one.inner_text() for one in page.query_selector_all("main button") if one.is_visible()]
+        page.emulate_media(media="screen")
+        assert (printed, pressed) == ([True, True], [])
+
+
 @pytest.mark.nightly
 def test_a_second_tab_that_is_behind_is_told(at_the_desk, reviewed):
     with at_the_desk(complains=True) as page:

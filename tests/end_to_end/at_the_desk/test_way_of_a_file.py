@@ -8,6 +8,7 @@ import os
 import re
 import signal
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
 
 import clocks
@@ -286,6 +287,17 @@ def test_a_file_is_sent_back_with_a_comment_until_it_is_handed_over_again(desk_h
     assert "call row 16" not in reviewer.get(f"/files/{reviewed}/release").text
     reviewer.approve(reviewed)
     assert reviewer.post(f"/files/{reviewed}/send-back", {"comment": "no"}).status == 409
+
+
+def test_the_audit_says_what_an_approval_released_and_who_took_which_file(desk_here, reviewer, reviewed):
+    decide(reviewer, reviewed, 10, "release", "paid every month")
+    reviewer.approve(reviewed)
+    release = download(reviewer, reviewed, "release.simulated.csv")
+    approved, taken = [entry["facts"] for entry in desk_here.audit()[-2:]]
+    assert approved["released_count"] == len(rows_of(release))
+    assert approved["money"] == "63155.00 EUR, 24676.15 GBP"
+    assert approved["sha256"] == taken["sha256"] == sha256(release).hexdigest()
+    assert "rows released: 9" in reviewer.get("/audit").text
 
 
 def test_a_group_offers_release_only_where_the_policy_leaves_a_row_to_people(reviewer, reviewed):
