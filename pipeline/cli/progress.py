@@ -12,8 +12,8 @@ from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.table import Column
 from rich.text import Text
 
-from pipeline.reports.terminal import in_words, text_line
-from pipeline.reports.wording import visible
+from pipeline.reports.terminal import text_line
+from pipeline.reports.wording import in_words, visible
 from pipeline.runs.request import Phase, RunObserver, RunProgress, SetStep
 from pipeline.stores.values import LeaseHolder
 from pipeline.wording import Sentence

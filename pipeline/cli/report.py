@@ -16,7 +16,7 @@ from pipeline.cli.options import (
 )
 from pipeline.cli.standard_streams import print_document
 from pipeline.errors import UsageError
-from pipeline.wording import Sentence
+from pipeline.wording import ENGLISH, Sentence, language
 
 
 @click.command(cls=Command)
@@ -41,6 +41,7 @@ def report(given: Given) -> None:
     from pipeline.jobs.report import BankReport
     from pipeline.jobs.report import report as write_reports
     from pipeline.reports.terminal import answers, print_summary
+    from pipeline.runs.ended import reasons_in
     from schemas.folder import REPORT_XLSX
 
     folder = given.folder
@@ -56,4 +57,5 @@ def report(given: Given) -> None:
     if given.as_json:
         print_document(summary)
     else:
-        print_summary(summary, folder, answers(), already_finished=False)
+        reasons = {} if language() == ENGLISH else reasons_in(folder)
+        print_summary(summary, folder, answers(), already_finished=False, reasons=reasons)

@@ -37,7 +37,7 @@ from pipeline.cli.options import (
 )
 from pipeline.cli.standard_streams import STANDARD_INPUT, payment_file, print_document
 from pipeline.errors import UsageError, most_serious
-from pipeline.wording import Sentence
+from pipeline.wording import ENGLISH, Sentence, language
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -280,6 +280,7 @@ def _report(name: str, result: "RunResult", folder: Path, answers: "Console | No
         return
     from pipeline.reports.listings import print_changes
     from pipeline.reports.terminal import print_summary
+    from pipeline.runs.ended import reasons_in
 
     print_changes(result.summary, result.changes, answers)
     print_summary(
@@ -288,6 +289,7 @@ def _report(name: str, result: "RunResult", folder: Path, answers: "Console | No
         answers,
         already_finished=result.already_finished,
         next_step=result.next_step,
+        reasons={} if language() == ENGLISH else reasons_in(folder),
     )
 
 

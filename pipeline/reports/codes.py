@@ -29,7 +29,8 @@ def print_codes(explanations: Iterable[Explanation], console: Console) -> None:
     """List all codes by where they come from, each with its first meaning."""
     listed = list(explanations)
     for section in CodesSection:
-        table = table_of(*(aloud(said, SurfaceKind.COMMAND) for said in (_CODE, _SECTIONS[section])))
+        table = table_of("code", "")
+        table.columns[1].header = aloud(_SECTIONS[section], SurfaceKind.COMMAND)
         for explanation in listed:
             if explanation.section is section:
                 says = whole(aloud(explanation.cases[0].says, SurfaceKind.COMMAND))
@@ -38,7 +39,6 @@ def print_codes(explanations: Iterable[Explanation], console: Console) -> None:
     console.print(Text(aloud(Sentence("explain.one_of_them"), SurfaceKind.COMMAND)))
 
 
-_CODE = Sentence("explain.code")
 _SECTIONS = {
     CodesSection.ANSWERS: Sentence("explain.answers"),
     CodesSection.NO_ANSWER: Sentence("explain.no_answer"),

@@ -10,50 +10,55 @@ from rich.text import Text
 
 from pipeline.reports.changes import WORDS, compared_with, sides
 from pipeline.reports.message_fields import COLUMNS_WIDTH_MIN, print_fields, values_in_short
-from pipeline.reports.terminal import in_words, outcome_table, rule_table, table_of, text_line
+from pipeline.reports.reasons import sentence_of
+from pipeline.reports.terminal import outcome_table, rule_table, table_of, text_line
 from pipeline.reports.wording import (
     SIMULATED,
     counted,
     currencies_told,
     differing_told,
+    in_words,
     not_payments_told,
     notes_told,
     price_text,
     visible,
     warning_text,
-    which_rows,
 )
 from pipeline.rules.totals import added
 from pipeline.wording import Sentence
+from pipeline.wording.rows import rows_named
 from schemas.changes import Change
 from schemas.columns import Column, ColumnsRead
-from schemas.forecast import ApiForecast, Forecast
+from schemas.forecast import ApiForecast, BrokenRule, Forecast
 from schemas.outcomes import Outcome
-from schemas.places import place_text
+from schemas.places import Places, place_text
 from schemas.summary import OutcomeTotal, Summary
 
 REJECTS_SHOWN_MAX = 20
 CHANGES_SHOWN_MAX = 10
+_NO_PRICE = Sentence("terminal.no_price")
 HEADER_WIDTH_MAX = 28
 """Of the first column on a narrow terminal; a longer header goes on in the next line."""
 
 
 def print_forecast(forecast: Forecast, console: Console) -> None:
     """Show what checking a file would take."""
-    title = (
-        f"{forecast.input_name}: {counted(forecast.row_count, 'payment')}, "
-        f"{forecast.accepted_count:,} to be checked, {forecast.rejected_count:,} rejected by the local rules"
+    title = Sentence(
+        "terminal.plan_title",
+        name=forecast.input_name,
+        payments=Sentence("terminal.payments", count=forecast.row_count),
+        accepted=forecast.accepted_count,
+        rejected=forecast.rejected_count,
+        unasked=Sentence("terminal.left_unasked", number=forecast.unasked_count)
+        if forecast.unasked_count
+        else "",
     )
-    if forecast.unasked_count:
-        title += f", {forecast.unasked_count:,} left unasked by the profile"
-    console.print(Text(visible(title), style="bold"))
+    console.print(text_line(title, "bold"))
     print_changes(forecast, forecast.changes, console)
     if forecast.apis:
         console.print(_apis(forecast))
-    for line in _spared(forecast):
-        console.print(Text(visible(line)))
-    saved = f"{counted(forecast.saved_call_count, 'call')} saved by asking each distinct question once."
-    console.print(Text(f"{saved} Nothing was sent."))
+    for spared in (*_spared(forecast), Sentence("terminal.calls_saved", count=forecast.saved_call_count)):
+        console.print(text_line(spared))
     for line in _costs(forecast):
         console.print(Text(line))
     told = (
@@ -64,11 +69,10 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
         *currencies_told(forecast.currency_sources),
     )
     for line in told:
-        console.print(Text(visible(line)))
+        console.print(text_line(line))
     if forecast.refusal:
-        way = "correct the rows, or use --allow-many-names REASON, which is recorded"
-        said = f"Warning: this run would be refused: {forecast.refusal}; {way}."
-        console.print(Text(visible(said), style="bold yellow"))
+        refused = Sentence("terminal.would_be_refused", why=in_words(forecast.refusal))
+        console.print(text_line(refused, "bold yellow"))
     for count in forecast.warning_codes:
         console.print(Text(visible(warning_text(count, forecast.places))))
     if forecast.rejects:
@@ -85,8 +89,14 @@ def _apis(forecast: Forecast) -> Table:
             api.api.value,
             f"{api.row_count:,}",
             f"{api.call_count:,}",
-            *(["no price" if api.cost is None else price_text(api.cost)] if cost else []),
-            f"{api.rate_per_s:g} a second" + (f", {api.daily_cap:,} a day" if api.daily_cap else ""),
+            *([in_words(_NO_PRICE) if api.cost is None else price_text(api.cost)] if cost else []),
+            in_words(
+                Sentence(
+                    "terminal.rate",
+                    rate=f"{api.rate_per_s:g}",
+                    cap=Sentence("terminal.a_day", number=api.daily_cap) if api.daily_cap else "",
+                )
+            ),
             _duration(api),
         )
     return apis
@@ -97,19 +107,16 @@ def _numbered(row: int, forecast: Forecast) -> str:
     return f"{row}\n{place_text(row, forecast.places)}".strip()
 
 
-def _spared(forecast: Forecast) -> Iterator[str]:
+def _spared(forecast: Forecast) -> Iterator[Sentence]:
     """What need not be asked any more, and why that may be more than is known."""
     if before := sum(api.answered_before_count for api in forecast.apis):
-        yield f"{counted(before, 'call')} saved by answers of an earlier run in the same folder."
+        yield Sentence("terminal.saved_by_answers", count=before)
     if reused := sum(api.reused_count for api in forecast.apis):
-        yield f"{counted(reused, 'call')} saved by matches of an earlier run (--reuse-from)."
+        yield Sentence("terminal.saved_by_matches", count=reused)
     if forecast.why_uncounted:
-        yield f"Answers of an earlier run are not counted: {forecast.why_uncounted}."
+        yield Sentence("terminal.not_counted", why=forecast.why_uncounted)
     if forecast.shared_ledger:
-        yield (
-            f"What other hosts have in {forecast.shared_ledger} is not counted here: answers that a run "
-            "would use, and what they have used of a daily cap; `precheck status` shows the cap."
-        )
+        yield Sentence("terminal.other_hosts_not_counted", ledger=forecast.shared_ledger)
 
 
 def _costs(forecast: Forecast) -> Iterator[str]:
@@ -128,8 +135,14 @@ def _costs(forecast: Forecast) -> Iterator[str]:
 def _rejects(forecast: Forecast, width: int) -> Table:
     """Each broken rule of each row where they are few, by kind where they are many."""
     if sum(kind.row_count for kind in forecast.broken_rules) <= REJECTS_SHOWN_MAX:
+        said = {kind.message: _said(kind, forecast.places) for kind in forecast.broken_rules}
         each = [
-            (_numbered(reject.row, forecast), reject.field, reject.code, reject.message)
+            (
+                _numbered(reject.row, forecast),
+                reject.field,
+                reject.code,
+                said.get(reject.message, reject.message),
+            )
             for reject in forecast.rejects
         ]
         return rule_table(">row", each, width=width)
@@ -138,11 +151,19 @@ def _rejects(forecast: Forecast, width: int) -> Table:
             f"{kind.row_count:,}",
             kind.field,
             kind.code,
-            f"{kind.message}: {which_rows(kind.rows, kind.row_count, places=forecast.places)}",
+            f"{_said(kind, forecast.places)}: {_rows_of(kind, forecast.places)}",
         )
         for kind in forecast.broken_rules
     ]
     return rule_table(">rows", kinds, width=width)
+
+
+def _said(kind: BrokenRule, places: Places | None) -> str:
+    return in_words(sentence_of(kind.said, places)) if kind.said else kind.message
+
+
+def _rows_of(kind: BrokenRule, places: Places | None) -> str:
+    return in_words(rows_named(kind.rows, places, row_count=kind.row_count))
 
 
 def print_columns(told: ColumnsRead, console: Console) -> None:
@@ -152,7 +173,7 @@ def print_columns(told: ColumnsRead, console: Console) -> None:
         return
     console.print(_columns_table(told.columns, has_room=console.width >= COLUMNS_WIDTH_MIN))
     if any(column.field is None for column in told.columns) and told.refusal is None:
-        console.print(Text("Columns with - are not read, and come back as they are."))
+        console.print(text_line(Sentence("terminal.columns_not_read")))
     for line in notes_told(told.notes):
         console.print(Text(visible(line)))
 
@@ -180,11 +201,14 @@ def _columns_table(columns: Sequence[Column], *, has_room: bool) -> Table:
 
 def _why(column: Column) -> str:
     """By which rule a column is read, instead of which others, and which --map has it read."""
+    said = {"rule": in_words(column.rule), "others": column.others}
     if column.disputed:
-        why = f"candidate: {column.rule}" + (f"; or {', '.join(column.others)}" if column.others else "")
+        why = Sentence("column.candidate_or" if column.others else "column.candidate", **said)
     else:
-        why = f"{column.rule}; instead of {', '.join(column.others)}" if column.others else column.rule
-    return f"{why}; --map {column.map}" if column.map else why
+        why = Sentence(
+            "column.instead_of" if column.others else "column.of_format", title=said["rule"], **said
+        )
+    return f"{in_words(why)}; --map {column.map}" if column.map else in_words(why)
 
 
 def print_quota(

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,25 +11,27 @@ from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from pipeline.reports.reasons import SaidReasons, sentences_of
 from pipeline.reports.wording import (
     SIMULATED,
     advice,
-    counted,
     currencies_told,
     differing_told,
+    in_words,
     money_lines,
     not_payments_told,
     notes_told,
     visible,
     warning_text,
 )
-from pipeline.wording import Sentence, SurfaceKind, aloud
+from pipeline.wording import Sentence
 from schemas.folder import REPORT_HTML, pain002_name
 from schemas.outcomes import Action, Outcome
 from schemas.places import in_brackets
 from schemas.summary import OutcomeTotal, Summary
 
 ROWS_SHOWN_MAX = 10
+_NONE: SaidReasons = {}
 ROOMY_WIDTH = 72
 """Columns of a terminal on which four columns of a table leave room for a sentence."""
 
@@ -43,7 +46,9 @@ STYLES = {
 }
 
 
-def render(summary: Summary, next_step: Sentence | None = None) -> RenderableType:
+def render(
+    summary: Summary, next_step: Sentence | None = None, reasons: SaidReasons = _NONE
+) -> RenderableType:
     """Lay out a summary.
 
     Text from the file or the server is shown as text: no markup in it is followed, and control
@@ -51,7 +56,7 @@ def render(summary: Summary, next_step: Sentence | None = None) -> RenderableTyp
     """
     parts: list[RenderableType] = [_title(summary), ""]
     if any(count.outcome is not Outcome.MATCH for count in summary.codes):
-        parts += [_what_to_do(summary), ""]
+        parts += [_what_to_do(summary, reasons), ""]
     if summary.to_look_at_count:
         parts += [_attention(summary), ""]
     # The totals come last: on a small terminal the end is what is seen.
@@ -66,11 +71,6 @@ def console() -> Console:
 def answers() -> Console:
     """Where the answer of a command goes: standard output. Once its reader goes away, nothing is printed."""
     return _Answers(markup=False, highlight=False, emoji=False)
-
-
-def in_words(said: Sentence | str) -> str:
-    """A sentence as a terminal says it; text as it is."""
-    return aloud(said, SurfaceKind.COMMAND)
 
 
 def text_line(said: Sentence | str, style: str = "") -> Text:
@@ -94,39 +94,34 @@ class _Answers(Console):
         self.quiet = True
 
 
-def print_summary(
+def print_summary(  # noqa: PLR0913 (what a run came to, and how it is said)
     summary: Summary,
     folder: Path,
     console: Console,
     *,
     already_finished: bool,
     next_step: Sentence | None = None,
+    reasons: SaidReasons = _NONE,
 ) -> None:
-    """Show a summary on a console, and where the files are."""
+    """Show a summary on a console, and where the files are; the reasons say it in other languages."""
     if already_finished:
-        said = f"Finished already, at {summary.finished}: nothing was sent. --fresh starts over."
-        console.print(Text(said, style="bold"))
-    console.print(render(summary, next_step))
-    where = "this folder" if folder == Path() else str(folder)
-    console.print(Text(visible(f"The outcome of every row is in {where}."), style="bold"))
-    if (folder / REPORT_HTML).exists():
-        console.print(Text(visible(f"Open {folder / REPORT_HTML} in a browser."), style="bold"))
+        console.print(text_line(Sentence("terminal.finished_already", time=summary.finished), "bold"))
+    console.print(render(summary, next_step, reasons))
+    where = Sentence("terminal.this_folder") if folder == Path() else folder
+    console.print(text_line(Sentence("terminal.outcomes_are_in", where=where), "bold"))
+    if (page := folder / REPORT_HTML).exists():
+        console.print(text_line(Sentence("terminal.open_page", page=page), "bold"))
     if (report := folder / pain002_name(simulated=summary.simulated)).exists():
-        console.print(Text(visible(f"Bank software reads {report}."), style="bold"))
+        console.print(text_line(Sentence("terminal.bank_software_reads", report=report), "bold"))
 
 
 def _title(summary: Summary) -> RenderableType:
     source = summary.input
-    line = Text.assemble(
-        ("\n" + visible(source.name), "bold"),
-        f": {counted(source.row_count, 'payment')}, {summary.environment.value}",
-    )
+    said = Sentence("terminal.title", count=source.row_count, environment=summary.environment.value)
+    line = Text.assemble(("\n" + visible(source.name), "bold"), f": {in_words(said)}")
     if not summary.simulated:
         return line
-    warning = Text(
-        " SIMULATED by a sandbox: no answer says anything about a real account ", "bold reverse yellow"
-    )
-    return Group(line, warning)
+    return Group(line, Text(f" {in_words(SIMULATED)} ", "bold reverse yellow"))
 
 
 def outcome_table(totals: Iterable[OutcomeTotal]) -> Table:
@@ -136,23 +131,24 @@ def outcome_table(totals: Iterable[OutcomeTotal]) -> Table:
         if total.row_count == 0:
             continue
         amounts = money_lines(total.row_count, total.totals) if total.totals else ""
-        name = Text(total.outcome.value.replace("_", " "), style=STYLES[total.outcome])
+        name = Text(in_words(Sentence(f"outcome.{total.outcome}")), style=STYLES[total.outcome])
         table.add_row(name, f"{total.row_count:,}", Text(amounts))
     return table
 
 
-def _what_to_do(summary: Summary) -> Table:
+def _what_to_do(summary: Summary, reasons: SaidReasons) -> Table:
     """What stands behind every outcome but a match."""
     order = list(Outcome)
     table = table_of(">rows", "code", "what it means, and what to do")
     for count in sorted(summary.codes, key=lambda count: order.index(count.outcome)):
         if count.outcome is not Outcome.MATCH:
-            end = ", ..." if count.row_count > len(count.rows) else "."
             numbers = ", ".join(map(str, count.rows)) + in_brackets(count.rows, summary.input.places)
-            which = f"Row{'s' if count.row_count > 1 else ''} {numbers}{end}"
+            more = ", ..." if count.row_count > len(count.rows) else "."
+            which = in_words(Sentence("terminal.rows", count=count.row_count, rows=numbers)) + more
             # A rejected row's reason already states what to do.
-            to_do = "" if count.action is Action.CORRECT_ROW else str(advice(count.action, count.code))
-            meaning = " ".join(filter(None, (count.reason, to_do, which)))
+            to_do = "" if count.action is Action.CORRECT_ROW else in_words(advice(count.action, count.code))
+            reason = map(in_words, sentences_of(count.reason, reasons, summary.input.places))
+            meaning = " ".join(filter(None, (*reason, to_do, which)))
             table.add_row(f"{count.row_count:,}", _code(count.code, count.outcome), Text(visible(meaning)))
     return table
 
@@ -160,10 +156,7 @@ def _what_to_do(summary: Summary) -> Table:
 def _attention(summary: Summary) -> RenderableType:
     """How many rows must be looked at before anything is paid, and the worst of them, largest first."""
     count, row_count = summary.to_look_at_count, summary.input.row_count
-    said = (
-        f"{counted(count, 'payment')} of {row_count:,} need{'s' if count == 1 else ''} a look before you pay."
-    )
-    title = Text(said, style="bold")
+    title = text_line(Sentence("terminal.need_a_look", count=count, row_count=row_count), "bold")
     if not summary.attention:
         return title
     places = summary.input.places
@@ -174,17 +167,32 @@ def _attention(summary: Summary) -> RenderableType:
         payment_id = Text(visible(row.payment_id or ""))
         numbers = [row.row, *([] if places is None else places.numbers(row.row))]
         table.add_row(*map(str, numbers), Text(amount), _code(row.code, row.outcome), payment_id)
-    which = "" if summary.attention_count <= ROWS_SHOWN_MAX else f", here the largest {ROWS_SHOWN_MAX}"
-    worst = f"No match or not possible: {counted(summary.attention_count, 'row')} (attention.csv{which}):"
-    return Group(title, Text(worst), table)
+    is_all = summary.attention_count <= ROWS_SHOWN_MAX
+    which = "" if is_all else Sentence("terminal.here_the_largest", number=ROWS_SHOWN_MAX)
+    worst = Sentence("terminal.no_match_or_not_possible", count=summary.attention_count, which=which)
+    return Group(title, text_line(worst), table)
+
+
+def header_of(text: str) -> Sentence:
+    """A header by its English words, of which its key is made.
+
+    >>> header_of("payment id").key
+    'header.payment_id'
+    """
+    return Sentence("header." + "_".join(re.findall("[a-z]+", text.lower())))
 
 
 def table_of(*headers: str) -> Table:
-    """A plain table; a header that starts with > is of a column of numbers. Only the last one wraps."""
+    """A plain table; a header that starts with > is of a column of numbers. Only the last one wraps.
+
+    The headers are English, and shown in the language of the terminal.
+    """
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for header in headers:
         justify: JustifyMethod = "right" if header.startswith(">") else "left"
-        table.add_column(header.removeprefix(">"), justify=justify, no_wrap=header != headers[-1])
+        text = header.removeprefix(">")
+        shown = in_words(header_of(text)) if text else ""
+        table.add_column(shown, justify=justify, no_wrap=header != headers[-1])
     return table
 
 
@@ -211,30 +219,33 @@ def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableT
     sent = sum(call.request_count for call in summary.calls)
     before = sum(call.answered_before_count for call in summary.calls)
     questions = sum(call.question_count for call in summary.calls)
-    asked = (
-        f"{counted(questions, 'distinct question')} ({counted(summary.saved_call_count, 'call')} saved), "
-        f"{counted(sent, 'request')} sent"
-    )
-    lines = [f"{asked}, {counted(before, 'answer')} from an earlier run." if before else f"{asked}."]
+    said: list[Sentence | str] = [
+        Sentence(
+            "terminal.asked",
+            questions=Sentence("terminal.distinct_questions", count=questions),
+            saved=Sentence("terminal.calls", count=summary.saved_call_count),
+            sent=Sentence("terminal.requests", count=sent),
+            before=Sentence("terminal.of_an_earlier_run", count=before) if before else "",
+        )
+    ]
     if elsewhere := sum(call.elsewhere_count for call in summary.calls):
-        lines.append(f"{counted(elsewhere, 'answer')} to other processes that share this run.")
+        said.append(Sentence("terminal.to_other_processes", count=elsewhere))
     if reused := sum(call.reused_count for call in summary.calls):
-        lines.append(f"{counted(reused, 'answer')} of an earlier run used again (--reuse-from).")
+        said.append(Sentence("terminal.used_again", count=reused))
     if summary.simulated:
-        lines.insert(0, in_words(SIMULATED))
+        said.insert(0, SIMULATED)
     if "amount" not in summary.input.columns.values():
-        lines.append("No amount column was found; name it with --map amount=HEADER.")
-    lines += notes_told(summary.input.notes)
-    lines += not_payments_told(summary.input.not_payments)
-    lines += [aside.said for aside in summary.input.set_aside]
-    lines += differing_told(summary.input.controls)
+        said.append(Sentence("terminal.no_amount_column"))
+    said += notes_told(summary.input.notes)
+    said += not_payments_told(summary.input.not_payments)
+    said += [aside.said for aside in summary.input.set_aside]
+    said += differing_told(summary.input.controls)
     if summary.modulus is not None and summary.modulus.is_old:
-        lines.append("The modulus tables are older than a year: they warned and rejected nothing.")
+        said.append(Sentence("terminal.old_modulus_tables"))
     if summary.modulus is not None and (count := summary.modulus.uncovered_count):
-        verb = "is on a sort code" if count == 1 else "are on sort codes"
-        lines.append(f"{counted(count, 'UK account')} {verb} that the modulus tables do not cover.")
-    lines += currencies_told(summary.input.currency_sources)
-    lines += [warning_text(count, summary.input.places) for count in summary.warning_codes]
+        said.append(Sentence("terminal.not_covered_by_modulus", count=count))
+    said += currencies_told(summary.input.currency_sources)
+    said += [warning_text(count, summary.input.places) for count in summary.warning_codes]
     if step := next_step or summary.next_step:
-        lines.append(in_words(step))
-    return [Text(visible(line)) for line in lines]
+        said.append(step)
+    return [text_line(line) for line in said]

@@ -8,7 +8,7 @@ from textwrap import fill
 from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE
 from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
 from pipeline.wording import Sentence, SurfaceKind, aloud
-from schemas.outcomes import ABOUT_THE_PAYEE, Action, WarningCode
+from schemas.outcomes import ABOUT_THE_PAYEE, Action
 from schemas.places import Places, in_brackets
 from schemas.prices import Price
 from schemas.summary import CurrencySources, Money, NotPayment, StatedControl, WarningCount
@@ -43,23 +43,6 @@ ADVICE_BY_CODE: Mapping[str, Sentence] = {
 }
 """The same where a code asks for something else than its action does elsewhere, and for a match that needs a
 look."""
-WARNINGS = {
-    WarningCode.ACCOUNT_CHANGED: "Known payee, other account than last time",
-    WarningCode.NAME_CHANGED: "Known account, other name than last time",
-    WarningCode.PAYEE_NEW: "Warning: neither payee nor account was there and confirmed last time",
-    WarningCode.PAYMENT_REPEATED: "Paid twice? The same payment as an earlier one",
-    WarningCode.MANY_NAMES: "Warning: one of many names or identifications for one account",
-    WarningCode.ENUMERATION: "Warning: one of several unknown accounts with numbers in sequence",
-    WarningCode.MIXED_SCRIPTS: "Warning: letters of two alphabets in one word of the name",
-    WarningCode.MODULUS_OLD_TABLES: "Warning: fails the UK modulus check, by tables older than a year",
-    WarningCode.NAME_NOT_LATIN: "Warning: letters that VoP need not carry between banks in the name",
-    WarningCode.NAME_CLEANED: 'Warning: asked about without ="..." or unseen marks around the name',
-    WarningCode.ACCOUNT_TYPE_DEFAULT: "Warning: an account type that names a product; the default was taken",
-    WarningCode.BIC_OTHER_COUNTRY: "Warning: a BIC of another country than the IBAN",
-    WarningCode.UK_ACCOUNT_CURRENCY: "Warning: a UK account, and another currency than pounds",
-    WarningCode.NAME_TRUNCATED: "Warning: a name that may be cut, as it fills its field",
-}
-"""What was odd about some rows and stopped nothing; their number follows."""
 _OPTION = re.compile(r'--[a-z-]+ (?:"[^"]*"|[^ ]+)')
 _BLANK_KEPT = "\0"
 """Stands for a blank at which no line ends; `visible` leaves none in a sentence."""
@@ -151,34 +134,42 @@ def warning_text(count: WarningCount, places: Places | None = None) -> str:
     more = ", ..." if count.row_count > len(count.rows) else ""
     rows = ", ".join(map(str, count.rows))
     where = f"; {in_brackets(count.rows, places)[2:-1]}{more}" if places is not None else ""
-    return f"{WARNINGS[count.code]}: {counted(count.row_count, 'row')} ({rows}{more}{where})."
+    numbers = f"{rows}{more}{where}"
+    what = Sentence(f"warned.{count.code}")
+    return in_words(Sentence("terminal.warned_rows", what=what, count=count.row_count, rows=numbers))
 
 
 def notes_told(notes: Iterable[str]) -> list[str]:
     """A line for each choice among columns."""
-    return [
-        aloud(Sentence("terminal.note", note=aloud(note, SurfaceKind.COMMAND)), SurfaceKind.COMMAND)
-        for note in notes
-    ]
+    return [in_words(Sentence("terminal.note", note=in_words(note))) for note in notes]
 
 
 def not_payments_told(rows: Iterable[NotPayment]) -> list[str]:
     """A line for each row that is no payment; a figure that is not that of the payments is a warning."""
-    return [f"Warning: {row.said}" if row.agrees is False else row.said for row in rows]
+    return [_warning(row.said) if row.agrees is False else in_words(row.said) for row in rows]
+
+
+def in_words(said: Sentence | str) -> str:
+    """A sentence as a terminal says it; text as it is."""
+    return aloud(said, SurfaceKind.COMMAND)
+
+
+def _warning(said: str) -> str:
+    return in_words(Sentence("terminal.warning", said=in_words(said)))
 
 
 def currencies_told(sources: CurrencySources) -> list[str]:
     """How the currencies are known, where the file does not state all of them."""
     ways = [
-        (sources.given, "by the file's currency column"),
-        (sources.beside_amount, "by the sign or code beside the amount"),
-        (sources.uk_account, "GBP, as the account is a UK one"),
-        (sources.unknown, "not known, and never guessed"),
+        (sources.given, Sentence("terminal.by_currency_column")),
+        (sources.beside_amount, Sentence("terminal.beside_amount")),
+        (sources.uk_account, Sentence("terminal.as_uk_account")),
+        (sources.unknown, Sentence("terminal.currency_unknown")),
     ]
     if sources.given == sum(count for count, _ in ways):
         return []
-    told = "; ".join(f"{counted(count, 'row')} {way}" for count, way in ways if count)
-    return [f"Currency: {told}."]
+    told = [Sentence("terminal.rows_by_way", count=count, way=way) for count, way in ways if count]
+    return [in_words(Sentence("terminal.currencies", told=told))]
 
 
 CONTROLS_SHOWN_MAX = 5
@@ -213,8 +204,7 @@ def controls_in_words(controls: Sequence[StatedControl], count: int) -> str:
 def differing_told(controls: Sequence[StatedControl]) -> list[str]:
     """A warning for each control total of the file that its payments do not keep, of many for the first."""
     sentences = [control.difference for control in controls if control.difference]
-    lines = [f"Warning: {sentence}" for sentence in sentences[:CONTROLS_SHOWN_MAX]]
-    if more := len(sentences) - len(lines):
-        verb = "differs" if more == 1 else "differ"
-        lines.append(f"Warning: {counted(more, 'more control total')} of the file {verb}, too.")
-    return lines
+    lines = [_warning(sentence) for sentence in sentences[:CONTROLS_SHOWN_MAX]]
+    more_count = len(sentences) - len(lines)
+    more = [in_words(Sentence("terminal.more_controls_differ", count=more_count))] if more_count else []
+    return [*lines, *more]

@@ -5,7 +5,7 @@ import re
 import pytest
 from readers import axe_found, needs_axe
 
-from pipeline.reports.explanations import explanations
+from pipeline.reports.explanations import explanations, whole
 from pipeline.reports.page import ROWS_AT_ONCE, ROWS_ON_PAPER
 from pipeline.rules.rules import RULES
 
@@ -156,7 +156,7 @@ LONG_ID = "ENDTOEND20261122ABCDEFGHIJKLMNOPQRS"
 @pytest.mark.parametrize("payment_id", [pytest.param("PAY-1", marks=pytest.mark.nightly), LONG_ID])
 def test_the_longest_sentence_about_a_row_takes_three_lines_at_most(report_of, reading, payment_id):
     rules = [f"{rule.field}: {rule.sentence}." for rule in RULES]
-    meanings = [case.says for told in explanations().values() for case in told.cases]
+    meanings = [whole(str(case.says)) for told in explanations().values() for case in told.cases]
     rejected = {"outcome": "rejected", "code": "ACCOUNT_NUMBER_DAMAGED", "action": "correct_row"}
     payment = {"payment_id": payment_id, "amount": "1234567890.12", "currency": "EUR"}
     outcomes = [{**rejected, "reason": said} for said in {*rules, *meanings}]

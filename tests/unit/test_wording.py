@@ -20,6 +20,7 @@ from pipeline.errors import InputError
 from pipeline.headers.choice import rule_of
 from pipeline.headers.guesses import KINDS
 from pipeline.headers.meaning import header_rules
+from pipeline.reports.terminal import header_of
 from pipeline.rules.rules import RULES
 from pipeline.wording import ColumnPair, Moment, Sentence, SurfaceKind, require_words, words
 from pipeline.wording.rows import rows_named
@@ -38,6 +39,9 @@ FAMILIES = {
     *(f"warning.{code}" for code in ABOUT_THE_PAYEE),
     *(rule.sentence.key for rule in RULES if rule.said is None),
     *(f"explain.step_{action}" for action in Action),
+    *(f"warned.{code}" for code in WarningCode),
+    *(header_of(text).key for text in ("cost", "line", "sheet row", "PmtInf", "CdtTrfTxInf", "part", "rule")),
+    header_of("what is wrong, and what to do").key,
     *(f"explain.{code.lower()}{part}" for code in WarningCode for part in ("", "_not", "_do")),
     *(rule_of(text).key for text in (*header_rules(), *KINDS)),
 }
@@ -69,6 +73,10 @@ def said_in_code():
                     found.setdefault(key, []).append(None if None in names else names)
                 case ast.Call(func=ast.Name("rule_of"), args=[ast.Constant(str(text))]):
                     found.setdefault(rule_of(text).key, []).append(set())
+                case ast.Call(func=ast.Name("table_of"), args=texts):
+                    for text in texts:
+                        if isinstance(text, ast.Constant) and str(text.value).strip(">"):
+                            found.setdefault(header_of(str(text.value)).key, []).append(set())
                 case ast.Call(func=ast.Name("said_of_each"), args=[ast.Constant(str(key))], keywords=values):
                     names = {value.arg for value in values}
                     found.setdefault(key, []).append(None if None in names else names)

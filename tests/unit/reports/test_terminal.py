@@ -6,8 +6,8 @@ import pytest
 
 from pipeline.formats.message import difference_of
 from pipeline.reports.terminal import ROWS_SHOWN_MAX, print_summary, render
-from pipeline.reports.wording import CONTROLS_SHOWN_MAX, WARNINGS, visible, warning_text, which_rows
-from schemas.outcomes import Environment, WarningCode
+from pipeline.reports.wording import CONTROLS_SHOWN_MAX, visible, warning_text, which_rows
+from schemas.outcomes import Environment
 from schemas.places import Places
 from schemas.summary import CurrencySources, StatedControl, WarningCount
 
@@ -44,10 +44,6 @@ def test_each_kind_of_warning_has_a_line_and_counts_its_rows(summary_of, shown):
     said = "Paid twice? The same payment as an earlier one: 12 rows (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, ...)."
     assert said in lines
     assert "Warning: letters of two alphabets in one word of the name: 1 row (4)." in lines
-
-
-def test_every_warning_has_words():
-    assert set(WARNINGS) == set(WarningCode)
 
 
 @pytest.mark.parametrize(
