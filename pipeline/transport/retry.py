@@ -14,6 +14,7 @@ Source: API reference, "Errors". All other statuses and Retry-After are not in i
 and RFC 6585 define them, because gateways in between send them.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,6 +32,7 @@ WAIT_MAX_S = 20.0
 RETRY_AFTER_MAX_S = 3600.0
 FRESH_CONNECTION = "fresh_connection"
 """The extension of an httpx request that needs a connection of its own, silent until it leaves."""
+_SECONDS = re.compile(r"[0-9]+(?:\.[0-9]*)?")
 REQUEST_ID = "request_id"
 """The extension with the correlation id that the reply should repeat."""
 REFUSALS = frozenset({400, 413, 415, 422})
@@ -153,14 +155,13 @@ def pause_s(headers: Mapping[str, str], *, now: datetime) -> float:
     30.0
     """
     value = headers.get("retry-after", "").strip()
-    if not value:
-        return 0.0
-    if value.isascii() and value.isdigit():
-        # More digits than an hour needs are an hour, and int() refuses thousands of them.
-        return min(float(value.lstrip("0")[:10] or 0), RETRY_AFTER_MAX_S)
+    stated = [one.strip() for one in value.split(",")]  # a header that is sent twice
+    if all(map(_SECONDS.fullmatch, stated)):
+        # More digits than an hour needs are an hour.
+        return min(max(float(one.lstrip("0")[:10] or 0) for one in stated), RETRY_AFTER_MAX_S)
     try:
         until = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):  # none, or of a year that no clock has
         return 0.0
     if until.tzinfo is None:
         until = until.replace(tzinfo=UTC)

@@ -1,6 +1,7 @@
 """The token endpoint of an identity provider: client credentials in, an access token out."""
 
 import ssl
+from datetime import UTC, datetime
 from typing import Literal
 from urllib.parse import urlencode, urlsplit
 
@@ -8,7 +9,7 @@ import httpx
 
 from pipeline.errors import ConfigurationError, CredentialsError, ProtocolError
 from pipeline.transport.exchange import HEADERS, once, plainly_https
-from pipeline.transport.retry import NetworkFailure
+from pipeline.transport.retry import NetworkFailure, pause_s
 from pipeline.transport.tokens import TokenUnavailable
 from pipeline.wording import Sentence
 from schemas.strict import parse
@@ -77,7 +78,8 @@ class TokenEndpoint:
                     )
                 )
             case status if status in {408, 429} or status >= 500:
-                raise TokenUnavailable(Sentence("transport.token_later", where=self._where, status=status))
+                later = Sentence("transport.token_later", where=self._where, status=status)
+                raise TokenUnavailable(later, pause_s=pause_s(response.headers, now=datetime.now(UTC)))
             case status:
                 raise ConfigurationError(
                     Sentence("transport.http_hands_out", where=self._where, status=status)

@@ -22,16 +22,23 @@ REFRESH_INTERVAL_MIN_S = 5
 FETCH_TRIES_MAX = 3
 FAILURE_KEPT_MIN_S = 1
 FAILURE_KEPT_MAX_S = 30
+"""A longer pause, where the endpoint asks for one, ends the tries: a later run asks again."""
 
 Fetch = Callable[[TokenRequest], Awaitable[TokenResponse]]
 
 
 class TokenUnavailable(Exception):  # noqa: N818  like NetworkFailure: an event to ride out, not an error
-    """The token endpoint gave no token this time and may the next: a sentence says where, and what."""
+    """The token endpoint gave no token this time and may the next: a sentence says where, and what.
 
-    def __init__(self, reason: Sentence) -> None:
+    Attributes:
+        reason: the sentence.
+        pause_s: how long it asked for no other request; 0 where it did not.
+    """
+
+    def __init__(self, reason: Sentence, *, pause_s: float = 0.0) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.pause_s = pause_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +136,7 @@ class Tokens:
             try:
                 answer = await self._fetch_with_tries(FETCH_TRIES_MAX if living is None else 1)
             except TokenUnavailable as error:
-                self._wait_before_next()
+                self._wait_before_next(error.pause_s)
                 failure: PrecheckError = IncompleteError(
                     Sentence("transport.check_token_url_network", error=error.reason)
                 )
@@ -150,7 +157,7 @@ class Tokens:
         stamina.instrumentation.set_on_retry_hooks([])  # only the result of a token request is logged
         # A context, not a decorator: stamina logs the arguments of what it decorates.
         async for attempt in stamina.retry_context(
-            on=TokenUnavailable,
+            on=_next_try_after,
             attempts=tries_max,
             timeout=None,
             wait_initial=self._retry_wait_s,
@@ -172,7 +179,14 @@ class Tokens:
         self._token = Token(answer.access_token.get_secret_value(), generation)
         return self._token
 
-    def _wait_before_next(self) -> None:
+    def _wait_before_next(self, pause_s: float = 0.0) -> None:
         kept_s = min(FAILURE_KEPT_MIN_S * 2**self._failures_count, FAILURE_KEPT_MAX_S)
         self._failures_count += 1
-        self._retry_at = self._clock() + kept_s
+        self._retry_at = self._clock() + max(kept_s, pause_s)
+
+
+def _next_try_after(error: Exception) -> float | bool:
+    """How long to wait before the next try, where there is one; True: as after any failure."""
+    if not isinstance(error, TokenUnavailable) or error.pause_s > FAILURE_KEPT_MAX_S:
+        return False
+    return error.pause_s or True

@@ -1,4 +1,5 @@
 import asyncio
+import time
 
 import anyio
 import pytest
@@ -285,3 +286,27 @@ def test_neither_the_token_nor_the_secret_shows_in_a_log_or_a_repr(capfd):
     for text in (shown, logged):
         assert "hush-hush" not in text
         assert "sesame" not in text
+
+
+def test_a_pause_that_the_endpoint_asks_for_is_kept():
+    async def story(issuer, tokens):
+        issuer.failure = TokenUnavailable(DOWN.reason, pause_s=0.15)
+        with pytest.raises(IncompleteError):
+            await tokens.current()
+
+    began = time.monotonic()
+    run(story, issuer := Issuer())
+    assert len(issuer.calls) == 3
+    assert time.monotonic() - began >= 0.3
+
+
+def test_after_a_long_pause_a_later_try_asks_again():
+    async def story(issuer, tokens):
+        issuer.failure = TokenUnavailable(DOWN.reason, pause_s=600)
+        for later_s in (0, 599, 1):
+            issuer.now += later_s
+            with pytest.raises(IncompleteError):
+                await tokens.current()
+        assert issuer.calls == [0, 600]
+
+    run(story, Issuer())
