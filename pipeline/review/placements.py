@@ -127,10 +127,11 @@ def preview(
 
 def _with(rows: pl.DataFrame, said: pl.DataFrame, released_in: Mapping[int, str]) -> pl.DataFrame:
     """The rows with the decision on each, and where it was released before."""
+    found = rows.join(said, on="row", how="left", maintain_order="left")
+    if not released_in:
+        return found.with_columns(released_in=pl.lit(None, pl.String))
     before = pl.DataFrame([[*released_in], [*released_in.values()]], _RELEASED_IN)
-    for more in (said, before):
-        rows = rows.join(more, on="row", how="left", maintain_order="left")
-    return rows
+    return found.join(before, on="row", how="left", maintain_order="left")
 
 
 def total(mine: pl.DataFrame) -> ControlTotal:
