@@ -9,11 +9,22 @@ from statistics import median
 CAP = 50
 ROW_COUNT = 40
 REFUSED_CPU_MAX_S = 1.0
+IMPORTS_MAX = 1.5
+"""On a slow machine so many times what the libraries of a run take to import there."""
+
+
+def imports_cpu_s():
+    """What it takes each of eight interpreters that start at once to import the libraries of a run."""
+    words = [sys.executable, "-c", "import polars, httpx, pydantic, aiohttp"]
+    started = [os.posix_spawn(sys.executable, words, os.environ) for _ in range(8)]
+    usages = [os.wait4(pid, 0)[2] for pid in started]
+    return max(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, network_payments, tmp_path, tell, is_long):
     crowd_sizes = [2 + number % 7 for number in range(50)] if is_long else (2, 8)
     survived, cpu_s = 0, []
+    cpu_max_s = max(REFUSED_CPU_MAX_S, IMPORTS_MAX * imports_cpu_s())
     with serve(tmp_path / "server", "--latency", "0.3") as server:
         for number, count in enumerate(crowd_sizes):
             file = desk.payments(network_payments(ROW_COUNT), name=f"{number}.csv")
@@ -40,7 +51,7 @@ def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, network_payments, 
             # Of its own: eight interpreters that start on two cores at once wait for one another.
             cpu_s += used.values()
             is_once = len(calls) == len(set(calls)) == ROW_COUNT
-            is_right = are_told and one.status == 0 and is_once and max(used.values()) <= REFUSED_CPU_MAX_S
+            is_right = are_told and one.status == 0 and is_once and max(used.values()) <= cpu_max_s
             survived += is_right
             if not is_right:
                 print(owner, one, others, used, len(calls))  # noqa: T201 (pytest shows it for a failure)
@@ -51,7 +62,7 @@ def test_of_many_runs_on_one_folder_one_proceeds(desk, serve, network_payments, 
         survived=survived,
         figure=f"1 proceeds; the others 75 with pid, host, start, after {median(cpu_s):.1f} s of CPU,"
         f" at most {max(cpu_s):.2f}",
-        goal=f"1 proceeds; the others 75 after {REFUSED_CPU_MAX_S:g} s of CPU; calls per question 1",
+        goal=f"1 proceeds; the others 75 after {cpu_max_s:.1f} s of CPU; calls per question 1",
     )
 
 
