@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from pipeline.desk.folders import DeskHome
 
 _OPENING = "open.html"
-_PORT = "port"
+_ADDRESS = "address"
+"""Port and secret part of the address of the desk that runs."""
 _ALLOCATOR = "_RJEM_MALLOC_CONF"
 _GIVES_BACK = "dirty_decay_ms:200,muzzy_decay_ms:0,narenas:2"
 """That what polars frees goes back to the system at once: it obeys this when it is imported."""
@@ -81,7 +82,7 @@ def desk(given: Given) -> None:
     home = DeskHome((given.home or _usual_home()).absolute())
     home.make()
     if given.new_link is not None:
-        click.echo(_link(home, given.new_link, _running_port(home)))
+        click.echo(_link(home, given.new_link, _running(home)))
     elif given.socket is not None:
         _serve_team(home, told, given.socket)
     else:
@@ -91,16 +92,21 @@ def desk(given: Given) -> None:
 def _serve_one(home: "DeskHome", told: "DeskSection", port: int, *, opens_browser: bool) -> None:
     """One's own desk, on the loopback address."""
     from pipeline.desk.doors import OwnDoor
+    from pipeline.desk.peers import system_tells
     from pipeline.desk.server import loopback
     from pipeline.desk.sessions import Sessions
+    from pipeline.files.atomic import write_atomically
 
     listening = loopback(port)
     port = listening.getsockname()[1]
     sessions = Sessions(home.path, told.idle_minutes_max * 60, clock=time.time, chance=_token)
-    (home.path / _PORT).write_text(str(port))
+    door = OwnDoor(port, sessions, "" if system_tells() else f"/{_token()}")
+    address = f"{port}{door.prefix}"
+    with write_atomically(home.path / _ADDRESS) as file:
+        file.write(address.encode())
 
     def started() -> None:
-        link = _link(home, login_name() or "me", port)
+        link = _link(home, login_name() or "me", address)
         if not opens_browser:
             click.echo(link)
             sys.stdout.flush()
@@ -112,7 +118,7 @@ def _serve_one(home: "DeskHome", told: "DeskSection", port: int, *, opens_browse
             notify(Sentence("cli.no_browser"))
             click.echo(link)
 
-    _serve(home, told, OwnDoor(port, sessions), listening, started)
+    _serve(home, told, door, listening, started)
 
 
 def _serve_team(home: "DeskHome", told: "DeskSection", path: Path) -> None:
@@ -173,20 +179,20 @@ def _token() -> str:
     return secrets.token_urlsafe(32)
 
 
-def _link(home: "DeskHome", name: str, port: int) -> str:
+def _link(home: "DeskHome", name: str, address: str) -> str:
     """A link that lets somebody of this name in, once."""
     from pipeline.desk.sessions import new_link
     from pipeline.runs.approvals import decider
 
     token = _token()
     new_link(home.path, decider(name), token, time.time())
-    return f"http://127.0.0.1:{port}/enter?token={token}"
+    return f"http://127.0.0.1:{address}/enter?token={token}"
 
 
-def _running_port(home: "DeskHome") -> int:
+def _running(home: "DeskHome") -> str:
     try:
-        return int((home.path / _PORT).read_text())
-    except (OSError, ValueError):
+        return (home.path / _ADDRESS).read_text()
+    except OSError:
         raise UsageError(Sentence("cli.no_desk_run", path=home.path)) from None
 
 

@@ -1,5 +1,6 @@
 """Who asks, and from where: at one's own desk by a session, in a team by the proxy that people log in to."""
 
+import hmac
 import pwd
 import socket
 import struct
@@ -10,6 +11,7 @@ from unicodedata import normalize
 from aiohttp import web
 
 from pipeline.config.desk import DeskSection
+from pipeline.desk import peers
 from pipeline.desk.people import Person, Role, folded
 from pipeline.desk.refusals import Forbidden, NoSession, NotNamed
 from pipeline.desk.sessions import Sessions
@@ -21,10 +23,16 @@ _CREDENTIALS = struct.Struct("3i")
 
 @dataclass(frozen=True, slots=True)
 class OwnDoor:
-    """A port on the loopback address, and sessions by cookie."""
+    """A port on the loopback address, for one user of this computer, and sessions by cookie.
+
+    A browser sends a cookie to every port, and so to programs of other users: it alone lets nobody in. The
+    system says whose connection it is; where it does not, the address has a secret part.
+    """
 
     port: int
     sessions: Sessions
+    prefix: str = ""
+    """The secret part of the address, which no cookie carries, with its slash; empty if the system tells."""
 
     @property
     def cookie(self) -> str:
@@ -33,13 +41,25 @@ class OwnDoor:
 
     @property
     def hosts(self) -> Sequence[str]:
-        """By which a browser on this computer reaches it."""
-        return [f"127.0.0.1:{self.port}", f"localhost:{self.port}"]
+        """By which a browser reaches it. `localhost` may also be ::1, where others may listen."""
+        return [f"127.0.0.1:{self.port}"]
 
     @property
     def origins(self) -> Sequence[str]:
         """Of our own pages."""
         return [f"http://{host}" for host in self.hosts]
+
+    def require_peer(self, request: web.Request) -> None:
+        """Refuse programs of other users of this computer (Forbidden)."""
+        if self.prefix:
+            asked, known = request.path[: len(self.prefix) + 1], f"{self.prefix}/"
+            if not hmac.compare_digest(asked.encode(), known.encode()):
+                raise NoSession(Sentence("desk.address_without_secret"))
+            return
+        transport = request.transport
+        ours, peer = (transport and transport.get_extra_info(end) for end in ("sockname", "peername"))
+        if not (ours and peer and peers.is_ours(peer, ours)):
+            raise Forbidden(Sentence("desk.of_another_user"))
 
     def person(self, request: web.Request, *, counts: bool) -> Person:
         """Whose session it is."""
@@ -55,6 +75,7 @@ class TeamDoor:
 
     told: DeskSection
     proxy_uid: int
+    prefix = ""
 
     @property
     def hosts(self) -> Sequence[str]:
@@ -66,10 +87,13 @@ class TeamDoor:
         """Of our own pages."""
         return [f"https://{host}" for host in self.hosts]
 
-    def person(self, request: web.Request, *, counts: bool) -> Person:  # noqa: ARG002 (the proxy has the sessions)
-        """Who the proxy says it is; it says so in one header, exactly once."""
+    def require_peer(self, request: web.Request) -> None:
+        """Refuse everything but the proxy (Forbidden)."""
         if _peer_uid(request) != self.proxy_uid:
             raise Forbidden(Sentence("desk.only_the_proxy"))
+
+    def person(self, request: web.Request, *, counts: bool) -> Person:  # noqa: ARG002 (the proxy has the sessions)
+        """Who the proxy says it is; it says so in one header, exactly once."""
         names = request.headers.getall(self.told.identity_header, [])
         if len(names) != 1 or not names[0].strip():
             raise NotNamed(Sentence("desk.proxy_named_nobody"))

@@ -1,5 +1,6 @@
 """What every request passes before a page sees it, and what every answer carries."""
 
+import re
 import sys
 from collections.abc import Awaitable, Callable
 from traceback import walk_tb
@@ -10,7 +11,7 @@ from pipeline.desk.doors import Door
 from pipeline.desk.languages import gettext, gettext_noop, preferred
 from pipeline.desk.people import Person
 from pipeline.desk.refusals import DeskRefusal, Forbidden, NoSession
-from pipeline.desk.rendering import PERSON, refused
+from pipeline.desk.rendering import PATH, PERSON, refused
 from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
 from pipeline.wording import Sentence, speak
@@ -41,12 +42,15 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Let through who may ask, from where one may ask; turn what is refused into a page."""
     response: web.StreamResponse
     speak(preferred(request.cookies.get(LANGUAGE_COOKIE), request.headers.get("Accept-Language", "")))
+    door, prefix = request.app[DOOR], ""
     try:
+        door.require_peer(request)
+        prefix = door.prefix  # for none but those who know it
+        request[PATH] = path = request.path[len(prefix) :]
         _require_host(request)
         _require_own_page(request)
-        if not request.path.startswith(OPEN_TO_ALL):
-            counts = not request.path.endswith(UNNOTICED)
-            request[PERSON] = request.app[DOOR].person(request, counts=counts)
+        if not path.startswith(OPEN_TO_ALL):
+            request[PERSON] = door.person(request, counts=not path.endswith(UNNOTICED))
         response = await handler(request)
     except DeskRefusal as refusal:
         response = refused(request, refusal.reason, refusal.status, refusal.next_step)
@@ -54,6 +58,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         response = refused(request, sentence_of(error), 422)
     except web.HTTPRedirection as redirection:
         redirection.headers.update(HEADERS)
+        redirection.headers["Location"] = prefix + redirection.headers["Location"]
         raise
     except web.HTTPException as error:
         response = refused(request, gettext(_SENTENCES.get(error.status, _IMPOSSIBLE)), error.status)
@@ -64,7 +69,13 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
         response = refused(request, gettext(_MISTAKE), 500)
     if not response.prepared:
         response.headers.update(HEADERS)
+    if prefix and isinstance(response, web.Response) and response.content_type == "text/html":
+        response.text = _LINKS.sub(rf"\g<0>{prefix}", response.text or "")
     return response
+
+
+_LINKS = re.compile(' (?:href|src|action|formaction|data-now|data-then)="(?=/)')
+"""Where an address of the desk begins. What people wrote has no such quotation mark: it is escaped."""
 
 
 _MISTAKE = gettext_noop(

@@ -24,6 +24,8 @@ from schemas.desk import Deed
 from schemas.summary import Money
 
 PERSON = web.RequestKey("person", Person)
+PATH = web.RequestKey("path", str)
+"""What was asked for, without the secret part that some desks have in their addresses."""
 """Who asks, once the guards know."""
 
 NEXT_STEPS = {
@@ -100,7 +102,9 @@ _NOT_DONE = gettext_noop("Not done")
 def html(request: web.Request, name: str, status: int = 200, **values: Any) -> web.Response:  # noqa: ANN401 (what templates take)
     """A page, from the template of this name without its suffix, with these values filled in."""
     person = request.get(PERSON)
-    text = environment().get_template(f"{name}.html").render(person=person, path=request.path, **values)
+    text = (
+        environment().get_template(f"{name}.html").render(person=person, path=request.get(PATH, ""), **values)
+    )
     return web.Response(text=text, content_type="text/html", charset="utf-8", status=status)
 
 

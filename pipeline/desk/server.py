@@ -5,6 +5,7 @@ import os
 import socket
 from collections.abc import Awaitable, Callable
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 
 from aiohttp import web
@@ -36,9 +37,11 @@ def application(context: Context) -> web.Application:
     app = web.Application(middlewares=[guard], client_max_size=FORM_BYTES_MAX)
     app[CONTEXT], app[DOOR] = context, context.door
     pages = (entering, file_pages, reading, watching, reviewing, searching, releasing, audit)
-    for page in pages:
-        app.add_routes(page.routes)
-    app.router.add_get("/static/{name}", _static)
+    every = chain.from_iterable(page.routes for page in pages)
+    for route in (*every, web.get("/static/{name}", _static)):
+        assert isinstance(route, web.RouteDef)
+        path = context.door.prefix + route.path
+        app.add_routes([web.RouteDef(route.method, path, route.handler, route.kwargs)])
     return app
 
 

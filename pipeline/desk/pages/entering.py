@@ -38,7 +38,7 @@ async def enter(request: web.Request) -> web.Response:
     session, person = entered
     context_of(request).record_of(person.name, Deed.OPENED)
     response = web.HTTPSeeOther("/")
-    response.set_cookie(own.cookie, session, httponly=True, samesite="Strict", path="/")
+    response.set_cookie(own.cookie, session, httponly=True, samesite="Strict", path=f"{own.prefix}/")
     raise response
 
 
@@ -49,7 +49,7 @@ async def leave(request: web.Request) -> web.Response:
     own.sessions.leave(request.cookies.get(own.cookie))
     context_of(request).record_of(person.name, Deed.CLOSED)
     response = html(request, "left")
-    response.del_cookie(own.cookie, path="/")
+    response.del_cookie(own.cookie, path=f"{own.prefix}/")
     return response
 
 

@@ -1,6 +1,10 @@
 """Who comes in at one's own desk, and every request that is turned away. Each test sends the hostile one."""
 
+import os
+import shutil
 import stat
+import subprocess
+import sys
 import time
 from html.parser import HTMLParser
 from pathlib import Path
@@ -118,6 +122,72 @@ def test_signing_out_ends_the_session(own_desk):
 def test_a_name_that_is_not_the_desks_is_refused(own_desk, mara, host):
     assert mara.get("/", Host=host).status in (400, 403)
     assert mara.get(f"/enter?token={own_desk.token}", Host=host).status in (400, 403)
+
+
+def test_another_name_of_this_computer_is_refused(own_desk, mara):
+    assert mara.get("/", Host=f"localhost:{own_desk.port}").status == 403
+
+
+OTHER_USER = 65534
+_AND_AWAY = """
+import encodings.idna, os, socket, struct, sys
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+port, how, request = int(sys.argv[1]), sys.argv[2], sys.argv[3].encode()
+for _ in range(20):
+    peer = socket.create_connection(("127.0.0.1", port))
+    if how == "reset":
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    peer.sendall(request)
+    peer.close()
+"""
+
+
+@pytest.fixture
+def other_user():
+    """Runs a command as another user of this computer, who has this session's cookie."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can be another user")
+
+    def run(*command):
+        other = {"user": OTHER_USER, "group": OTHER_USER, "extra_groups": [], "cwd": "/"}
+        said = {"capture_output": True, "text": True, "timeout": 30}
+        done = subprocess.run(command, env={"PATH": os.environ["PATH"]}, check=False, **other, **said)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run
+
+
+@pytest.mark.parametrize("path", ["/", "/audit", "/static/desk.js", "/enter?token=x"])
+def test_another_user_of_the_computer_with_the_session_cookie_sees_nothing(own_desk, mara, other_user, path):
+    curl = shutil.which("curl")
+    if curl is None:
+        pytest.skip("no curl")
+    [(name, value)] = mara.cookies.items()
+    url = f"{own_desk.origin}{path}"
+    command = [curl, "-sS", "--noproxy", "*", "-b", f"{name}={value}", "-w", "%{http_code}", url]
+    said = other_user(*command)
+    assert said.endswith("403")
+    assert "This desk belongs to another user of this computer." in said
+    assert mara.get("/").status == 200
+
+
+@pytest.mark.parametrize("how", ["closed", "reset"])
+def test_another_user_who_is_gone_before_the_desk_looks_has_nothing_done(own_desk, mara, how):
+    if os.geteuid() != 0:
+        pytest.skip("only root can be another user")
+    [(name, value)] = mara.cookies.items()
+    request = (
+        f"POST /sample HTTP/1.1\r\nHost: 127.0.0.1:{own_desk.port}\r\nOrigin: {own_desk.origin}\r\n"
+        f"Cookie: {name}={value}\r\nContent-Length: 0\r\n\r\n"
+    )
+    before = len(own_desk.audit())
+    command = [sys.executable, "-I", "-S", "-c", _AND_AWAY, str(own_desk.port), how, request]
+    subprocess.run(command, check=True, timeout=30)
+    assert mara.get("/").status == 200
+    assert len(own_desk.audit()) == before
 
 
 @pytest.mark.parametrize(

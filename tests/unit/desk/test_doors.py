@@ -28,7 +28,9 @@ def named():
             transport = SimpleNamespace(get_extra_info={"socket": ours}.get)
             headers = CIMultiDict((HEADER, name) for name in names)
             request = SimpleNamespace(headers=headers, transport=transport)
-            return TeamDoor(TEAM, proxy_uid).person(request, counts=True)
+            door = TeamDoor(TEAM, proxy_uid)
+            door.require_peer(request)
+            return door.person(request, counts=True)
 
         yield person
 

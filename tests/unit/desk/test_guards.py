@@ -15,7 +15,13 @@ async def asked(handler, method="GET", **headers):
     """A page behind the guards, asked for once: status, text, headers."""
     app = web.Application(middlewares=[guard])
     app.router.add_route(method, "/", handler)
-    door = SimpleNamespace(hosts=[], origins=[], person=lambda _request, **_how: Person("Mara", ALONE))
+    door = SimpleNamespace(
+        hosts=[],
+        origins=[],
+        prefix="",
+        require_peer=lambda _request: None,
+        person=lambda _request, **_how: Person("Mara", ALONE),
+    )
     app[DOOR] = door
     async with TestClient(TestServer(app)) as client:
         door.hosts.append(f"127.0.0.1:{client.port}")

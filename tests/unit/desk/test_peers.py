@@ -1,0 +1,154 @@
+"""Whose connection it is: programs of other users do not come in, whatever cookie they have."""
+
+import asyncio
+import os
+import re
+import socket
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+import pytest
+from aiohttp.test_utils import TestClient, TestServer
+
+from pipeline.config.desk import DeskSection
+from pipeline.desk.context import Context
+from pipeline.desk.doors import OwnDoor
+from pipeline.desk.folders import DeskHome
+from pipeline.desk.peers import is_ours, system_tells
+from pipeline.desk.server import application
+from pipeline.desk.sessions import Sessions, new_link
+
+HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+PEER, DESK = ("127.0.0.1", 43690), ("127.0.0.1", 8770)
+OVER_4, OVER_6 = "0100007F", "0000000000000000FFFF00000100007F"
+OURS = os.geteuid()
+
+
+def line(uid, *, inode=4711, host=OVER_4, ports=(43690, 8770), state="01"):
+    """One connection, as Linux shows it."""
+    ends = " ".join(f"{host}:{port:04X}" for port in ports)
+    return f"   0: {ends} {state} 00000000:00000000 00:00000000 00000000 {uid:5} 0 {inode} 1 0\n"
+
+
+def tables(folder, *lines):
+    for name, text in zip(("tcp", "tcp6"), lines, strict=False):
+        (folder / name).write_text(HEAD + text)
+    return folder / "tcp", folder / "tcp6"
+
+
+@pytest.mark.parametrize("uid", [OURS, 0])
+@pytest.mark.parametrize("lines", [lambda uid: [line(uid)], lambda uid: ["", line(uid, host=OVER_6)]])
+def test_programs_of_the_same_user_and_of_root_come_in(tmp_path, uid, lines):
+    assert is_ours(PEER, DESK, tables(tmp_path, *lines(uid)))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (line(OURS + 1),),
+        ("", line(OURS + 1, host=OVER_6)),
+        (line(0, inode=0),),  # closed by its program: Linux shows root
+        (line(0, inode=0, state="06"),),
+        (line(OURS, ports=(8770, 43690)),),  # the desk's own end
+        (
+            line(OURS, ports=(43690, 8771)),
+            line(OURS, host="0" * 24 + OVER_4),
+        ),  # another port, another address
+        ("",),
+        (),
+    ],
+)
+def test_programs_of_others_do_not(tmp_path, lines):
+    assert not is_ours(PEER, DESK, tables(tmp_path, *lines))
+
+
+def test_whether_the_system_tells_is_tried(tmp_path):
+    assert system_tells()
+    assert not system_tells(tables(tmp_path))
+    assert not system_tells(tables(tmp_path, line(OURS)))
+
+
+def test_a_connection_that_was_reset_is_nobodys():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        peer = socket.create_connection(server.getsockname())
+        ends = peer.getsockname(), peer.getpeername()
+        accepted, _ = server.accept()
+        assert is_ours(*ends)
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        peer.close()
+        assert not is_ours(*ends)
+        accepted.close()
+
+
+class _Addresses(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.found = []
+
+    def handle_starttag(self, _, attributes):
+        names = {"href", "src", "action", "formaction", "data-now", "data-then"}
+        self.found += [value for name, value in attributes if name in names and not value.startswith("#")]
+
+
+SECRET = "/s3cret-part"
+
+
+async def _visit(home, steps):
+    """Serve a desk of a system that does not tell; `steps` are made by somebody with a session there."""
+    desk = DeskHome(home)
+    desk.make()
+    sessions = Sessions(home, 60.0, clock=lambda: 0.0, chance=lambda: "session")
+    door = OwnDoor(1, sessions, SECRET)
+    now = lambda: datetime(2031, 1, 1, tzinfo=UTC)  # noqa: E731
+    context = Context(desk, DeskSection(), door, now, lambda: "0123456789", {})
+    new_link(home, "Mara", "token", 0.0)
+    async with TestClient(TestServer(application(context))) as client:
+        object.__setattr__(door, "port", client.port)
+        origin = {"Origin": f"http://127.0.0.1:{client.port}"}
+
+        async def ask(method, path, **fields):
+            answer = await client.request(
+                method, path, headers=origin, allow_redirects=False, data=fields or None
+            )
+            text = await answer.text()
+            return answer, text
+
+        await steps(ask)
+
+
+def test_where_the_system_does_not_tell_the_address_has_a_secret_part_that_every_page_keeps(tmp_path):
+    async def steps(ask):
+        answer, text = await ask("GET", f"{SECRET}/enter?token=token")
+        assert answer.status == 200
+        answer, _ = await ask("POST", f"{SECRET}/enter", token="token")
+        assert (answer.status, answer.headers["Location"]) == (303, f"{SECRET}/")
+        carried = re.sub("; Path=.*", "", answer.headers["Set-Cookie"])
+        assert SECRET not in carried
+        sample, _ = await ask("POST", f"{SECRET}/sample", language="en")
+        assert sample.status == 303
+        assert sample.headers["Location"].startswith(f"{SECRET}/files/")
+        for path in (f"{SECRET}/", f"{SECRET}/search", sample.headers["Location"], f"{SECRET}/nothing"):
+            answer, text = await ask("GET", path)
+            page = _Addresses()
+            page.feed(text)
+            assert len(page.found) > 5
+            assert all(address.startswith(f"{SECRET}/") for address in page.found)
+        answer, _ = await ask("POST", f"{SECRET}/language", language="de", back="/search")
+        assert answer.headers["Location"] == f"{SECRET}/search"
+        assert (await ask("GET", f"{SECRET}/static/desk.css"))[0].status == 200
+
+    asyncio.run(_visit(tmp_path, steps))
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert SECRET.encode() not in kept
+
+
+def test_the_cookie_alone_lets_nobody_in_there_and_no_page_gives_the_secret_away(tmp_path):
+    async def steps(ask):
+        await ask("POST", f"{SECRET}/enter", token="token")
+        for path in ("/", "/audit", "/static/desk.js", "/s3cret-par/", "/s3cret-partx/", f"/x{SECRET}/"):
+            for method in ("GET", "POST"):
+                answer, text = await ask(method, path)
+                assert answer.status == 401
+                assert SECRET not in text + str(answer.headers)
+
+    asyncio.run(_visit(tmp_path, steps))
