@@ -4,11 +4,16 @@ Source: API reference, "Authentication"; the answer is not shown there and follo
 section 5.1.
 """
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, SecretStr, StringConstraints
+from pydantic import BeforeValidator, ConfigDict, Field, SecretStr, StringConstraints
 
 from schemas.strict import Document
+
+LIFE_MAX_S = 86_400
+"""A longer life is taken for a day."""
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?")
 
 
 class TokenRequest(Document):
@@ -22,6 +27,15 @@ class TokenRequest(Document):
     scope: Annotated[str, StringConstraints(min_length=1)]
 
 
+def _bounded(life: object) -> object:
+    """A life of any size as seconds; servers write them as text or with a fraction, too."""
+    if isinstance(life, str) and _NUMBER.fullmatch(life):
+        life = float(life)
+    if isinstance(life, bool) or not isinstance(life, int | float) or not life >= 0:
+        return life
+    return int(min(life, LIFE_MAX_S))
+
+
 class TokenResponse(Document):
     """The answer of the token endpoint; the token itself is opaque."""
 
@@ -29,5 +43,5 @@ class TokenResponse(Document):
 
     access_token: Annotated[SecretStr, Field(min_length=1)]
     token_type: str | None = None
-    expires_in: Annotated[int, Field(ge=0)] | None = None
+    expires_in: Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_bounded)] = None
     """Seconds of life from the moment of the answer; None where the server does not state it."""

@@ -64,7 +64,8 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request, whose body is in memory, and return its response with the body still to come."""
-        _leaving.set(_Departure(request))
+        departure = _Departure(request)
+        _leaving.set(departure)
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in request.headers.raw]
         with _errors_of_httpx():
             response = await self._session.request(
@@ -74,6 +75,10 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
                 data=request.read() or None,
                 allow_redirects=False,
             )
+        is_spoilt = departure.protocol is not None and departure.protocol.is_spoilt
+        if is_spoilt and departure.needs_fresh and response.status in REFUSALS:
+            response.close()
+            raise NetworkFailure("broken")  # which of its replies would be this request's?
         return httpx.Response(response.status, headers=response.raw_headers, stream=_Body(response))
 
     async def aclose(self) -> None:
@@ -101,6 +106,7 @@ class _Departure:
 
     request: httpx.Request
     has_left: bool = False
+    protocol: "_Protocol | None" = None
 
     @property
     def needs_fresh(self) -> bool:
@@ -118,6 +124,8 @@ class _Protocol(ResponseHandler):
         super().__init__(loop)
         self._is_answered = True
         self._request_id: str | None = None
+        self.is_spoilt = False
+        """Whether it brought a reply that no request asked for, behind another or before all."""
 
     def expect_reply(self, request: httpx.Request) -> None:
         """A request is about to leave: what comes from now on is its reply."""
@@ -127,6 +135,7 @@ class _Protocol(ResponseHandler):
     def feed_data(self, data: tuple[RawResponseMessage, aiohttp.StreamReader], size: int = 0) -> None:
         """The head of a reply is here; those of the class 1xx are followed by another."""
         message, _ = data
+        self.is_spoilt |= self._is_answered
         self._is_answered = message.code >= 200
         if message.code in REFUSALS and self._request_id not in message.headers.values():
             self.force_close()
@@ -170,7 +179,7 @@ class _Connector(aiohttp.TCPConnector):
                 await asyncio.sleep(_SILENCE_S)
             if await _may_leave(departure.request, connection):
                 assert isinstance(connection.protocol, _Protocol)
-                departure.has_left = True
+                departure.has_left, departure.protocol = True, connection.protocol
                 connection.protocol.expect_reply(departure.request)
                 return connection
             connection.close()

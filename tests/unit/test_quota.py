@@ -393,6 +393,30 @@ def test_a_scope_that_was_closed_by_a_wrong_clock_is_closed_for_a_day_at_most(pa
         assert quota.reserve()
 
 
+def test_a_server_that_is_hours_ahead_is_asked_no_more_than_the_cap_in_its_day(path, clock):
+    clock.now = MIDNIGHT - timedelta(hours=4)
+    with a_quota(path, clock, cap=5) as quota:
+        assert quota.reserve()
+        quota.go_by(clock.now + timedelta(hours=9))
+    with a_quota(path, clock, cap=5) as other:
+        assert take_all(other) == 4
+        clock.now = MIDNIGHT + timedelta(hours=14)
+        assert not other.reserve(), "the server's day goes on"
+        assert other.resets_at() <= MIDNIGHT + DAY
+        clock.now = MIDNIGHT + timedelta(hours=15, seconds=EDGE_S + 1)
+        assert take_all(other) == 5
+
+
+def test_a_server_that_is_hours_behind_is_asked_no_more_than_the_cap_in_its_day(path, clock):
+    with a_quota(path, clock, cap=5) as quota:
+        assert take_all(quota) == 5
+        clock.now = MIDNIGHT + timedelta(hours=2)
+        quota.go_by(MIDNIGHT - timedelta(hours=7))
+        assert not quota.reserve(), "the server's day goes on"
+        clock.now = MIDNIGHT + timedelta(hours=9, seconds=EDGE_S + 1)
+        assert take_all(quota) == 5
+
+
 def test_the_servers_clock_counts_for_all_processes(path, clock):
     clock.now = NOON + timedelta(days=3)
     with a_quota(path, clock) as other:
@@ -514,7 +538,7 @@ def test_the_file_has_a_rollback_journal_and_says_whose_it_is(path, clock):
     a_quota(path, clock).close()
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA journal_mode").fetchone() == ("delete",)
-        assert db.execute("PRAGMA application_id").fetchone() == (0x50435132,)
+        assert db.execute("PRAGMA application_id").fetchone() == (0x50435133,)
 
 
 def test_a_file_that_somebody_gave_a_write_ahead_log_has_a_rollback_journal_again(path, clock):

@@ -23,6 +23,8 @@ SKEW_MAX_S = 30.0
 """How far two clocks may differ without a warning; those set by a time server differ by less than one."""
 DAY_WRONG_S = 12 * 3600.0
 """Two clocks that differ by more are on different days more often than not."""
+ODD_S = 24 * 3600.0
+"""A single stamp that differs by more, or is no date, says nothing about any clock."""
 AGREEING_COUNT = 3
 """So many replies in a row must agree before a time stamp is believed: a single one may be anything."""
 _AGREEMENT_S = 60.0
@@ -41,15 +43,22 @@ class ClockComparison:
     """Compares our clock with those of servers, and warns once in a run that one of them is wrong."""
 
     def __init__(self) -> None:
-        self._said = False
+        self._said = self._said_odd = False
         self._last: dict[ApiName, deque[float]] = {}
 
     def compare(self, api: ApiName, response: httpx.Response, *, sent: datetime, received: datetime) -> None:
         """Compare the stamp of one response."""
         skew_s = server_ahead_s(response, sent=sent, received=received)
-        if server_time(response) is not None:
+        is_time = server_time(response) is not None
+        if is_time:
             self._last.setdefault(api, deque(maxlen=AGREEING_COUNT)).append(skew_s)
-        if abs(skew_s) > SKEW_MAX_S and not self._said:
+        if "x-response-timestamp" not in response.headers:
+            return
+        is_odd = not is_time or (abs(skew_s) > ODD_S and self.agreed_ahead_s(api) is None)
+        if is_odd and not self._said_odd:
+            self._said_odd = True
+            log.warning("a time stamp of the server is not believed", api=api.value, ahead_s=skew_s or None)
+        if abs(skew_s) > SKEW_MAX_S and not is_odd and not self._said:
             self._said = True
             side = "behind" if skew_s > 0 else "ahead of"
             sentence = (

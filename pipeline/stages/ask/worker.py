@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from math import inf
 
 import anyio
 import anyio.abc
@@ -42,8 +43,8 @@ class WorkerContext:
     world: AskingContext
     answers: AnswerSink = field(default_factory=AnswerBuffer)
     clocks: ClockComparison = field(default_factory=ClockComparison)
-    days_confirmed: set[ApiName] = field(default_factory=set)
-    """Those whose day is ours, as their replies agree."""
+    counted_ahead_s: dict[ApiName, float] = field(default_factory=dict)
+    """How far a server is ahead of us, as its replies agree and its cap is counted by."""
     ended_by: PrecheckError | None = None
     open_apis: set[ApiName] = field(default_factory=set)
     """Those that are asked, or about to be, and that nothing has ended."""
@@ -457,10 +458,10 @@ class ApiAsker:
         if abs(ahead_s) > DAY_WRONG_S:
             self._run.ended_by = self._run.ended_by or wrong_day(api, received, theirs)
             self._world.stop.set()
-            await quota.go_by(theirs)
-        elif abs(ahead_s) <= SKEW_MAX_S and api not in self._run.days_confirmed:
-            self._run.days_confirmed.add(api)
-            await quota.go_by(received)  # a day of a clock that ran ahead ends here
+        elif abs(ahead_s - self._run.counted_ahead_s.get(api, inf)) <= SKEW_MAX_S:
+            return
+        self._run.counted_ahead_s[api] = ahead_s
+        await quota.go_by(theirs if abs(ahead_s) > SKEW_MAX_S else received)
 
     def _time(self) -> str:
         return timestamp(self._world.now())

@@ -2,15 +2,16 @@
 
 A unit is one request that may leave, repeats included; as many are taken as intents are written, by however
 many processes, whatever kills them. It is counted as `sqlite.quota` does, by the clock of the database: what
-was taken in the last `EDGE_S` seconds before a window opens counts in that window too, and time never goes
-back. Units are counted by the second, rounded up.
+was taken in the last `EDGE_S` seconds before a window opens counts in that window too, and time does not go
+back but after a clock that ran ahead, once a server's replies agree on an earlier time. Units are counted by
+the second, rounded up, and in the server's day as well where that is another.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from math import ceil
-from typing import NamedTuple, assert_never
+from typing import Any, LiteralString, NamedTuple, assert_never
 
 import psycopg
 
@@ -32,6 +33,10 @@ _COUNT = STATEMENTS["daily_caps.count"]
 _PUT_BACK = "UPDATE precheck.daily_cap SET used = used - %s WHERE scope = %s"
 _UNCOUNT = "UPDATE precheck.units SET count = count - %s WHERE scope = %s AND second = %s"
 _UNIT = STATEMENTS["daily_caps.unit"]
+_AHEAD = STATEMENTS["daily_caps.ahead"]
+_BRING_BACK = STATEMENTS["daily_caps.bring_back"]
+_FORGET = "UPDATE precheck.units SET count = 0 WHERE scope = %s AND second > %s"
+_CLOCK = "SELECT extract(epoch FROM clock_timestamp())::float8"
 _FOR_EVER = 1 << 40
 
 
@@ -43,6 +48,8 @@ class _Count(NamedTuple):
     """What was taken in this second and before it is in no window any more."""
     closed_until: int
     now: float
+    ahead: float
+    """The server's clock, as its replies agree, minus that of the database."""
 
 
 class DailyCaps:
@@ -113,10 +120,11 @@ class PostgresCap:
         await self._database.run_in_thread(self._close)
 
     async def go_by(self, server_now: datetime) -> None:
-        """Count by the server's clock where that of the database is behind it.
+        """Count in the server's day too: its replies agree on this time.
 
-        Everything that counts is then counted in the server's current day. A clock of the database that is
-        ahead opens no day anew, and a time of the server that is more than a day ahead is not believed.
+        What was taken since either day began counts. After a clock of the database that ran ahead, the latest
+        time is set back, never to before that clock. Nothing that a server says closes a cap for longer than
+        a day.
         """
         await self._database.run_in_thread(lambda db: self._go_by(db, server_now.timestamp()))
 
@@ -126,7 +134,7 @@ class PostgresCap:
             count = _read(db, cap)
             excess_count = count.used - cap.cap
             if cap.window == "utc_day" or cap.cap == 0:
-                free_at: float = _next_window(cap.window, count.now)
+                free_at: float = _next_window(cap.window, count)
             elif excess_count >= 0:
                 unit = db.execute(_UNIT, (cap.scope, count.counted_from, excess_count + 1)).fetchone()
                 assert unit is not None
@@ -143,17 +151,21 @@ class PostgresCap:
     def _close(self, db: psycopg.Connection) -> None:
         with db.transaction():
             count = _read(db, self._cap)
-            until = max(count.closed_until, ceil(_next_window(self._cap.window, count.now)))
+            until = max(count.closed_until, ceil(_next_window(self._cap.window, count)))
             _write(db, self._cap, count._replace(closed_until=until))
 
     def _go_by(self, db: psycopg.Connection, server_now: float) -> None:
         with db.transaction():
             count = _read(db, self._cap)
-            if not count.now < server_now <= count.now + _DAY_S:
-                return
-            second = ceil(server_now)
-            db.execute(_COUNT, (self._cap.scope, second, count.used))
-            _write(db, self._cap, count._replace(counted_from=second - 1, now=server_now))
+            now = max(_row(db, _CLOCK)[0], min(count.now, server_now))
+            if count.now > now + EDGE_S:
+                bound = now + _DAY_S
+                db.execute(_BRING_BACK, {"scope": self._cap.scope, "after": bound, "second": ceil(now)})
+                db.execute(_FORGET, (self._cap.scope, bound))
+                if count.closed_until > bound:
+                    count = count._replace(closed_until=0)
+            db.execute(_AHEAD, (server_now - now, now, self._cap.scope))
+            _write(db, self._cap, _read(db, self._cap)._replace(closed_until=count.closed_until))
 
 
 def _read(db: psycopg.Connection, cap: AccountCap) -> _Count:
@@ -163,19 +175,23 @@ def _read(db: psycopg.Connection, cap: AccountCap) -> _Count:
         db.execute(_ADD, (cap.scope, cap.cap, cap.window))
         row = db.execute(_READ, (cap.scope,)).fetchone()
     assert row is not None
-    kind, used, counted_from, closed_until, now = row
-    bound = int(_window_start(cap.window, now)) - EDGE_S
-    if kind != cap.window:
-        return _Count(_units(db, cap.scope, bound, _FOR_EVER), bound, closed_until, now)
-    if bound > counted_from:
+    kind, used, counted_from, closed_until, now, ahead = row
+    bound = int(min(_window_start(cap.window, now + s) - s for s in (0.0, ahead))) - EDGE_S
+    if kind != cap.window or bound < counted_from:
+        used = _units(db, cap.scope, bound, _FOR_EVER)
+    elif bound > counted_from:
         used -= _units(db, cap.scope, counted_from, bound)
-    return _Count(used, max(bound, counted_from), closed_until, now)
+    return _Count(used, bound, closed_until, now, ahead)
 
 
 def _units(db: psycopg.Connection, scope: str, after: int, until: int) -> int:
-    row = db.execute(_SUM, (scope, after, until)).fetchone()
+    return int(_row(db, _SUM, scope, after, until)[0])
+
+
+def _row(db: psycopg.Connection, statement: LiteralString, *values: object) -> tuple[Any, ...]:
+    row: tuple[Any, ...] | None = db.execute(statement, values).fetchone()
     assert row is not None
-    return int(row[0])
+    return row
 
 
 def _write(db: psycopg.Connection, cap: AccountCap, count: _Count, *, is_taken: bool = False) -> None:
@@ -193,6 +209,8 @@ def _window_start(window: Window, now: float) -> float:
             assert_never(window)
 
 
-def _next_window(window: Window, now: float) -> float:
-    """When the earliest window opens that has no moment in common with this one."""
-    return _window_start(window, now) + _DAY_S if window == "utc_day" else now + _DAY_S
+def _next_window(window: Window, count: _Count) -> float:
+    """When the earliest window opens that has no moment in common with this one, nor with the server's."""
+    if window == "rolling_24h":
+        return count.now + _DAY_S
+    return max(_window_start(window, count.now + s) - s for s in (0.0, count.ahead)) + _DAY_S

@@ -25,13 +25,21 @@ SELECT set_config('idle_in_transaction_session_timeout', '5000', false),
 
 -- name: daily_caps.read
 SELECT kind, used, counted_from, closed_until,
- greatest(latest, extract(epoch FROM clock_timestamp())::float8)
+ greatest(latest, extract(epoch FROM clock_timestamp())::float8), ahead
 FROM precheck.daily_cap WHERE scope = %s FOR UPDATE
 
 -- name: daily_caps.write
 UPDATE precheck.daily_cap SET used = %(used)s, kind = %(kind)s, counted_from = %(counted_from)s,
  cap = CASE WHEN %(is_taken)s THEN %(cap)s ELSE greatest(cap, %(used)s) END,
  closed_until = %(closed_until)s, latest = %(now)s WHERE scope = %(scope)s
+
+-- name: daily_caps.ahead
+UPDATE precheck.daily_cap SET ahead = %s, latest = least(latest, %s) WHERE scope = %s
+
+-- name: daily_caps.bring_back
+INSERT INTO precheck.units(scope, second, count)
+SELECT scope, %(second)s, sum(count) FROM precheck.units WHERE scope = %(scope)s AND second > %(after)s GROUP BY scope
+ON CONFLICT (scope, second) DO UPDATE SET count = units.count + excluded.count
 
 -- name: daily_caps.sum
 SELECT coalesce(sum(count), 0)::int FROM precheck.units

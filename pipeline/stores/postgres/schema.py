@@ -7,7 +7,7 @@ the owner too.
 
 from importlib.resources import files
 
-VERSION = 2
+VERSION = 3
 TABLES = files("pipeline.stores.postgres").joinpath("schema.sql").read_bytes()
 """All of them are created at once."""
 GRANTS = (
@@ -22,7 +22,7 @@ GRANTS = (
     "SELECT, INSERT ON precheck.reuse",
     "SELECT, INSERT ON precheck.purge",
     "SELECT, INSERT, UPDATE (division, latest) ON precheck.account",
-    "SELECT, INSERT, UPDATE (cap, kind, used, counted_from, closed_until, latest) ON precheck.daily_cap",
+    "SELECT, INSERT, UPDATE ON precheck.daily_cap",
     "SELECT, INSERT, UPDATE (count) ON precheck.units",
 )
 """What the role of the runs may do with which table, as in `GRANT ... TO`."""

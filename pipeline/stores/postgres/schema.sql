@@ -105,7 +105,7 @@ CREATE TABLE precheck.daily_cap(
   scope text PRIMARY KEY, cap integer NOT NULL, kind text NOT NULL CHECK (kind IN ('utc_day', 'rolling_24h')),
   used integer NOT NULL DEFAULT 0 CHECK (used BETWEEN 0 AND cap),
   counted_from bigint NOT NULL DEFAULT 0, closed_until bigint NOT NULL DEFAULT 0,
-  latest float8 NOT NULL DEFAULT 0) WITH (fillfactor = 50);
+  latest float8 NOT NULL DEFAULT 0, ahead float8 NOT NULL DEFAULT 0) WITH (fillfactor = 50);
 CREATE TABLE precheck.units(
   scope text NOT NULL REFERENCES precheck.daily_cap, second bigint NOT NULL,
   count integer NOT NULL CHECK (count >= 0),
@@ -114,5 +114,7 @@ CREATE FUNCTION precheck.time_never_goes_back() RETURNS trigger LANGUAGE plpgsql
 BEGIN RAISE 'the time of an account never goes back'; END $$;
 CREATE TRIGGER time_never_goes_back BEFORE UPDATE ON precheck.account FOR EACH ROW
   WHEN (NEW.latest < OLD.latest) EXECUTE FUNCTION precheck.time_never_goes_back();
+-- After a clock that ran ahead, a server's replies agree on an earlier time; never on one before this clock.
 CREATE TRIGGER time_never_goes_back BEFORE UPDATE ON precheck.daily_cap FOR EACH ROW
-  WHEN (NEW.latest < OLD.latest) EXECUTE FUNCTION precheck.time_never_goes_back();
+  WHEN (NEW.latest < OLD.latest AND NEW.latest < extract(epoch FROM clock_timestamp())::float8 - 1)
+  EXECUTE FUNCTION precheck.time_never_goes_back();

@@ -11,7 +11,8 @@ window opens therefore counts in that window too.
 Time does not go back here. Each scope keeps the latest time it has seen and counts by that, so that
 setting a clock back opens no new day. After a clock that ran ahead a scope counts by that time until it
 has come, or until the server's replies agree on an earlier one. A unit stays in the day in which it was
-taken, and counts in the server's as well where that is another.
+taken, and counts in the server's as well where that is another: while its clock is known to differ from
+ours, what was taken since either day began counts.
 
 The file is SQLite with a rollback journal, never a write-ahead log, which SQLite before 3.51.3 can
 corrupt when several processes share it. It must lie on a local disk, and counts one machine: two
@@ -45,7 +46,7 @@ _KEPT_MS = 8 * _DAY_MS  # a week of history; counting needs two days
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 
-_APPLICATION_ID = int.from_bytes(b"PCQ2")
+_APPLICATION_ID = int.from_bytes(b"PCQ3")
 _PRAGMAS = (
     "PRAGMA journal_mode = DELETE",
     # EXTRA is FULL with the end of the journal on disk too. With FULL alone a power loss may undo the
@@ -59,7 +60,8 @@ SCHEMA = (
     """CREATE TABLE scope(
         scope TEXT PRIMARY KEY, cap INTEGER NOT NULL,
         kind TEXT NOT NULL CHECK(kind IN ('utc_day', 'rolling_24h')),
-        latest_ms INTEGER NOT NULL, closed_until_ms INTEGER NOT NULL DEFAULT 0) STRICT""",
+        latest_ms INTEGER NOT NULL, closed_until_ms INTEGER NOT NULL DEFAULT 0,
+        ahead_ms INTEGER NOT NULL DEFAULT 0) STRICT""",  # the server's clock, as its replies agree
     # also_ms: when it was taken by the server's clock, where that is on another day; else 0.
     # seat: how many the window holds with this one. The CHECK is the last guard: not even a mistake
     # in the counting can write a seat beyond the cap.
@@ -194,12 +196,13 @@ class SqliteQuota:
         """Count in the server's day too: its replies agree on this time.
 
         Units that this process took in another day, and those of any process that are ahead of the server,
-        count in the server's day as well. The latest time is set back to the server's, never ahead:
-        nothing that a server says closes a scope.
+        count in the server's day as well, and so does what any process takes from now on. The latest time is
+        set back to the server's, never ahead: no server closes a scope for longer than a day by what it says.
         """
         with self._transaction() as db:
             now_ms = _ms(server_now)
-            self._clock_is_wrong = abs(now_ms - _ms(self._clock())) > _DAY_MS // 2
+            ahead_ms = now_ms - _ms(self._clock())
+            self._clock_is_wrong = abs(ahead_ms) > _DAY_MS // 2
             db.execute(
                 "UPDATE reservation SET also_ms = ?2"
                 " WHERE scope = ?1 AND (time_ms > ?2 + ?3 OR id >= ?4 AND time_ms <= ?5)",
@@ -207,12 +210,13 @@ class SqliteQuota:
                     self._scope,
                     now_ms,
                     _EDGE_MS,
-                    self._first_taken,
+                    self._first_taken if self._clock_is_wrong else None,
                     _window_start_ms(self._window, now_ms) - _EDGE_MS,
                 ),
             )
             db.execute(
-                "UPDATE scope SET latest_ms = min(latest_ms, ?2) WHERE scope = ?1", (self._scope, now_ms)
+                "UPDATE scope SET latest_ms = min(latest_ms, ?2), ahead_ms = ?3 WHERE scope = ?1",
+                (self._scope, now_ms, 0 if self._clock_is_wrong else ahead_ms),
             )
 
     @contextmanager
@@ -247,6 +251,7 @@ class _Count(NamedTuple):
     window: Window
     now_ms: int
     closed_until_ms: int
+    ahead_ms: int
     used_count: int
     """The reservations that count."""
 
@@ -261,19 +266,24 @@ class _Count(NamedTuple):
     @property
     def next_window_ms(self) -> int:
         """When the earliest window opens that has no moment in common with this one."""
-        return self.start_ms + _DAY_MS if self.window == "utc_day" else self.now_ms + _DAY_MS
+        if self.window == "rolling_24h":
+            return self.now_ms + _DAY_MS
+        server_start_ms = _window_start_ms(self.window, self.now_ms + self.ahead_ms) - self.ahead_ms
+        return max(self.start_ms, server_start_ms) + _DAY_MS
 
 
 def _counted(db: sqlite3.Connection, scope: str, window: Window, now: datetime) -> _Count:
-    latest_ms, closed_until_ms = db.execute(
-        "SELECT latest_ms, closed_until_ms FROM scope WHERE scope = ?", (scope,)
+    latest_ms, closed_until_ms, ahead_ms = db.execute(
+        "SELECT latest_ms, closed_until_ms, ahead_ms FROM scope WHERE scope = ?", (scope,)
     ).fetchone()
     now_ms = max(_ms(now), latest_ms)
     if closed_until_ms > now_ms + _DAY_MS:  # by a clock that ran ahead: no server closes more than a day
         closed_until_ms = 0
-    bounds = _window_start_ms(window, now_ms) - _EDGE_MS, now_ms + _EDGE_MS
+    # A server that is ahead or behind is in its own day: what was taken since either of them began counts.
+    start_ms = min(_window_start_ms(window, now_ms + ms) - ms for ms in (0, ahead_ms))
+    bounds = start_ms - _EDGE_MS, now_ms + _EDGE_MS
     [used_count] = db.execute(f"SELECT count(*) {_TAKEN}", (scope, *bounds)).fetchone()
-    return _Count(window, now_ms, closed_until_ms, used_count)
+    return _Count(window, now_ms, closed_until_ms, ahead_ms, used_count)
 
 
 def _resets_at(db: sqlite3.Connection, scope: str, count: _Count, cap: int) -> datetime:

@@ -13,7 +13,7 @@ from pipeline.sections.servers import TEST_SERVER_DAILY_CAP
 from schemas.cop import ReasonCode
 from schemas.problem import ProblemCode
 from schemas.strict import parse
-from schemas.token import TokenRequest, TokenResponse
+from schemas.token import LIFE_MAX_S, TokenRequest, TokenResponse
 from schemas.vop import IdMatch, NameMatch
 
 REFERENCE = tomllib.loads(Path(__file__).parents[1].joinpath("reference.toml").read_text("utf-8"))
@@ -103,7 +103,8 @@ def test_secrets_show_in_no_text_of_their_documents():
         {"access_token": ""},
         {"access_token": [SECRET]},
         {"access_token": SECRET, "expires_in": -1},
-        {"access_token": SECRET, "expires_in": "300"},
+        {"access_token": SECRET, "expires_in": "soon"},
+        {"access_token": SECRET, "expires_in": "-300"},
         {"access_token": SECRET, "expires_in": True},
         {"token": SECRET},
         SECRET,
@@ -113,6 +114,21 @@ def test_refused_token_is_quoted_nowhere(document):
     with pytest.raises(ValueError, match="validation error") as error:
         parse(TokenResponse, json.dumps(document).encode())
     assert SECRET not in "".join(traceback.format_exception(error.value))
+
+
+@pytest.mark.parametrize(
+    ("said", "life_s"),
+    [
+        ('"3599"', 3599),
+        ("3599.0", 3599),
+        ("3599.9", 3599),
+        ("1e400", LIFE_MAX_S),
+        (f"1{'0' * 400}", LIFE_MAX_S),
+    ],
+)
+def test_a_life_as_text_or_of_any_size_is_a_life_of_at_most_a_day(said, life_s):
+    document = f'{{"access_token": "x", "expires_in": {said}}}'
+    assert parse(TokenResponse, document.encode()).expires_in == life_s
 
 
 def test_token_lifetime_may_be_unsaid():

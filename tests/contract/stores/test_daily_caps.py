@@ -8,13 +8,15 @@ from pathlib import Path
 import anyio
 import pytest
 import spenders
-from postgres import database_of
+from postgres import RUNNER, database_of
 
 from pipeline.stores.postgres.daily_caps import EDGE_S, DailyCaps, PostgresCap
 from pipeline.stores.shared import AccountCap
 
 NOON = datetime(2031, 3, 1, 12, tzinfo=UTC)
 MIDNIGHT = datetime(2031, 3, 2, tzinfo=UTC)
+CLOCK = """CREATE OR REPLACE FUNCTION standing.clock_timestamp() RETURNS timestamptz
+    LANGUAGE sql AS 'SELECT to_timestamp({})'"""
 SCOPE = "cop.example|0123456789abcdef"
 
 
@@ -26,8 +28,8 @@ class Account:
         self.database = database
 
     def at(self, time):
-        """It is this time now: the time of an account never goes back, and this is far ahead."""
-        self.execute("UPDATE precheck.daily_cap SET latest = %s", time.timestamp())
+        """It is this time now, by the clock of the database."""
+        self.execute(CLOCK.format(time.timestamp()))
 
     def execute(self, statement, *values):
         with self._postgres.connect(self._name) as db:
@@ -53,11 +55,14 @@ class Account:
 
 @pytest.fixture
 def account(postgres, ledger_database):
+    where = f"ALTER ROLE {RUNNER} IN DATABASE {ledger_database}"
+    with postgres.connect(ledger_database) as db:
+        db.execute(f"CREATE SCHEMA standing; GRANT USAGE ON SCHEMA standing TO {RUNNER}")
+        db.execute(f"{where} SET search_path = standing, pg_catalog; {CLOCK.format(NOON.timestamp())}")
     with database_of(postgres, ledger_database) as database:
-        made = Account(postgres, ledger_database, database)
-        anyio.run(made.quota().resets_at)  # it is counted from now on
-        made.at(NOON)
-        yield made
+        yield Account(postgres, ledger_database, database)
+    with postgres.connect(ledger_database) as db:
+        db.execute(f"{where} RESET search_path; DROP SCHEMA standing CASCADE")
 
 
 def test_no_more_than_the_cap_and_what_was_not_used_is_there_again(account):
@@ -103,7 +108,7 @@ def test_the_tables_take_no_more_than_the_cap_whatever_a_program_does(account):
     with pytest.raises(Exception, match="daily_cap_check"):
         account.execute("UPDATE precheck.daily_cap SET used = used + 1")
     with pytest.raises(Exception, match="never goes back"):
-        account.execute("UPDATE precheck.daily_cap SET latest = latest - 1")
+        account.execute("UPDATE precheck.daily_cap SET latest = extract(epoch FROM clock_timestamp()) - 9")
 
 
 def test_what_the_server_closes_is_closed_until_its_next_window(account):
@@ -118,8 +123,44 @@ def test_units_by_a_clock_that_is_behind_the_server_count_in_the_servers_day(acc
     assert account.take(3) == 3
     anyio.run(account.quota().go_by, MIDNIGHT + timedelta(hours=2))
     assert account.take(9) == 2
+    account.at(MIDNIGHT + timedelta(hours=1))
+    assert account.take(9) == 0, "the server's day goes on"
+    assert anyio.run(account.quota().resets_at) == MIDNIGHT + timedelta(days=1), "both days have ended then"
+    account.at(MIDNIGHT + timedelta(hours=10, seconds=EDGE_S + 1))
+    assert account.take(9) == 5
+
+
+def test_units_by_a_clock_that_is_ahead_of_the_server_count_in_the_servers_day(account):
+    assert account.take(3) == 3
+    account.at(MIDNIGHT + timedelta(hours=2))
+    anyio.run(account.quota().go_by, MIDNIGHT - timedelta(hours=1))
+    assert account.take(9) == 2
+    account.at(MIDNIGHT + timedelta(hours=3, seconds=EDGE_S + 1))
+    assert account.take(9) == 3, "two of them count in our day"
+
+
+@pytest.mark.parametrize("lie", [timedelta(days=-9000), timedelta(hours=-18), timedelta(days=9000)])
+def test_a_server_that_lies_about_its_day_opens_none_and_closes_at_most_a_day(account, lie):
+    assert account.take(3) == 3
+    anyio.run(account.quota().go_by, NOON + lie)
+    assert account.take(9) == 2
     anyio.run(account.quota().go_by, NOON)
-    assert account.take() == 0, "no day is opened anew"
+    assert account.take() == 0
+    account.at(MIDNIGHT + timedelta(hours=1))
+    assert account.take(9) == 5
+
+
+def test_after_a_clock_that_ran_ahead_the_servers_replies_set_the_time_back(account):
+    account.at(MIDNIGHT + timedelta(days=9000))
+    assert account.take(5) == 5
+    anyio.run(account.quota().close_for_today)
+    account.at(NOON)
+    assert anyio.run(account.quota().resets_at) > NOON + timedelta(days=9000), "no clock is known to be right"
+    anyio.run(account.quota().go_by, NOON)
+    assert account.take() == 0, "what was taken counts in the server's day"
+    assert anyio.run(account.quota().resets_at) == MIDNIGHT
+    account.at(MIDNIGHT + timedelta(seconds=EDGE_S + 1))
+    assert account.take(9) == 5
 
 
 @pytest.mark.nightly

@@ -58,6 +58,17 @@ def test_a_wrong_clock_is_told_once_with_its_side_and_what_to_do():
     assert "600 s ahead of the server's" in line
 
 
+@pytest.mark.parametrize(
+    "stamp", ["0001-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z", "2029-12-30T12:00:00Z", "x"]
+)
+def test_a_single_stamp_that_cannot_be_is_logged_once_and_says_nothing_about_our_clock(stamp):
+    assert said(stamp, NEAR, stamp) == ["a time stamp of the server is not believed"]
+
+
+def test_three_that_agree_say_it():
+    assert "172793 s behind" in said(DAYS_AHEAD, DAYS_AHEAD, DAYS_AHEAD)[1]
+
+
 @pytest.mark.parametrize(("difference_s", "is_told"), [(30.0, False), (30.001, True)])
 def test_half_a_minute_is_let_pass(difference_s, is_told):
     stamp = timestamp(RECEIVED + timedelta(seconds=difference_s))

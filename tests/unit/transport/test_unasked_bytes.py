@@ -157,6 +157,13 @@ def test_a_reply_in_the_same_segment_as_the_last_one_is_no_reply_to_the_next_req
     assert ask_of(loopback, session, 3, pause_s=0) == [(200, b"good")] * 3
 
 
+def test_a_refusal_before_another_reply_to_the_same_request_is_no_refusal(loopback):
+    async def session(reader, writer):
+        await answer(reader, writer, reply=UNASKED + GOOD)
+
+    assert ask_of(loopback, session, 2, fresh=True) == ["broken"] * 2
+
+
 def test_a_reply_of_class_one_hundred_is_followed_by_another(loopback):
     early = b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"
 
