@@ -54,7 +54,7 @@ demo-many: .venv/installed  ## share a file among three processes over a real Po
 tools: $(AXE) $(SSLYZE) $(NGINX)  ## fetch what some tests need: axe-core, sslyze, nginx and, as root on Debian, the programs they call
 	@missing=; \
 	[ -n "$$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null)" ] || command -v initdb >/dev/null || missing=postgresql; \
-	for tool in strace:strace faketime:faketime soffice:libreoffice-calc-nogui chromium:chromium firefox-esr:firefox-esr; do \
+	for tool in strace:strace faketime:faketime soffice:libreoffice-calc-nogui chromium:chromium firefox-esr:firefox-esr tinyproxy:tinyproxy-bin; do \
 	  command -v $${tool%:*} >/dev/null || missing="$$missing $${tool#*:}"; \
 	done; \
 	[ -z "$$missing" ] || apt-get update -qq || true; \

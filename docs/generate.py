@@ -84,6 +84,13 @@ MEANINGS: Mapping[str, str] = {
     "server": "Kind of server, written into every row. `test` has a daily cap of 50.",
     "base_url": "Address of the server, with any path before that of the API. https only.",
     "ca_file": "The only certificate authorities to trust for this section, PEM.",
+    "proxy": "`environment`: connect through the proxy in `HTTPS_PROXY` or `ALL_PROXY`, except to hosts in "
+    "`NO_PROXY`.",
+    "proxy_url": "Proxy to connect through, `http://HOST:PORT` or `https://HOST:PORT`: see [a "
+    "proxy](#a-proxy).",
+    "proxy_credentials_env": "Environment variable with `USER:PASSWORD` for the proxy.",
+    "proxy_credentials_file": "File with `USER:PASSWORD` for the proxy; mode 0600.",
+    "proxy_ca_file": "The only certificate authorities to trust for an https proxy, PEM.",
     "rate_per_s": "Maximum requests in any second, from 0.1 to 5000.",
     "in_flight_max": "Maximum requests in flight; also the number of connections.",
     "daily_cap": "Maximum requests a day, including retries, for all your processes together.",

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequen
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -39,6 +40,7 @@ from schemas.token import TokenRequest
 
 if TYPE_CHECKING:
     from pipeline.stages.ask import ApiChannel
+    from pipeline.transport.proxy import Proxy
 
 
 _WAITS = (1 / 30, 1 / 10)
@@ -91,8 +93,12 @@ def tokens_of(server: Oauth) -> Tokens:
     """The access token of one server's client; nothing is fetched yet."""
     from pipeline.transport.token_endpoint import TokenEndpoint
 
-    context = client_context(ca_file=server.ca_file)
-    endpoint = TokenEndpoint(server.token_url, context=context, method=server.token_method)
+    endpoint = TokenEndpoint(
+        server.token_url,
+        context=client_context(ca_file=server.ca_file),
+        method=server.token_method,
+        proxy=proxy_to(server, server.token_url),
+    )
     request = TokenRequest(
         grant_type="client_credentials",
         client_id=server.client_id,
@@ -100,6 +106,28 @@ def tokens_of(server: Oauth) -> Tokens:
         scope=server.scope,
     )
     return Tokens(endpoint, request)
+
+
+def proxy_to(server: Server, url: str) -> Proxy | None:
+    """The proxy on the way to an address of a server, if the profile names one.
+
+    Raises:
+        ConfigurationError: its credentials cannot be read, or the environment names none that can be used.
+        TlsError: its authorities cannot be read.
+    """
+    from pipeline.transport.proxy import Proxy
+
+    if (address := server.proxy_address(url)) is None:
+        return None
+    parts = urlsplit(address)
+    assert parts.hostname is not None
+    is_secured = parts.scheme == "https"
+    return Proxy(
+        parts.hostname,
+        parts.port or (443 if is_secured else 80),
+        client_context(ca_file=server.proxy_ca_file) if is_secured else None,
+        server.proxy_credentials(parts),
+    )
 
 
 async def try_connection(server: Server, now: datetime, *, waits_s: Sequence[float] = ()) -> str:
@@ -116,8 +144,15 @@ async def try_connection(server: Server, now: datetime, *, waits_s: Sequence[flo
             raise TlsError(Sentence("transport.certificate_problems", problems=facts.problems))
     address = urlsplit(server.base_url)
     assert address.hostname is not None
+    proxy = proxy_to(server, server.base_url)
     try:
-        return await preflight(address.hostname, address.port or 443, context_of(server), waits_s=waits_s)
+        return await preflight(
+            address.hostname,
+            address.port or 443,
+            context_of(server),
+            waits_s=waits_s,
+            connect=None if proxy is None else proxy.connect,
+        )
     except ClosedAtOnceError:
         if isinstance(server, MutualTls):
             raise
@@ -193,6 +228,7 @@ async def _opened(
     from pipeline.stages.ask import ApiChannel
     from pipeline.stages.ask.concurrency import ConcurrencyLimit
     from pipeline.transport.client import Client
+    from pipeline.transport.exchange import transport_of
 
     tokens = tokens_of(server) if isinstance(server, Oauth) else None
     unreachable: PrecheckError | None = None
@@ -215,6 +251,7 @@ async def _opened(
         in_flight_max=server.in_flight_max,
         tokens=tokens,
         door=door,
+        open_transport=partial(transport_of, proxy=proxy_to(server, server.base_url)),
     )
     api = api_of(server)
     return ApiChannel(

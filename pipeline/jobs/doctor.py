@@ -9,7 +9,7 @@ import anyio
 
 from pipeline.config import ConfigurationFile, Profile, usual
 from pipeline.config.profiles import choose, opened
-from pipeline.connections import tokens_of, try_connection
+from pipeline.connections import proxy_to, tokens_of, try_connection
 from pipeline.errors import ConfigurationError, PrecheckError, TlsError
 from pipeline.jobs.ledger import LedgerJob, inspect_ledger
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days, read_substitutions, read_weights
@@ -110,7 +110,10 @@ def _secret(server: Oauth) -> Sentence:
 
 
 def _tls(server: Server, now: datetime) -> Sentence:
-    return Sentence("doctor.tls_in_use", version=anyio.run(try_connection, server, now))
+    version = anyio.run(try_connection, server, now)
+    if (proxy := proxy_to(server, server.base_url)) is not None:
+        return Sentence("doctor.tls_by_proxy", version=version, proxy=proxy.name)
+    return Sentence("doctor.tls_in_use", version=version)
 
 
 def _ledger_key(profile: Profile) -> Sentence:

@@ -3,12 +3,23 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Literal, Self
+from urllib.parse import SplitResult, unquote
 
 from pydantic import Field, SecretStr, model_validator
 
 from pipeline.errors import WrongValueError
 from pipeline.sections.prices import PriceText, price_of
-from pipeline.sections.values import FilePath, HttpsUrl, Section, VariableName, Words, secret, secret_if_named
+from pipeline.sections.values import (
+    FilePath,
+    HttpsUrl,
+    ProxyUrl,
+    Section,
+    VariableName,
+    Words,
+    proxy_of_environment,
+    secret,
+    secret_if_named,
+)
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName, Environment
 from schemas.prices import Price
@@ -26,6 +37,12 @@ class Server(Section):
     server: Environment
     base_url: HttpsUrl
     ca_file: FilePath | None = None
+    proxy: Literal["environment"] | None = None
+    """Whether HTTPS_PROXY, ALL_PROXY and NO_PROXY count; without it they do not."""
+    proxy_url: ProxyUrl | None = None
+    proxy_credentials_env: VariableName | None = None
+    proxy_credentials_file: FilePath | None = None
+    proxy_ca_file: FilePath | None = None
     rate_per_s: Annotated[float, Field(ge=0.1, le=5000, strict=True)] = 20
     in_flight_max: Annotated[int, Field(ge=1, le=4000, strict=True)] = 64
     daily_cap: Annotated[int, Field(ge=1, strict=True)] | None = None
@@ -37,6 +54,33 @@ class Server(Section):
     """Added to the responder's wait (7 s CoP, 5 s VoP): together the deadline of one attempt."""
     price_per_call: PriceText | None = None
     """What the provider charges for a call; no limit, and no part of what is asked."""
+
+    @model_validator(mode="after")
+    def _names_one_proxy(self) -> Self:
+        for one, other in (("proxy", "proxy_url"), ("proxy_credentials_env", "proxy_credentials_file")):
+            if getattr(self, one) is not None and getattr(self, other) is not None:
+                raise WrongValueError(Sentence("config.one_not_both", keys=[one, other]))
+        about = [key for key in type(self).model_fields if key.startswith("proxy_") and getattr(self, key)]
+        if about and self.proxy is None and self.proxy_url is None:
+            raise WrongValueError(Sentence("config.proxy_missing", key=about[0]))
+        return self
+
+    def proxy_address(self, url: str) -> str | None:
+        """The address of the proxy on the way to one of this server's, or None.
+
+        Raises:
+            ConfigurationError: the environment names one that is no HTTP proxy.
+        """
+        if self.proxy is None:
+            return self.proxy_url
+        return proxy_of_environment(url)
+
+    def proxy_credentials(self, address: SplitResult) -> SecretStr | None:
+        """`USER:PASSWORD` from where the file points, or from the proxy's address; raises as `secret`."""
+        named = secret_if_named(self.proxy_credentials_env, self.proxy_credentials_file)
+        if named is not None or address.username is None:
+            return named
+        return SecretStr(f"{unquote(address.username)}:{unquote(address.password or '')}")
 
     @property
     def cap(self) -> int | None:

@@ -48,10 +48,24 @@ def _https(url: str) -> str:
     return url.rstrip("/")
 
 
+def _proxy(url: str) -> str:
+    """The address of a proxy; its credentials lie elsewhere."""
+    try:
+        parts = urlsplit(url)
+        is_reachable = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        raise WrongValueError(Sentence("config.no_address", form="http://HOST:PORT")) from None
+    is_plain = parts.path in {"", "/"} and not _NOT_IN_AN_ADDRESS.search(url)
+    if parts.scheme not in {"http", "https"} or not (is_reachable and is_plain):
+        raise WrongValueError(Sentence("config.proxy_address"))
+    return url.rstrip("/")
+
+
 FilePath = Annotated[Path, AfterValidator(_below_folder)]
 NewestOf = Annotated[str, AfterValidator(_newest_below_folder)]
 """A pattern of folders, of which the newest run is meant."""
 HttpsUrl = Annotated[str, AfterValidator(_https)]
+ProxyUrl = Annotated[str, AfterValidator(_proxy)]
 LedgerUrl = Annotated[str, AfterValidator(store_url)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """Of an environment variable; a secret that was put in its place by mistake seldom looks like one."""
@@ -96,3 +110,25 @@ def secret(variable: str | None, path: Path | None) -> SecretStr:
 def secret_if_named(variable: str | None, path: Path | None) -> SecretStr | None:
     """As `secret`, or None where neither is named."""
     return None if variable is None and path is None else secret(variable, path)
+
+
+def proxy_of_environment(url: str) -> str | None:
+    """The proxy that the environment names for an address, if any; it may hold credentials.
+
+    Raises:
+        ConfigurationError: it is no HTTP proxy.
+    """
+    from urllib.request import getproxies_environment, proxy_bypass  # slow, and seldom needed
+
+    found = getproxies_environment()
+    address = found.get("https") or found.get("all")
+    if not address or proxy_bypass(urlsplit(url).netloc):
+        return None
+    try:
+        parts = urlsplit(address if "://" in address else f"http://{address}")
+        if parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0:
+            return parts.geturl()
+    except ValueError:
+        pass
+    # It may hold a password, and is not repeated.
+    raise ConfigurationError(Sentence("sections.no_http_proxy"))

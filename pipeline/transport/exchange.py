@@ -13,6 +13,7 @@ import httpx
 
 from pipeline.errors import ConfigurationError, PrecheckError
 from pipeline.transport.pool import AiohttpTransport
+from pipeline.transport.proxy import Proxy
 from pipeline.transport.retry import NetworkFailure
 from pipeline.transport.tls import explain
 from pipeline.wording import Sentence
@@ -29,13 +30,15 @@ OpenTransport = Callable[[ssl.SSLContext, int], httpx.AsyncBaseTransport]
 """(context from `tls.client_context`, connections at once) -> what carries requests."""
 
 
-def transport_of(context: ssl.SSLContext, connections_max: int) -> httpx.AsyncBaseTransport:
+def transport_of(
+    context: ssl.SSLContext, connections_max: int, proxy: Proxy | None = None
+) -> httpx.AsyncBaseTransport:
     """What carries requests. Called where an event loop runs.
 
     httpx's own takes the longer for each request, the more there are at once (docs/adr/0016). It would be
     `httpx.AsyncHTTPTransport(verify=context, trust_env=False, limits=httpx.Limits(connections_max))`.
     """
-    return AiohttpTransport(context, connections_max)
+    return AiohttpTransport(context, connections_max, proxy)
 
 
 async def exchange(
@@ -69,9 +72,11 @@ async def exchange(
     raise failure
 
 
-async def once(request: httpx.Request, *, context: ssl.SSLContext, deadline_s: float) -> httpx.Response:
+async def once(
+    request: httpx.Request, *, context: ssl.SSLContext, deadline_s: float, proxy: Proxy | None = None
+) -> httpx.Response:
     """As `exchange`, on a connection of its own: to an identity provider or a monitoring service."""
-    async with transport_of(context, 1) as transport:
+    async with transport_of(context, 1, proxy) as transport:
         return await exchange(transport, request, deadline_s=deadline_s)
 
 

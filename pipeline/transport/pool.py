@@ -23,6 +23,7 @@ from aiohttp.connector import Connection
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.tracing import Trace
 
+from pipeline.transport.proxy import Proxy
 from pipeline.transport.retry import FRESH_CONNECTION, REFUSALS, REQUEST_ID, NetworkFailure
 
 _KEEP_ALIVE_S = 15.0
@@ -51,10 +52,10 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
     `FRESH_CONNECTION` and `REQUEST_ID`.
     """
 
-    def __init__(self, context: ssl.SSLContext, connections_max: int) -> None:
+    def __init__(self, context: ssl.SSLContext, connections_max: int, proxy: Proxy | None = None) -> None:
         """Start without a connection, for at most so many at once. Called where an event loop runs."""
         self._session = aiohttp.ClientSession(
-            connector=_Connector(context=context, limit=connections_max),
+            connector=_Connector(context=context, limit=connections_max, proxy=proxy),
             timeout=aiohttp.ClientTimeout(),
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=("Accept", "Accept-Encoding", "Content-Type", "User-Agent"),
@@ -154,8 +155,9 @@ class _Protocol(ResponseHandler):
 class _Connector(aiohttp.TCPConnector):
     """aiohttp's pool, which hands out a connection only when a request may leave on it, and only once."""
 
-    def __init__(self, *, context: ssl.SSLContext, limit: int) -> None:
+    def __init__(self, *, context: ssl.SSLContext, limit: int, proxy: Proxy | None) -> None:
         super().__init__(ssl=context, limit=limit, keepalive_timeout=_KEEP_ALIVE_S)
+        self._context, self._way = context, proxy
         self._factory = cast("partial[ResponseHandler]", partial(_Protocol, self._loop))
 
     async def connect(
@@ -184,6 +186,28 @@ class _Connector(aiohttp.TCPConnector):
                 return connection
             connection.close()
         raise NetworkFailure("connect")
+
+    async def _create_connection(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  aiohttp's signature
+    ) -> ResponseHandler:
+        """A new connection, through the proxy if there is one; raises as `Proxy.connect`.
+
+        aiohttp's own way through a proxy would show our certificate to it.
+        """
+        if self._way is None:
+            return await super()._create_connection(req, traces, timeout)
+        assert req.url.raw_host is not None
+        assert req.url.port is not None
+        try:
+            _, protocol = await self._way.connect(
+                req.url.raw_host, req.url.port, self._context, self._factory
+            )
+        except OSError as error:
+            raise aiohttp.ClientConnectorError(req.connection_key, error) from error
+        return protocol
 
     async def _get(self, key: ConnectionKey, traces: list[Trace]) -> Connection | None:
         """A kept connection, unless the request needs a fresh one."""

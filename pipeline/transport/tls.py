@@ -8,7 +8,8 @@ and "VoP Standard: mutual TLS".
 import asyncio
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import certifi
@@ -27,6 +28,13 @@ REFUSAL_WAIT_S = 0.3
 """How long a TLS 1.3 server is given to refuse the client certificate after the handshake."""
 RACE_S = 0.25
 """How long one address of a host is waited for before the next is tried as well (RFC 8305)."""
+
+
+Connect = Callable[
+    [str, int, ssl.SSLContext, Callable[[], asyncio.Protocol]],
+    Awaitable[tuple[asyncio.Transport, asyncio.Protocol]],
+]
+"""(host, port, context, new protocol) -> a TLS connection and its protocol: straight, or through a proxy."""
 
 
 def client_context(
@@ -205,7 +213,14 @@ class ClosedAtOnceError(CredentialsError):
     """The server closed a connection right after the handshake, without an alert that says why."""
 
 
-async def preflight(host: str, port: int, context: ssl.SSLContext, *, waits_s: Sequence[float] = ()) -> str:
+async def preflight(
+    host: str,
+    port: int,
+    context: ssl.SSLContext,
+    *,
+    waits_s: Sequence[float] = (),
+    connect: Connect | None = None,
+) -> str:
     """Prove, before any row is sent, that a connection can be made and is not closed at once.
 
     What a server does that reloads, or is away for a moment, is tried again after each of the waits.
@@ -224,19 +239,19 @@ async def preflight(host: str, port: int, context: ssl.SSLContext, *, waits_s: S
     """
     for wait_s in waits_s:
         try:
-            return await _connected(host, port, context)
+            return await _connected(host, port, context, connect or _directly)
         except (IncompleteError, ClosedAtOnceError):
             await asyncio.sleep(wait_s)
-    return await _connected(host, port, context)
+    return await _connected(host, port, context, connect or _directly)
 
 
-async def _connected(host: str, port: int, context: ssl.SSLContext) -> str:
+async def _connected(host: str, port: int, context: ssl.SSLContext, connect: Connect) -> str:
     """As `preflight`, tried once."""
     server = f"{host}:{port}"
     failure: PrecheckError
     try:
         async with asyncio.timeout(HANDSHAKE_DEADLINE_S):
-            return await _greet(host, port, context)
+            return await _greet(host, port, context, connect)
     except ssl.SSLError as error:
         failure = explain(error, server) or IncompleteError(
             Sentence("transport.tls_handshake_failed", server=server, reason=error.reason)
@@ -250,16 +265,30 @@ async def _connected(host: str, port: int, context: ssl.SSLContext) -> str:
     except ConnectionResetError:
         failure = IncompleteError(Sentence("transport.closed_connection_during", server=server))
     except OSError as error:
-        failure = IncompleteError(Sentence("transport.no_connection", server=server, reason=error))
+        # A proxy that is away says so itself.
+        reason: Sentence | None = getattr(error, "reason", None)
+        failure = IncompleteError(reason or Sentence("transport.no_connection", server=server, reason=error))
     raise failure
 
 
-async def _greet(host: str, port: int, context: ssl.SSLContext) -> str:
+async def raced(host: str, port: int) -> socket.socket:
+    """A connection to the address of a host that answers first."""
     addresses = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    connected = await start_connection(addresses, happy_eyeballs_delay=RACE_S, interleave=1)
-    reader, writer = await asyncio.open_connection(sock=connected, ssl=context, server_hostname=host)
+    return await start_connection(addresses, happy_eyeballs_delay=RACE_S, interleave=1)
+
+
+async def _directly(
+    host: str, port: int, context: ssl.SSLContext, new_protocol: Callable[[], asyncio.Protocol]
+) -> tuple[asyncio.Transport, asyncio.Protocol]:
+    loop, connected = asyncio.get_running_loop(), await raced(host, port)
+    return await loop.create_connection(new_protocol, sock=connected, ssl=context, server_hostname=host)
+
+
+async def _greet(host: str, port: int, context: ssl.SSLContext, connect: Connect) -> str:
+    reader = asyncio.StreamReader()
+    transport, _ = await connect(host, port, context, partial(asyncio.StreamReaderProtocol, reader))
     try:
-        tls: ssl.SSLObject = writer.get_extra_info("ssl_object")
+        tls: ssl.SSLObject = transport.get_extra_info("ssl_object")
         suite, version, _bits = tls.cipher() or ("none", "none", 0)
         if suite not in SUITES:
             raise TlsError(Sentence("transport.chose_suite_api", host=host, port=port, suite=suite))
@@ -268,7 +297,7 @@ async def _greet(host: str, port: int, context: ssl.SSLContext) -> str:
         return f"{version} {suite}"
     finally:
         # A server may keep its side open after our close_notify: waiting for its end could take for ever.
-        writer.transport.abort()
+        transport.abort()
 
 
 async def _closed_at_once(reader: asyncio.StreamReader) -> bool:

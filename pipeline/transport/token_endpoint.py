@@ -9,6 +9,7 @@ import httpx
 
 from pipeline.errors import ConfigurationError, CredentialsError, ProtocolError
 from pipeline.transport.exchange import HEADERS, once, plainly_https
+from pipeline.transport.proxy import Proxy
 from pipeline.transport.retry import NetworkFailure, pause_s
 from pipeline.transport.tokens import TokenUnavailable
 from pipeline.wording import Sentence
@@ -25,13 +26,21 @@ class TokenEndpoint:
     the body of a GET; for them the method can be POST.
     """
 
-    def __init__(self, url: str, *, context: ssl.SSLContext, method: Literal["GET", "POST"] = "GET") -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        context: ssl.SSLContext,
+        method: Literal["GET", "POST"] = "GET",
+        proxy: Proxy | None = None,
+    ) -> None:
         """Check the address.
 
         Args:
             url: https, without a query: the secret travels in the body alone.
             context: From `tls.client_context`, without a client certificate.
             method: As the reference documents it, or POST.
+            proxy: On the way, if there is one.
 
         Raises:
             ConfigurationError: the address is not https, or has a user, a query or a fragment.
@@ -39,6 +48,7 @@ class TokenEndpoint:
         self._url = plainly_https(url, "token_url")
         self._context = context
         self._method = method
+        self._proxy = proxy
 
     async def __call__(self, request: TokenRequest) -> TokenResponse:
         """Ask once for a token.
@@ -56,7 +66,9 @@ class TokenEndpoint:
             self._method, self._url, headers=headers, content=urlencode(form).encode()
         )
         try:
-            response = await once(http_request, context=self._context, deadline_s=TOKEN_DEADLINE_S)
+            response = await once(
+                http_request, context=self._context, deadline_s=TOKEN_DEADLINE_S, proxy=self._proxy
+            )
         except NetworkFailure as failure:
             raise TokenUnavailable(
                 Sentence("transport.token_no_answer", where=self._where, kind=failure.kind)

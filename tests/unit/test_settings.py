@@ -13,7 +13,7 @@ from pipeline import config as settings
 from pipeline.apis.cop import Cop
 from pipeline.config import EXAMPLE, Profile, load, read, write_example
 from pipeline.config.mistakes import QUOTED
-from pipeline.connections import account_of
+from pipeline.connections import account_of, proxy_to
 from pipeline.errors import ConfigurationError, OutputError
 from pipeline.sections.servers import TEST_SERVER_DAILY_CAP
 from pipeline.stores.postgres.address import parsed
@@ -847,3 +847,75 @@ def test_the_folder_of_the_file_is_no_pattern(tmp_path):
 def test_a_comparison_that_is_no_newest_of_a_pattern_is_refused(refusal, said):
     sentence = refusal({"compare_with": f'"{said}"'}, cop=COP)
     assert f'compare_with = "{said}": write "newest of PATTERN"' in sentence
+
+
+def server_of(file_of, **keys):
+    quoted = {key: f'"{value}"' for key, value in keys.items()}
+    return load(file_of(cop={**COP, **quoted}), "main").servers[0]
+
+
+def test_no_proxy_is_used_unless_the_profile_says_so(file_of, monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy.example:3128")
+
+    assert proxy_to(server_of(file_of), "https://cop.example") is None
+
+
+def test_the_proxy_of_the_environment_is_used_except_to_the_hosts_that_it_excludes(file_of, monkeypatch):
+    server = server_of(file_of, proxy="environment")
+    monkeypatch.setenv("HTTPS_PROXY", "http://us:hu%3Ash@proxy.example:3128/")
+    monkeypatch.setenv("NO_PROXY", "login.example,localhost")
+
+    found = proxy_to(server, "https://cop.example")
+
+    assert found.name == "http://proxy.example:3128"
+    assert found.credentials.get_secret_value() == "us:hu:sh"
+    assert "hu" not in repr(found)
+    assert proxy_to(server, "https://login.example/token") is None
+    monkeypatch.delenv("HTTPS_PROXY")
+    assert proxy_to(server, "https://cop.example") is None
+
+
+def test_a_proxy_of_the_environment_that_is_none_is_refused_and_not_repeated(file_of, monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", f"socks5://us:{SECRET}@proxy.example")
+    for name in ("HTTPS_PROXY", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+    with pytest.raises(ConfigurationError, match="not the address of an HTTP proxy") as error:
+        proxy_to(server_of(file_of, proxy="environment"), "https://cop.example")
+
+    assert SECRET not in str(error.value)
+
+
+def test_a_proxy_by_its_address_has_credentials_of_its_own_and_an_own_authority(file_of, monkeypatch):
+    monkeypatch.setenv("PROXY_LOGIN", f"us:{SECRET}")
+    keys = {"proxy_url": "https://proxy.example", "proxy_credentials_env": "PROXY_LOGIN"}
+
+    found = proxy_to(server_of(file_of, **keys), "https://cop.example")
+
+    assert (found.name, found.credentials.get_secret_value()) == (
+        "https://proxy.example:443",
+        f"us:{SECRET}",
+    )
+
+
+def test_keys_of_a_proxy_that_do_not_go_together_are_refused(refusal):
+    def of(**keys):
+        return refusal(cop={**COP, **{key: f'"{value}"' for key, value in keys.items()}})
+
+    assert "not both" in of(proxy="environment", proxy_url="http://proxy.example")
+    assert "proxy_ca_file needs a proxy" in of(proxy_ca_file="ca.pem")
+    for wrong in (
+        "socks5://proxy.example",
+        "http://us:hush@proxy.example",
+        "proxy.example:3128",
+        "http://p/x",
+    ):
+        said = of(proxy_url=wrong)
+        assert "must be the address of a proxy" in said
+        assert "hush" not in said
+
+
+def test_a_proxy_is_no_part_of_what_is_asked(file_of):
+    direct = load(file_of(cop=COP), "main").fingerprint()
+
+    assert load(file_of(cop={**COP, "proxy_url": '"http://proxy.example"'}), "main").fingerprint() == direct

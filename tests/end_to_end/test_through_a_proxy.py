@@ -1,0 +1,99 @@
+"""A network whose only way out is a proxy: tinyproxy of Debian, which asks for a user and a password."""
+
+import shutil
+import socket
+import subprocess
+from contextlib import contextmanager
+
+import pytest
+from desk import COMMAND_MAX_S, hold_until
+from nginx import free_port
+
+TINYPROXY = shutil.which("tinyproxy")
+pytestmark = pytest.mark.skipif(TINYPROXY is None, reason="no tinyproxy: make tools")
+CONF = """Port {port}
+Listen 127.0.0.1
+Timeout 60
+LogLevel Connect
+BasicAuth us hush
+ConnectPort {allowed}
+"""
+
+
+@contextmanager
+def tinyproxy(folder, allowed):
+    """The proxy, which lets its user connect to one port: its own port, and what it has logged so far."""
+    port, log = free_port(), folder / "tinyproxy.log"
+    (folder / "tinyproxy.conf").write_text(CONF.format(port=port, allowed=allowed))
+    with log.open("w") as said:
+        process = subprocess.Popen(
+            [TINYPROXY, "-d", "-c", folder / "tinyproxy.conf"], stdout=said, stderr=said
+        )
+    try:
+        hold_until(lambda: answers(port))
+        yield port, log.read_text
+    finally:
+        process.terminate()
+        process.wait(COMMAND_MAX_S)
+
+
+def answers(port):
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.fixture
+def port_of(sandbox):
+    return int(sandbox.url.rpartition(":")[2])
+
+
+def test_everything_goes_through_the_proxy(desk, sandbox, network_payments, port_of):
+    with tinyproxy(desk.folder, port_of) as (port, log):
+        keys = {"proxy_url": f"http://127.0.0.1:{port}", "proxy_credentials_env": "LOGIN"}
+        words = desk.using(**sandbox.both(**keys))
+        run = desk("run", desk.payments(network_payments(20)), *words, LOGIN="us:hush")
+        tunnels = log().count("CONNECT 127.0.0.1")
+        doctor = desk("doctor", *words, LOGIN="us:hush")
+
+    assert (run.status, doctor.status) == (0, 0)
+    assert tunnels >= 3, "a trial, a token and the questions"
+    assert log().count("CONNECT 127.0.0.1") == tunnels + 4
+    assert f"through the proxy http://127.0.0.1:{port}" in doctor.out
+
+
+def test_the_proxy_of_the_environment_is_used_where_the_profile_says_so(
+    desk, sandbox, network_payments, port_of
+):
+    with tinyproxy(desk.folder, port_of) as (port, log):
+        words = desk.using(cop=sandbox.section(proxy="environment"))
+        variables = {"HTTPS_PROXY": f"http://us:hush@127.0.0.1:{port}", "NO_PROXY": ""}
+        run = desk("run", desk.payments(network_payments(3)), *words, **variables)
+
+    assert run.status == 0
+    assert "CONNECT 127.0.0.1" in log()
+
+
+@pytest.mark.parametrize(
+    ("login", "allowed", "status", "said"),
+    [
+        ("us:wrong", None, 77, "wants a user and a password"),
+        ("us:hush", 1, 78, "does not allow connections to 127.0.0.1"),
+    ],
+)
+def test_a_refusal_of_the_proxy_names_it(
+    desk, sandbox, network_payments, port_of, login, allowed, status, said
+):
+    with tinyproxy(desk.folder, allowed or port_of) as (port, _):
+        keys = {"proxy_url": f"http://127.0.0.1:{port}", "proxy_credentials_env": "LOGIN"}
+        words = desk.using(cop=sandbox.section(**keys))
+        run = desk("run", desk.payments(network_payments(3)), *words, LOGIN=login)
+        doctor = desk("doctor", *words, LOGIN=login)
+
+    assert (run.status, doctor.status) == (status, status)
+    assert f"proxy http://127.0.0.1:{port}: " in run.err
+    assert said in run.err
+    assert said in doctor.out + doctor.err
+    assert "hush" not in run.err + doctor.out + doctor.err
