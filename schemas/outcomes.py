@@ -50,6 +50,7 @@ class WarningCode(StrEnum):
     MODULUS_OLD_TABLES = "MODULUS_OLD_TABLES"  # its account fails, by tables older than a year
     NAME_NOT_LATIN = "NAME_NOT_LATIN"  # letters that VoP need not carry between banks
     NAME_CLEANED = "NAME_CLEANED"  # asked about without what carries nothing
+    NAME_DAMAGED = "NAME_DAMAGED"  # it was misread before it came here, and is asked about as entered
     ACCOUNT_TYPE_DEFAULT = "ACCOUNT_TYPE_DEFAULT"  # it names a product, so that the default applies
     BIC_OTHER_COUNTRY = "BIC_OTHER_COUNTRY"  # than the account's
     UK_ACCOUNT_CURRENCY = "UK_ACCOUNT_CURRENCY"  # a sort code and account number, and no pounds

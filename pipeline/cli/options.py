@@ -165,7 +165,9 @@ input_options: list[Callable[..., Any]] = [
         shell_complete=completed(_input_formats),
         help="The format of FILE, if precheck cannot tell; `precheck formats` lists all.",
     ),
-    click.option("--encoding", metavar="NAME", help="Encoding of a non-UTF-8 CSV file, for example cp1252."),
+    click.option(
+        "--encoding", metavar="NAME", help="Encoding of a text file that is not UTF-8, for example cp1252."
+    ),
     click.option(
         "--sheet", metavar="NAME", help="Sheet of a workbook. Default: the only visible sheet with data."
     ),

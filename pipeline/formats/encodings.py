@@ -1,10 +1,107 @@
-"""What can be known for certain of the encoding of a text."""
+"""Encodings of text: what is known for certain, and which readings fit where nothing is."""
 
 import codecs
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from itertools import combinations, pairwise
+from typing import NamedTuple
 
+from pipeline.errors import InputError, UsageError
 from pipeline.formats.edits import Bytes
+from pipeline.wording import Sentence
 
+ENCODINGS = (
+    *("utf-8", "cp1252", "cp1250", "cp850", "cp852", "iso-8859-2", "mac-roman", "cp1257", "cp1254"),
+    *("cp1251", "cp1253", "mac-latin2", "latin-1", "iso-8859-15", "iso-8859-5", "iso-8859-7", "iso-8859-9"),
+    *("cp866", "koi8-r", "cp737", "cp1255", "cp1256", "shift_jis", "gb18030", "big5", "euc-kr", "utf-16"),
+)
+"""Those that are proposed, the likely ones first; any other that Python reads can be named."""
+_UTF_8 = ("utf-8", "utf-8-sig")
+_OF_OTHER_THINGS = {"utf-7", "idna", "punycode", "unicode-escape", "raw-unicode-escape", "mbcs", "oem"}
+"""Codecs of Python that no file is written in, or that mean another one on each machine."""
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+"""How a text starts -> its encoding; the mark of UTF-32 starts as one of UTF-16 does."""
+BYTE_ORDER_MARKS = (codecs.BOM_UTF8, *(mark for mark, _ in _MARKS))
+_ASCII = bytes(range(128))
 _CHUNK_BYTES = 64 * 1024
+_READINGS_MAX = 3
+_CELLS_SHOWN = 3
+_CELL_CHARS_MAX = 40
+_HIGH = re.compile(rb"[\x80-\xff]")
+_LINE_WITH_HIGH = re.compile(rb"[^\r\n]*[\x80-\xff][^\r\n]*")
+_CELL = re.compile(rb'[,;\t"]')
+_WORD = re.compile(r"[^\W\d_]+")
+_MARK = re.compile(r"[^\w\s\x00-\x7f]")
+_WITHIN = "\u2019\u2010\u2011\u2013·"
+"""Signs amid a word: an apostrophe, hyphens, and the point of Catalan."""
+_AROUND = "\u2018\u2019\u2013“”„«»—…€£§°ºª·\xa0"
+
+
+class Reading(NamedTuple):
+    """A text in an encoding that fits."""
+
+    encoding: str
+    cells: tuple[str, ...]
+    """The first cells that another encoding would read as something else."""
+
+
+def codec_of(encoding: str) -> str:
+    """The codec of an encoding, by one of its names.
+
+    Raises:
+        UsageError: Python has no such encoding of text.
+    """
+    codec = ""
+    try:
+        codec = codecs.lookup(encoding).name
+        is_text = codec not in _OF_OTHER_THINGS and '"a,1"\n'.encode(codec).decode(codec) == '"a,1"\n'
+    except (LookupError, ValueError):
+        is_text = False
+    if not is_text:
+        raise UsageError(
+            Sentence("csv.not_supported", encoding=encoding),
+            advice=Sentence("csv.choose_one", encodings=list(ENCODINGS)),
+        )
+    return codec
+
+
+def is_utf_8(codec: str) -> bool:
+    """Whether a codec is that of UTF-8."""
+    return codec in _UTF_8
+
+
+@cache
+def keeps_ascii(codec: str) -> bool:
+    """Whether every byte of ASCII is itself in an encoding, so that line ends are found in its bytes."""
+    try:
+        return _ASCII.decode(codec) == _ASCII.decode("ascii")
+    except UnicodeError:
+        return False
+
+
+@cache
+def has_one_byte_each(codec: str) -> bool:
+    """Whether each character of an encoding that keeps ASCII is one byte."""
+    return keeps_ascii(codec) and len(b"\x81\x40\xa1\xa1".decode(codec, "replace")) == 4
+
+
+def marked_encoding(head: Bytes) -> str | None:
+    """The encoding that a byte order mark tells, but for UTF-8; None where there is none.
+
+    >>> marked_encoding("a".encode("utf-16")), marked_encoding("a".encode("utf-32")), marked_encoding(b"a")
+    ('utf-16', 'utf-32', None)
+    """
+    start = bytes(head[:4])
+    return next((encoding for mark, encoding in _MARKS if start.startswith(mark)), None)
 
 
 def not_utf_8_at(text: Bytes) -> int | None:
@@ -28,3 +125,136 @@ def has_utf_8_signs(text: Bytes) -> bool:
     (True, False, False)
     """
     return not text[:].isascii() and not_utf_8_at(text) is None
+
+
+def refuse_false_encoding(data: bytes, encoding: str, *, where: str) -> None:
+    """Refuse UTF-8 that is said to be something else (InputError): names would be misread."""
+    if not is_utf_8(codec_of(encoding)) and has_utf_8_signs(data):
+        raise InputError(
+            Sentence("csv.is_utf_8", where=where, encoding=encoding), advice=Sentence("advice.read_as_utf_8")
+        )
+
+
+def not_in_encoding(data: bytes, at: int, *, where: str, encoding: str = "utf-8") -> InputError:
+    """The refusal of a text that has a byte which is none of its encoding: with the readings that fit."""
+    if b"\0" in data[max(0, at - _CHUNK_BYTES) : at + _CHUNK_BYTES]:
+        return InputError(
+            Sentence("csv.not_text_file", where=where),
+            advice=(Sentence("csv.give_csv_file"), Sentence("advice.read_as_if_csv", choices=["utf-16"])),
+        )
+    line = data.count(b"\n", 0, at) + data.count(b"\r", 0, at) - data.count(b"\r\n", 0, at) + 1
+    reason = Sentence("csv.line_byte_not", where=where, line=line, encoding=encoding.replace("utf", "UTF"))
+    found = readings(data)
+    if not found:
+        choose = Sentence("advice.choose_encoding", choices=list(ENCODINGS))
+        return InputError(reason, advice=(Sentence("csv.export_utf_8"), choose))
+    pairs = [Sentence("advice.reading", encoding=each.encoding, cells=[*each.cells]) for each in found]
+    choices = [each.encoding for each in found]
+    return InputError(reason, advice=Sentence("advice.choose_reading", choices=choices, readings=pairs))
+
+
+def readings(data: bytes) -> list[Reading]:
+    """The two or three most likely readings of a text that is not UTF-8, the likeliest first.
+
+    A name shows its encoding by its letters: in a wrong one it has signs amid a word, capitals after small
+    letters, or letters that no language has together. Those that read every cell alike count as one.
+    """
+    raw = {
+        cell: None
+        for line in _LINE_WITH_HIGH.finditer(data)
+        for cell in _CELL.split(line[0])
+        if _HIGH.search(cell)
+    }
+    header = re.split(
+        r"[\W_]+", data[:_CHUNK_BYTES].lstrip().split(b"\n", 1)[0].decode("ascii", "ignore").lower()
+    )
+    spoken = {name for name, each in _alphabets().items() if each.words & {*header}}
+    found: dict[str, tuple[tuple[int, ...], str]] = {}
+    for place, encoding in enumerate(ENCODINGS[1:-1]):
+        try:
+            text = b"\n".join(raw).decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if text not in found and (oddity := _oddity(text, spoken)) is not None:
+            found[text] = ((*oddity, place), encoding)
+    ranked = sorted((rank, encoding, text) for text, (rank, encoding) in found.items())
+    least = ranked[0][0][0] if ranked else 0
+    return [
+        Reading(encoding, tuple(cell.strip()[:_CELL_CHARS_MAX] for cell in text.split("\n")[:_CELLS_SHOWN]))
+        for rank, encoding, text in ranked[:_READINGS_MAX]
+        if rank[0] <= least + 1
+    ]
+
+
+class _Alphabet(NamedTuple):
+    letters: frozenset[str]
+    scripts: tuple[str, ...]
+    words: frozenset[str]
+
+    def has(self, letter: str) -> bool:
+        return letter in self.letters or unicodedata.name(letter, "").startswith(self.scripts or ("\0",))
+
+
+@cache
+def _alphabets() -> Mapping[str, _Alphabet]:
+    given = tomllib.loads((files(__package__) / "alphabets.toml").read_text("utf-8"))
+    return {
+        name: _Alphabet(
+            frozenset(each.get("letters", "") + each.get("letters", "").upper()),
+            tuple(each.get("script", "").split()),
+            frozenset(each["words"].split()),
+        )
+        for name, each in given.items()
+    }
+
+
+def _oddity(text: str, spoken: Iterable[str]) -> tuple[int, ...] | None:
+    """How odd a reading is: languages that it takes, whether the headers speak none of them, signs.
+
+    None where it cannot be meant.
+    """
+    if not text.isprintable() and any(
+        unicodedata.category(letter) == "Cc" for letter in text if letter != "\n"
+    ):
+        return None
+    if any(_is_odd(word[0]) for word in _WORD.finditer(text)):
+        return None
+    signs = [*_MARK.finditer(text)]
+    if any(_is_misplaced(text, sign) for sign in signs):
+        return None
+    letters = {letter for letter in text if not letter.isascii() and letter.isalpha() and letter not in "ªº"}
+    covered = [(name, {one for one in letters if each.has(one)}) for name, each in _alphabets().items()]
+    for count in range(1, 4):
+        taken = [
+            {name for name, _ in some}
+            for some in combinations(covered, count)
+            if set.union(*(has for _, has in some)) == letters
+        ]
+        if taken:
+            unheard = not any(names & {*spoken} for names in taken)
+            return count, int(unheard), len(signs)
+    return None
+
+
+def _is_odd(word: str) -> bool:
+    """Whether a word has letters of two scripts, or a capital or a small letter where none stands."""
+    scripts = {"CJK" if letter > "\u2fff" else unicodedata.name(letter, " ").split()[0] for letter in word}
+    scripts -= {"MODIFIER", "FEMININE", "MASCULINE"}
+    if len(scripts) > 1:
+        return True
+    pairs = list(pairwise(word))
+    beyond = [(one, two) for one, two in pairs if not (one + two).isascii()]
+    is_mixed = any(letter.islower() for letter in word[1:])
+    if any(two.isupper() and (one.islower() or is_mixed) for one, two in beyond):
+        return True
+    small = [letter for letter in word if letter.islower()]
+    is_loud = sum(letter.isupper() for letter in word) > len(small) and len(word) > 2
+    return is_loud and any(not letter.isascii() and letter not in "ßı" for letter in small)
+
+
+def _is_misplaced(text: str, sign: re.Match[str]) -> bool:
+    """Whether a sign that is no letter stands where none does: amid a word, or of no name at all."""
+    before, after = text[sign.start() - 1 : sign.start()], text[sign.end() : sign.end() + 1]
+    if before.isalpha() and after.isalpha():
+        return sign[0] not in _WITHIN
+    return sign[0] not in _AROUND or (after.isalpha() and sign[0] in "£§°ºª…·€")

@@ -60,6 +60,17 @@ LOST_FORMULA = (
 NO_NAME = r"^[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]\P{L}*$|^[(+]*[0-9](?:[ ()./-]*[0-9]){6,}$"
 """A sign without any letter, or the digits of a telephone or an account number."""
 
+_ENTITY = (
+    r"&(?:amp|lt|gt|quot|apos|nbsp|szlig|oslash|[A-Za-z](?:acute|grave|uml|circ|tilde|ring|cedil)"
+    r"|#[0-9]{1,6}|#x[0-9A-Fa-f]{1,5});"
+)
+_OF_CP1252 = r"\x{80}-\x{BF}€\x{201A}ƒ„…†‡\x{2C6}‰Š\x{2039}ŒŽ•\x{2DC}™š\x{203A}œžŸ"
+DAMAGED = (
+    rf"\p{{L}}\?\p{{L}}|{_ENTITY}|Ã[{_OF_CP1252}\x{{2013}}\x{{2014}}\x{{2018}}\x{{2019}}“”]"
+    rf"|[ÂÄÅÐÑ][[{_OF_CP1252}]--\p{{L}}]|â€"
+)
+"""What another program left of a letter: a question mark, its name in HTML, or UTF-8 read as cp1252."""
+
 
 class CleanNames(NamedTuple):
     """A column of names, cleaned."""

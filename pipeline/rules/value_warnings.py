@@ -10,7 +10,7 @@ import polars as pl
 from pipeline.frames import WARNINGS, RouteReason
 from pipeline.rules.findings import said
 from pipeline.rules.identifiers import other_countries
-from pipeline.rules.payee_names import NOT_LATIN, UNMARKED, UNWRAPPED
+from pipeline.rules.payee_names import DAMAGED, NOT_LATIN, UNMARKED, UNWRAPPED
 from pipeline.rules.selected_values import beyond_ascii, noted
 from pipeline.wording import Sentence
 from schemas.outcomes import VOP, WarningCode
@@ -47,6 +47,12 @@ WARNING_RULES = (
         Sentence("rule.name_marks"),
     ),
     WarningRule(
+        "name",
+        WarningCode.NAME_DAMAGED,
+        pl.col("is_damaged"),
+        Sentence("rule.name_damaged"),
+    ),
+    WarningRule(
         "account_type",
         WarningCode.ACCOUNT_TYPE_DEFAULT,
         pl.col("takes_account_type") & pl.col("is_product"),
@@ -71,18 +77,23 @@ WARNING_RULES = (
 def value_warnings(routed: pl.DataFrame, is_fit: pl.Expr) -> pl.DataFrame:
     """`Warnings` about values of the accepted ones among routed payments; broken rules report the others."""
     names = routed["name"]
-    is_foreign = noted(names, where=beyond_ascii(names), by=_are_foreign, kind=pl.Boolean)
+    is_beyond_ascii = beyond_ascii(names)
+    is_foreign = noted(names, where=is_beyond_ascii, by=_are_foreign, kind=pl.Boolean)
+    is_odd = is_beyond_ascii | names.str.contains("[?&]")
+    is_damaged = noted(names, where=is_odd, by=_are_damaged, kind=pl.Boolean)
     by_sort_code = pl.col("route_reason") == RouteReason.SORT_CODE
     country_of_account = routed.select(pl.when(by_sort_code).then(pl.lit("GB")).otherwise("iban")).to_series()
     is_abroad = other_countries(routed["bic"], country_of_account)
     seen = routed.with_columns(
         is_foreign.alias("is_foreign"),
+        is_damaged.alias("is_damaged"),
         is_abroad.alias("is_abroad"),
         is_no_pounds=(by_sort_code & (pl.col("currency") != "GBP")).fill_null(value=False),
     )
     candidates = seen.filter(
         pl.any_horizontal(
-            "is_foreign", "is_abroad", "is_product", "is_no_pounds", pl.col("name_done").is_not_null()
+            *("is_foreign", "is_damaged", "is_abroad", "is_product", "is_no_pounds"),
+            pl.col("name_done").is_not_null(),
         )
     ).filter(is_fit)
     found = [
@@ -99,3 +110,7 @@ def value_warnings(routed: pl.DataFrame, is_fit: pl.Expr) -> pl.DataFrame:
 
 def _are_foreign(names: pl.Series) -> pl.Series:
     return names.str.contains(NOT_LATIN)
+
+
+def _are_damaged(names: pl.Series) -> pl.Series:
+    return names.str.contains(DAMAGED)

@@ -21,7 +21,7 @@ from pipeline.desk.states import Standing, State, starters
 from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
 from pipeline.formats import INPUT_NAMES, pain001
-from pipeline.formats.csv.dialect import ENCODINGS
+from pipeline.formats.encodings import ENCODINGS
 from pipeline.jobs.columns import columns_of
 from pipeline.jobs.forecast import forecast_file
 from pipeline.runs.request import Clock
@@ -59,6 +59,7 @@ async def columns(request: web.Request) -> web.Response:
         read=found.read,
         refusal=found.refusal,
         sheets=found.sheets,
+        readings=found.readings,
         is_changed=request.query.get("read") == "anew" and not found.refusal,
         same=same,
         fields=[*((field, words(field)) for field in FIELDS), (IGNORE, gettext("not to be read"))],
@@ -84,6 +85,8 @@ class _Found(NamedTuple):
     """Why it cannot be read like this."""
     sheets: tuple[str, ...] = ()
     """Of a workbook, where one has to be named."""
+    readings: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """Encodings that fit, and how the first names read in each."""
 
 
 def _columns(at: Standing) -> _Found:
@@ -101,7 +104,14 @@ def _columns(at: Standing) -> _Found:
         return _Found(None, sentence_of(error))
     if refusal is None:
         return _Found(read)
-    return _Found(read, sentence_of(refusal), tuple(map(str, refusal.reason.lists("sheets"))))
+    [said] = refusal.said
+    fitting = [one for one in said.lists("readings") if isinstance(one, Sentence)]
+    return _Found(
+        read,
+        sentence_of(refusal),
+        tuple(map(str, refusal.reason.lists("sheets"))),
+        tuple((str(one.values["encoding"]), tuple(map(str, one.lists("cells")))) for one in fitting),
+    )
 
 
 @routes.post("/files/{id}/columns")
@@ -115,7 +125,7 @@ async def read_as(request: web.Request) -> web.Response:
     was_shown = all(getattr(at.file, name) == changes[name] for name in _READ_BY)
     mapped = shaping(at.file, person.name, Act.MAPPED, timestamp(context.clock()))
     changed = await asyncio.to_thread(lambda: at.folder.change(mapped, **changes))
-    read, refusal, _ = await asyncio.to_thread(_columns, at._replace(file=changed))
+    read, refusal, *_ = await asyncio.to_thread(_columns, at._replace(file=changed))
     agreed = not refusal and was_shown and said.get("then") == "plan"  # nothing is planned that nobody saw
     is_pain001 = agreed and read is not None and read.format == pain001.TITLE
     await asyncio.to_thread(
@@ -143,6 +153,7 @@ def _said(file: DeskFile, said: dict[str, str]) -> dict[str, object]:
             header = name.removeprefix("column:")
             mapping[field] = _JOINED_BY[field].join([*filter(None, [mapping.get(field)]), header])
     encoding, sheet, kind = (said.get(name, "").strip() for name in ("encoding", "sheet", "format"))
+    encoding = said.get("reading", encoding)
     has_columns = any(name.startswith("column:") for name in said)
     return {
         "mapping": mapping if has_columns else file.mapping,

@@ -17,12 +17,13 @@ from polars.exceptions import PanicException, PolarsError
 
 from pipeline.errors import InputError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
-from pipeline.formats.csv.dialect import BYTE_ORDER_MARKS, Layout, find_layout, to_utf_8
+from pipeline.formats.csv.dialect import Layout, find_layout, to_utf_8
 from pipeline.formats.csv.lines import read_lines
 from pipeline.formats.csv.tally import Body, CsvTally, long_row, refuse_long_lines, tally, text_bytes
 from pipeline.formats.csv.writing import SUFFIX as SUFFIX
 from pipeline.formats.csv.writing import rewrite as rewrite
 from pipeline.formats.csv.writing import write as write
+from pipeline.formats.encodings import BYTE_ORDER_MARKS
 from pipeline.formats.table import (
     Dialect,
     Obstacle,

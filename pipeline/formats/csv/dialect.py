@@ -7,10 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-from pipeline.errors import InputError, UsageError
+from pipeline.errors import InputError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
-from pipeline.formats.csv.tally import line_ends
-from pipeline.formats.encodings import not_utf_8_at
+from pipeline.formats.encodings import (
+    codec_of,
+    is_utf_8,
+    marked_encoding,
+    not_in_encoding,
+    not_utf_8_at,
+    refuse_false_encoding,
+)
 from pipeline.formats.table import Dialect
 from pipeline.headers.columns import is_sufficient, recognised
 from pipeline.headers.heading import (
@@ -23,12 +29,6 @@ from pipeline.headers.heading import (
 from pipeline.wording import Sentence
 
 DELIMITERS = (",", ";", "|", "\t")
-
-ENCODINGS = ("utf-8", "cp1252", "latin-1", "utf-16")
-_CODECS = {"utf-8", "utf-8-sig", "cp1252", "iso8859-1", "utf-16", "utf-16-le", "utf-16-be"}
-_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-BYTE_ORDER_MARKS = (codecs.BOM_UTF8, *_UTF_16_MARKS)
-_NEAR_BYTES = 64 * 1024
 
 
 class Layout(NamedTuple):
@@ -53,69 +53,27 @@ class Layout(NamedTuple):
 
 
 def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, str]:
-    """The text of a file as UTF-8 without a byte order mark, and its encoding, UTF-8 unless given.
+    """The text of a file as UTF-8 without a byte order mark, and its encoding: as given, or as its mark says.
 
     Never lossy: a byte that the encoding does not know is an error, not a question mark.
 
     Raises:
         UsageError: the encoding is not supported.
-        InputError: the bytes are not text in this encoding.
+        InputError: the bytes are not text in this encoding, or are UTF-8 and said to be something else.
     """
-    if encoding is None:
-        refuse_unsaid_utf_16(data, where=where)
-        encoding = "utf-8"
+    encoding = encoding or marked_encoding(data) or "utf-8"
     codec = codec_of(encoding)
-    if codec in ("utf-8", "utf-8-sig"):
+    if is_utf_8(codec):
         text = data.removeprefix(codecs.BOM_UTF8)
-        if not text.isascii():
-            _require_utf_8(text, where)
+        if not text.isascii() and (at := not_utf_8_at(text)) is not None:
+            raise not_in_encoding(text, at, where=where)
         return text, "utf-8"
+    refuse_false_encoding(data, encoding, where=where)
     try:
-        decoded = data.decode(codec)
-        return decoded.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").encode(), encoding
+        return data.decode(codec).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").encode(), encoding
     except UnicodeError as error:
-        position = error.start if isinstance(error, UnicodeDecodeError) else 0
-        line = line_ends(data[:position]) + 1
-        raise InputError(
-            Sentence("csv.line_not_text", where=where, line=line, encoding=encoding),
-            advice=Sentence("advice.choose_encoding", choices=list(ENCODINGS)),
-        ) from None
-
-
-def refuse_unsaid_utf_16(data: bytes, *, where: str) -> None:
-    """Refuse a text that is marked as UTF-16, where the user did not choose that (InputError)."""
-    if data.startswith(_UTF_16_MARKS):
-        raise InputError(
-            Sentence("csv.text_utf_16", where=where), advice=Sentence("advice.read_as", choices=["utf-16"])
-        )
-
-
-def codec_of(encoding: str) -> str:
-    """The codec of an encoding, by one of its names; a UsageError if it is not one of `ENCODINGS`."""
-    try:
-        codec = codecs.lookup(encoding).name
-    except (LookupError, ValueError):
-        codec = ""
-    if codec not in _CODECS:
-        raise UsageError(
-            Sentence("csv.not_supported", encoding=encoding),
-            advice=Sentence("csv.choose_one", encodings=list(ENCODINGS)),
-        )
-    return codec
-
-
-def _require_utf_8(text: bytes, where: str) -> None:
-    if (at := not_utf_8_at(text)) is None:
-        return
-    if b"\0" in text[max(0, at - _NEAR_BYTES) : at + _NEAR_BYTES]:
-        raise InputError(
-            Sentence("csv.not_text_file", where=where),
-            advice=(Sentence("csv.give_csv_file"), Sentence("advice.read_as_if_csv", choices=["utf-16"])),
-        )
-    raise InputError(
-        Sentence("csv.line_byte_not", where=where, line=line_ends(text[:at]) + 1),
-        advice=Sentence("advice.read_as_of_windows", choices=["cp1252"]),
-    )
+        at = error.start if isinstance(error, UnicodeDecodeError) else 0
+        raise not_in_encoding(data, at, where=where, encoding=encoding) from None
 
 
 def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -> Layout:

@@ -7,8 +7,9 @@ from typing import IO
 
 from pipeline.errors import InputError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
-from pipeline.formats.csv.dialect import codec_of, find_layout, refuse_unsaid_utf_16
+from pipeline.formats.csv.dialect import find_layout
 from pipeline.formats.csv.tally import line_ends, long_line, long_line_at, unclosed_row, whole_rows
+from pipeline.formats.encodings import codec_of, keeps_ascii, marked_encoding
 
 _PIECE_BYTES = 256 * 1024
 """Small, so that the memory of one is taken again for the next."""
@@ -21,23 +22,25 @@ def read_lines(
 ) -> bytes:
     """The bytes of a delimited text, up to its end or up to a line or row that no payment has.
 
-    It is UTF-8 where the user chose no encoding; the mapping, from `--map`, is used to find the header line.
+    It is UTF-8 where neither the user nor a mark says its encoding; the mapping, from `--map`, is used to
+    find the header line.
 
     Raises:
         UsageError: the encoding is not supported.
-        InputError: a line is longer than `RECORD_BYTES_MAX`, or a row of several lines, or one without end;
-            or the text is UTF-16, and the user did not choose that.
+        InputError: a line is longer than `RECORD_BYTES_MAX`, or a row of several lines, or one without end.
     """
+    encoding = encoding or marked_encoding(file.read(4))
+    file.seek(0)
     read = io.BytesIO()
     rest, done_bytes = b"", 0
     head: bytes | None = None
     body: tuple[str, int] | None = None
-    for piece, lines in _pieces(file, encoding, where):
+    for piece, lines in _pieces(file, encoding):
         text = rest + lines
 
         def line_at(start: int, before: int = done_bytes) -> int:
             file.seek(0)
-            return _line_ends_before(before + start, _pieces(file, encoding, where)) + 1
+            return _line_ends_before(before + start, _pieces(file, encoding)) + 1
 
         if (start := long_line_at(text)) is not None:
             raise long_line(line_at(start), where)
@@ -62,7 +65,7 @@ def _body_of(
 
     What is wrong with a text without headers is reported when all of it is read.
     """
-    codec = "utf-8" if encoding is None or _is_utf_16(encoding) else codec_of(encoding)
+    codec = "utf-8" if encoding is None or not keeps_ascii(codec_of(encoding)) else codec_of(encoding)
     mark = codecs.BOM_UTF8 if head.startswith(codecs.BOM_UTF8) else b""
     text = head.removeprefix(mark).decode(codec, errors="ignore").encode()
     try:
@@ -85,20 +88,14 @@ def _line_ends_before(byte_count: int, pieces: Iterator[tuple[bytes, bytes]]) ->
     return count
 
 
-def _pieces(file: IO[bytes], encoding: str | None, where: str) -> Iterator[tuple[bytes, bytes]]:
+def _pieces(file: IO[bytes], encoding: str | None) -> Iterator[tuple[bytes, bytes]]:
     """The bytes of the file as they are, and as text whose line ends can be found.
 
-    That is UTF-8 for UTF-16, where half a character can look like a line end.
+    That is UTF-8 for encodings such as UTF-16, where half a character can look like a line end.
     """
     decoder = None
-    if encoding is not None and _is_utf_16(encoding):
+    if encoding is not None and not keeps_ascii(codec_of(encoding)):
         # What is no character is reported when all of it is read.
         decoder = codecs.getincrementaldecoder(codec_of(encoding))("replace")
     while piece := file.read(_PIECE_BYTES):
-        if encoding is None and file.tell() == len(piece):
-            refuse_unsaid_utf_16(piece, where=where)
         yield piece, piece if decoder is None else decoder.decode(piece).encode(errors="replace")
-
-
-def _is_utf_16(encoding: str) -> bool:
-    return codec_of(encoding).startswith("utf-16")

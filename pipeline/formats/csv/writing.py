@@ -14,6 +14,7 @@ from polars.exceptions import PanicException, PolarsError
 
 from pipeline.errors import OutputError
 from pipeline.formats.csv.tally import CLOSED_SETS, Body, tally, text_bytes
+from pipeline.formats.encodings import is_utf_8
 from pipeline.formats.table import Dialect
 from pipeline.wording import Sentence
 
@@ -24,12 +25,16 @@ _DELIMITER = ","
 _SPREADSHEET_LINE_END = "\r\n"
 """Of a payment file whose input had no lines."""
 _ROWS_WRITTEN_AT_ONCE = 25_000
-_UTF_8 = ("utf-8", "utf-8-sig")
+_MARKED = ("utf-16", "utf-32")
+"""Encodings whose mark says the order of their bytes: they are written with one, little end first."""
 _MARKS = {
-    **dict.fromkeys(_UTF_8, codecs.BOM_UTF8),
+    **dict.fromkeys(("utf-8", "utf-8-sig"), codecs.BOM_UTF8),
     "utf-16": codecs.BOM_UTF16_LE,
     "utf-16-le": codecs.BOM_UTF16_LE,
     "utf-16-be": codecs.BOM_UTF16_BE,
+    "utf-32": codecs.BOM_UTF32_LE,
+    "utf-32-le": codecs.BOM_UTF32_LE,
+    "utf-32-be": codecs.BOM_UTF32_BE,
 }
 
 
@@ -93,10 +98,10 @@ def _encoded(table: pl.DataFrame, dialect: Dialect, where: str) -> bytes | memor
     buffer = io.BytesIO()
     write_lines(table, buffer, dialect._replace(line_end=dialect.line_end or _SPREADSHEET_LINE_END))
     codec, mark = codecs.lookup(dialect.encoding).name, _mark(dialect)
-    if codec in _UTF_8:
+    if is_utf_8(codec):
         return mark + buffer.getvalue() if mark else buffer.getbuffer()
     try:
-        return mark + buffer.getvalue().decode().encode("utf-16-le" if codec == "utf-16" else codec)
+        return mark + buffer.getvalue().decode().encode(f"{codec}-le" if codec in _MARKED else codec)
     except UnicodeEncodeError:
         raise OutputError(
             Sentence("csv.name_character_does", where=where, encoding=dialect.encoding)
@@ -106,7 +111,7 @@ def _encoded(table: pl.DataFrame, dialect: Dialect, where: str) -> bytes | memor
 def _mark(dialect: Dialect) -> bytes:
     """The byte order mark; without it a reader of UTF-16 would not know the order of its bytes."""
     codec = codecs.lookup(dialect.encoding).name
-    if codec != "utf-16" and not dialect.byte_order_mark:
+    if codec not in _MARKED and not dialect.byte_order_mark:
         return b""
     return _MARKS.get(codec, b"")
 

@@ -7,6 +7,14 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.errors import InputError, UsageError
+from pipeline.formats.encodings import (
+    codec_of,
+    has_one_byte_each,
+    is_utf_8,
+    marked_encoding,
+    not_in_encoding,
+    refuse_false_encoding,
+)
 from pipeline.formats.layouts.classified import (
     BATCH,
     UNKNOWN,
@@ -25,7 +33,7 @@ from pipeline.formats.message import (
     truncated_names,
     with_absent_fields,
 )
-from pipeline.formats.text_lines import is_utf_16, text_lines
+from pipeline.formats.text_lines import text_lines
 from pipeline.frames import WARNINGS
 from pipeline.rules.unasked import AMOUNT_MALFORMED, CODE_UNKNOWN
 from pipeline.wording import Sentence
@@ -166,11 +174,7 @@ def _set_aside(lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
     return pl.concat([empty, *found]).sort("line")
 
 
-ENCODINGS = ("utf-8", "cp1252", "latin-1")
-"""What banks take. A byte order mark is kept where it is, and is no character."""
-
 _UTF_8 = "utf-8"
-_CODECS = {"utf-8": _UTF_8, "utf-8-sig": _UTF_8, "cp1252": "cp1252", "iso8859-1": "latin-1"}
 
 
 class DecodedText(NamedTuple):
@@ -180,7 +184,6 @@ class DecodedText(NamedTuple):
     start: int
     """The byte of its first character."""
     encoding: str
-    """One of `ENCODINGS`."""
 
     @property
     def one_byte_each(self) -> bool:
@@ -189,32 +192,35 @@ class DecodedText(NamedTuple):
 
 
 def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
-    """The text of a file in one of `ENCODINGS`, UTF-8 unless given; never lossy.
+    """The text of a file, UTF-8 unless an encoding is given; never lossy.
 
     Raises:
         UsageError: no bank takes this encoding.
         InputError: the bytes are not text in it.
     """
     used = encoding_of(encoding)
-    if is_utf_16(data):
+    if marked_encoding(data) is not None:
         raise InputError(Sentence("layouts.text_utf_16_which", where=where))
+    refuse_false_encoding(data, used, where=where)
     start = len(codecs.BOM_UTF8) if used == _UTF_8 and data.startswith(codecs.BOM_UTF8) else 0
     try:
         return DecodedText(str(memoryview(data)[start:], used), start, used)
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, start + error.start) + 1
-        raise InputError(
-            Sentence("layouts.line_byte_not", where=where, line=line, used=used),
-            advice=Sentence("advice.choose_encoding", choices=list(ENCODINGS)),
-        ) from None
+        raise not_in_encoding(data, start + error.start, where=where, encoding=used) from None
 
 
 def encoding_of(name: str | None) -> str:
-    """One of `ENCODINGS`, by one of its names, or a UsageError; UTF-8 for None."""
-    try:
-        return _CODECS[codecs.lookup(name or _UTF_8).name]
-    except (LookupError, ValueError):
+    """An encoding in which each character is one byte, by one of its names, or UTF-8; UTF-8 for None.
+
+    Raises:
+        UsageError: it is another one, in which edits cannot be placed.
+    """
+    codec = codec_of(name or _UTF_8)
+    if is_utf_8(codec):
+        return _UTF_8
+    if not has_one_byte_each(codec):
         raise UsageError(
             Sentence("layouts.not_supported_bank", name=name),
-            advice=Sentence("layouts.choose_one", encodings=list(ENCODINGS)),
-        ) from None
+            advice=Sentence("layouts.choose_one", encodings=["utf-8", "cp1252", "cp1250"]),
+        )
+    return str(name)

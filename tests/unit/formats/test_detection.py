@@ -162,7 +162,6 @@ def test_an_empty_file_is_said_to_be_empty(name, tmp_path):
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (TABLE, "the text is UTF-16; run again with --encoding utf-16"),
         (bank_file("lloyds"), "the text is UTF-16, which no bank takes; export it as UTF-8"),
         (standard_18.any_file(3).data(), "the text is UTF-16, which Bacs does not take; export it as ASCII"),
     ],

@@ -3,7 +3,6 @@
 import io
 
 import pytest
-from refusals import refused
 
 from pipeline.errors import InputError, UsageError
 from pipeline.files.unfolding import RECORD_BYTES_MAX
@@ -130,11 +129,9 @@ def test_quotes_in_a_text_without_headers_are_left_to_who_looks_for_them():
     assert look(data) == len(data)
 
 
-def test_utf_16_that_nobody_spoke_of_is_told_at_once():
-    file = Watched(HEADERS.decode().encode("utf-16") * 1_000_000)
-    with refused(InputError, "the text is UTF-16; run again with --encoding utf-16"):
-        read_lines(file, encoding=None, where="payroll.csv")
-    assert file.furthest <= PIECE
+def test_in_utf_16_that_its_mark_tells_half_a_character_is_no_line_end():
+    data = (HEADERS.decode() + "\u0a0d" * 10_000 + "\n").encode("utf-16")
+    assert look(data) == len(data)
 
 
 def test_an_encoding_that_is_not_known_is_told():

@@ -1,0 +1,92 @@
+"""What encoding a text is in: by a mark, by what the user says, else by the readings that fit."""
+
+from pathlib import Path
+
+import pytest
+from refusals import refused
+
+from pipeline.errors import InputError
+from pipeline.formats.encodings import readings
+from pipeline.stages.read import read
+
+CASES = Path(__file__).parents[2] / "cases"
+NAMES = {
+    "cp1252 cp850 mac-roman iso-8859-15": [
+        ["Jürgen Größ", "Bäcker & Söhne", "JOSÉ MÜLLER"],
+        ["René Dupré", "Hélène Lefèvre"],
+        ["José Núñez", "María García"],
+        ["Niccolò D'Amico", "Società Caffè"],
+        ["João Gonçalves", "Conceição Lda"],
+        ["Åsa Öberg", "Märta Sjöström"],
+        ["Søren Ærø", "Åse Nørgård"],
+        ["Päivi Hämäläinen", "Ann Dee"],
+    ],
+    "cp1250 cp852 iso-8859-2": [
+        ["Łukasz Żółw", "Małgorzata Dąbek", "Święty Ćwik"],
+        ["Jiří Dvořák", "Žaneta Nováková", "Štěpán Čech"],
+        ["Győző Szűcs", "Ágnes Kovács"],
+        ["Ştefan Ionaşcu", "Brânduşa Ţîrlea"],
+        ["Željko Šarić", "Đuro Čović"],
+    ],
+    "cp1254 iso-8859-9": [["Işıl Gündoğdu", "Özgür Yağcı"]],  # noqa: RUF001
+    "cp1257": [["Jūratė Žukauskienė", "Šarūnas Čepas"], ["Jānis Bērziņš", "Ģirts Kļaviņš"]],
+    "cp1253 iso-8859-7 cp737": [["Γιώργος Παππάς", "Ελένη Μαύρου"]],
+    "cp1251 koi8-r cp866 iso-8859-5": [["Наталья Щербакова", "Фёдор Ёлкин"]],
+    "shift_jis": [["山田太郎", "カブシキガイシャ"]],
+    "gb18030": [["王小明", "北京贸易有限公司"]],
+}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "names"),
+    [
+        (encoding, names)
+        for encodings, lists in NAMES.items()
+        for encoding in encodings.split()
+        for names in lists
+    ],
+)
+def test_names_show_their_encoding_by_their_letters(encoding, names):
+    text = "Name,IBAN\n" + "".join(f"{name},DE62370400440532013001\n" for name in names)
+    found = readings(text.encode(encoding))
+    [right] = [each for each in found if text.encode(encoding).decode(each.encoding) == text]
+    assert right in found[:2]
+    assert right.cells == tuple(name for name in names if not name.isascii())[:3]
+
+
+def test_the_language_of_the_headers_decides_between_readings_that_fit():
+    rows = "Dąbek;DE62370400440532013001\n".encode("cp1250")
+    assert [each.encoding for each in readings(b"Nazwa odbiorcy;Rachunek\n" + rows)][:1] == ["cp1250"]
+    assert [each.encoding for each in readings(b"Naziv;Racun\n" + "Dšbek;\n".encode("iso-8859-2"))][:1] == [
+        "iso-8859-2"
+    ]
+
+
+def test_a_text_in_two_encodings_has_no_reading():
+    assert readings("Zoë Müller,\n".encode() + "Jürgen,\n".encode("cp1252")) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "encoding", "options"),
+    [
+        (
+            "e01_polish_cp1250.csv",
+            "cp1250",
+            ["cp1250 (Łukasz Żółw, Małgorzata Dąbek, Zoë Olm)", "iso-8859-2 (Ł"],
+        ),
+        ("e04_german_cp850.csv", "cp850", ["cp850 (Schröder, Bäcker, Weiß)"]),
+        ("own_french_mac.csv", "mac-roman", ["mac-roman (Hélène Marçais, Noël Tarn)"]),
+    ],
+)
+def test_a_file_in_another_encoding_is_refused_with_the_names_in_each_and_read_by_the_option(
+    name, encoding, options
+):
+    with refused(InputError, "line 2: a byte that is not UTF-8") as raised:
+        read(CASES / name, mapping={})
+    said = raised.value.sentence("command")
+    assert all(f"--encoding {option}" in said for option in options)
+    assert "Schröder" not in str(raised.value)
+    assert (
+        read(CASES / name, mapping={}, encoding=encoding).payments["name"][0]
+        == options[0].split("(")[1].split(",")[0]
+    )

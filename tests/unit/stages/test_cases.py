@@ -1,0 +1,61 @@
+"""Files as people have them: what each of `tests/cases` comes out as, beside one of our own of its kind."""
+
+# ruff: noqa: RUF001
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import InputError
+from pipeline.stages.read import read
+from pipeline.stages.validate import Routes, validate
+from schemas.outcomes import ApiName
+
+CASES = Path(__file__).parents[2] / "cases"
+BOTH = Routes([ApiName.COP, ApiName.VOP_GATEWAY])
+DE = [
+    *("DE62370400440532013001", "DE35370400440532013002", "DE08370400440532013003", "DE78370400440532013004"),
+    *("DE51370400440532013005", "DE24370400440532013006", "DE94370400440532013007", "DE67370400440532013008"),
+]
+
+
+def judged(path, **said):
+    """What each row is asked about, or the code of its first broken rule; and the codes of its warnings."""
+    source = read(path, mapping=said.pop("mapping", {}), **said)
+    valid = validate(source.payments, BOTH, source.places)
+    asked = dict(valid.accepted.select("row", "account").iter_rows())
+    broken = dict(valid.rejects.select("row", "code").reverse().iter_rows())
+    rows = [asked.get(row) or broken[row] for row in source.payments["row"]]
+    return rows, valid.warnings["code"].to_list(), [note.key for note in source.notes]
+
+
+@pytest.fixture
+def own(tmp_path):
+    """The path of a file with this text or these bytes."""
+
+    def written(text, name="own.csv", encoding="utf-8"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode(encoding))
+        return path
+
+    return written
+
+
+def test_a_name_that_was_damaged_before_is_asked_as_entered_with_a_warning(own):
+    assert judged(CASES / "d37_mojibake_csv.csv")[:2] == (DE[:3], ["NAME_DAMAGED"] * 3)
+    names = ["A &amp; B", "M?ller", "JOSÃ‰", "D&uuml;rr", "Å‚ukasz", "Ð¸Ð²", "Oâ€™Brien"]
+    whole = ["What? Ltd", "A & B", "JOÃO", "CAFÉ–BAR", "Oʼ’Neill", "AT&T; Ltd", "Łukasz"]
+    for text, warned in ((names, ["NAME_DAMAGED"] * len(names)), (whole, [])):
+        rows = "".join(f"{name},{DE[0]}\n" for name in text)
+        found = judged(own(f"name,iban\n{rows}"))
+        assert [code for code in found[1] if code == "NAME_DAMAGED"] == warned
+        assert found[0] == [DE[0]] * len(text)
+
+
+def test_what_is_said_to_be_latin_1_and_is_utf_8_is_refused(own):
+    for path in (CASES / "d10_utf8.csv", own(f"name,iban\nŁukasz,{DE[0]}\n")):
+        with pytest.raises(InputError, match="is UTF-8"):
+            read(path, mapping={}, encoding="latin-1")
+        assert judged(path)[0][0] == DE[0]
+    with pytest.raises(InputError, match="is UTF-8: the declaration is false"):
+        read(CASES / "p09_says_latin1_is_utf8.xml", mapping={})
