@@ -30,6 +30,7 @@ from pipeline.apis import Api, Basis, cop, own_codes, vop
 from pipeline.apis.registry import APIS
 from pipeline.cli.main import main as command
 from pipeline.config import Profile
+from pipeline.config.notify import NotifySection
 from pipeline.executors.live_metrics import LiveMetrics
 from pipeline.formats import ANY_FORMAT
 from pipeline.formats.layouts.model import BankLayout, PaymentLine, Shape, SummaryLine
@@ -409,6 +410,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "nightly-script": nightly_script,
     "payment-fields": partial(_documents, Payment),
     "profile-keys": partial(_keys, Profile),
+    "notify-keys": partial(_key_table, NotifySection, {}),
     "layout-keys": partial(_keys_of_layouts, BankLayout),
     "layout-payment-keys": partial(_keys_of_layouts, PaymentLine),
     "layout-summary-keys": partial(_keys_of_layouts, SummaryLine),

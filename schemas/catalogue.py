@@ -9,6 +9,7 @@ from schemas.cop import NameVerificationRequest, NameVerificationResponse
 from schemas.desk import AuditEntry, CheckProgress, DeskFile, RowsDecided
 from schemas.forecast import Forecast
 from schemas.manifest import Manifest
+from schemas.notification import Notification
 from schemas.outcomes import OutcomeColumns
 from schemas.payments import Payment
 from schemas.problem import Problem
@@ -33,6 +34,7 @@ _DOCUMENTS: dict[str, type[BaseModel]] = {
     "fix": Fix,
     "split": Split,
     "verification": Verification,
+    "notification": Notification,
     "store": SharedRunRecord,
     "work": WorkRecord,
     "status": LedgerStatus,

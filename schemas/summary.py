@@ -340,6 +340,15 @@ class Summary(OwnDocument):
         """Rows that a person must look at before the file is paid: decided, and not a match."""
         return self.input.row_count - self._row_count(Outcome.MATCH) - self.undecided_count
 
+    @property
+    def is_unasked(self) -> bool:
+        """Whether nothing was answered yet, so that there is nothing to decide."""
+        return (
+            not self.complete
+            and self.to_look_at_count == self._row_count(Outcome.REJECTED)
+            and not (self._row_count(Outcome.MATCH))
+        )
+
     def _row_count(self, *outcomes: Outcome) -> int:
         return sum(total.row_count for total in self.outcomes if total.outcome in outcomes)
 

@@ -1,13 +1,14 @@
 """How a command ends: an error of the program is one sentence and an exit status, and so is a signal."""
 
 import os
+import select
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
@@ -20,6 +21,21 @@ if TYPE_CHECKING:
 
 reported: list[PrecheckError | click.ClickException] = []
 """What ended the command, or the check of one of its files, as it was reported."""
+ENDINGS = {
+    0: "every row is decided",
+    1: "a row has an outcome or a warning named by --fail-on",
+    2: "invalid command-line arguments",
+    65: "the input file cannot be used",
+    70: "an error in precheck: report it",
+    73: "an output cannot be created",
+    74: "the disk is full or failed",
+    75: "not every row is decided: run the same command again",
+    76: "the server broke the protocol repeatedly, or a row failed in three runs",
+    77: "credentials or certificate refused",
+    78: "invalid configuration, or no trusted TLS connection",
+    130: "stopped by Ctrl-C, or 143 by SIGTERM: run the same command again",
+}
+"""Exit status of a run -> what it means."""
 _interrupts: list[int] = []
 """The signals by which the command was interrupted."""
 
@@ -62,7 +78,8 @@ def _reported_and_ended() -> Iterator[None]:
         [number] = interrupt.args or [signal.SIGINT]
         _exit_by_signal(number)
     except BrokenPipeError:
-        sys.exit(DiskError.exit_code)
+        # A reader of the answer, such as `head`, may have enough; what standard error cannot take is lost.
+        sys.exit(DiskError.exit_code if _has_reader(sys.stdout) else 0)
     except BaseException as end:  # noqa: BLE001 (the one place that catches everything, to report it)
         if (stopped := _interrupt_behind(end)) is not None:
             _exit_by_signal(stopped)
@@ -72,6 +89,14 @@ def _reported_and_ended() -> Iterator[None]:
         sys.exit(ended_by.exit_code)
     finally:
         _let_go()
+
+
+def _has_reader(stream: TextIO) -> bool:
+    """Whether what is written to a pipe can still be read."""
+    poll = select.poll()
+    with suppress(OSError, ValueError):
+        poll.register(stream.fileno(), 0)
+    return not poll.poll(0)  # an error or a hang-up, as nothing else is asked for
 
 
 def _exit_by_signal(number: int) -> NoReturn:

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pipeline.cli.exit_status import in_words
 from pipeline.cli.plain_structlog import structlog
@@ -26,9 +26,13 @@ PROGRESS_INTERVAL_S = 10.0
 FINISHED = "file finished"
 METRICS_FAILED = "the metrics file cannot be written"
 METRICS_NOT_SERVED = "metrics cannot be served"
+NOTIFY_FAILED = "the notification was not sent"
 PING_FAILED = "the ping was not taken"
+RUN_ENDED: Final = "run ended"
 TRACES_FAILED = "traces are lost"
-_NEVER_MISSED = frozenset({FINISHED, METRICS_FAILED, METRICS_NOT_SERVED, PING_FAILED, TRACES_FAILED})
+_NEVER_MISSED = frozenset(
+    {FINISHED, METRICS_FAILED, METRICS_NOT_SERVED, NOTIFY_FAILED, PING_FAILED, RUN_ENDED, TRACES_FAILED}
+)
 """Events that are logged with --quiet too, beside errors."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()

@@ -1,12 +1,13 @@
-"""Monitoring of a command from outside: a metrics file and pings.
+"""Monitoring of a command from outside: a metrics file, pings, and `[notify]`.
 
-Neither changes how the command ends: a failure here is a warning. A process that is killed reports nothing,
+None changes how the command ends: a failure here is a warning. A process that is killed reports nothing,
 and the monitor has to notice the missing ping.
 """
 
 import os
 import signal
-from collections.abc import Iterator
+import socket
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -14,16 +15,24 @@ from importlib.metadata import version
 from pathlib import Path
 
 import anyio
+import click
 import structlog
 
 from pipeline.cli.clock import now
-from pipeline.cli.logs import METRICS_FAILED, PING_FAILED
-from pipeline.errors import DiskError, MistakeError, OutputError, PrecheckError
+from pipeline.cli.exit_status import ENDINGS, reported
+from pipeline.cli.logs import METRICS_FAILED, NOTIFY_FAILED, PING_FAILED, RUN_ENDED, Form
+from pipeline.errors import DiskError, IncompleteError, MistakeError, OutputError, PrecheckError
 from pipeline.files.disk_errors import is_of_an_output
+from pipeline.jobs.notify import notify as notify_people
 from pipeline.jobs.quota import quota_usage
+from pipeline.reports.listings import FileEnd
 from pipeline.reports.metrics import QuotaFigures, RunFigures, metrics_text, write_metrics
 from pipeline.transport.tls import client_context
+from schemas.notification import Notification, NotifiedFile
+from schemas.strict import timestamp
 from schemas.summary import Summary
+
+_INCOMPLETE = IncompleteError.exit_code
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -36,13 +45,24 @@ class MonitoringTargets:
     ping_url: str | None = None
     ping_ca: Path | None = None
     """The only authority to trust for the pings; None: the usual ones."""
+    profile: str | None = None
+    """People are notified of runs that name one."""
+    config: Path | None = None
+    log_form: Form = "text"
 
 
 @dataclass(slots=True)
 class MonitoredRun:
     """What there is to report of a command so far."""
 
-    summaries: list[Summary] = field(default_factory=list)
+    ends: Mapping[Path, FileEnd] = field(default_factory=dict)
+    folders: Mapping[Path, Path] = field(default_factory=dict)
+    """File -> where its results go."""
+
+    @property
+    def summaries(self) -> list[Summary]:
+        """Of the files that have one."""
+        return [end.summary for end in self.ends.values() if end.summary is not None]
 
 
 @contextmanager
@@ -50,17 +70,75 @@ def monitored(watchers: MonitoringTargets) -> Iterator[MonitoredRun]:
     """Report when the block begins and how it ends; what it raises is passed on."""
     started, run = now(), MonitoredRun()
     _ping(watchers, "start")
-    status = 0
+    status, ended_by = 0, None
     try:
         yield run
     except BaseException as end:
-        status = status_of(end)
+        status, ended_by = status_of(end), end
         raise
     finally:
+        ended = now()
         if watchers.metrics is not None:
-            figures = RunFigures(version("payee-precheck"), started, now(), status, run.summaries, _quotas())
+            figures = RunFigures(version("payee-precheck"), started, ended, status, run.summaries, _quotas())
             write_or_warn(watchers.metrics.absolute(), metrics_text(figures).encode())
         _ping(watchers, str(status))
+        said = Notification(
+            event=RUN_ENDED,
+            status=status,
+            reason=_reason(status, run, ended_by),
+            host=socket.gethostname(),
+            profile=watchers.profile,
+            started=timestamp(started),
+            ended=timestamp(ended),
+            files=[notified_file(end, run.folders[file]) for file, end in run.ends.items()],
+        )
+        if status and watchers.profile is not None:
+            _notify(watchers, said)
+        if watchers.log_form == "json":
+            # After what the end itself logs: the last line has all of it.
+            click.get_current_context().find_root().call_on_close(partial(_log_end, said))
+
+
+def _reason(status: int, run: MonitoredRun, ended_by: BaseException | None) -> str:
+    """Why a run ended with a status, and what to do: the sentence of its error, or its next step."""
+    errors = [error for error in (ended_by, *reported) if isinstance(error, PrecheckError)]
+    sentences = [error.sentence() for error in errors if error.exit_code == status]
+    left = [summary.next_step for summary in run.summaries if summary.next_step and status == _INCOMPLETE]
+    return next((said for said in (*sentences, *left)), ENDINGS.get(status, ENDINGS[130]))
+
+
+def notified_file(end: FileEnd, folder: Path) -> NotifiedFile:
+    """What a notification has of one file."""
+    summary = end.summary
+    if summary is None:
+        return NotifiedFile(file=end.name, folder=str(folder), status=end.exit_code)
+    return NotifiedFile(
+        file=end.name,
+        folder=str(folder),
+        status=end.exit_code,
+        environment=summary.environment,
+        simulated=summary.simulated,
+        row_counts={total.outcome.value: total.row_count for total in summary.outcomes},
+        complete=summary.complete,
+        next_step=summary.next_step,
+    )
+
+
+def _notify(watchers: MonitoringTargets, said: Notification) -> None:
+    """Send a notification; a signal meanwhile ends the sending alone, as the run is over."""
+    try:
+        failed = anyio.run(notify_people, watchers.config, said)
+    except KeyboardInterrupt:
+        failed = "stopped by a signal"
+    if failed is not None:
+        with suppress(OSError):
+            log.warning(NOTIFY_FAILED, reason=failed)
+
+
+def _log_end(said: Notification) -> None:
+    with suppress(OSError):
+        facts = said.model_dump(mode="json", exclude={"event"})
+        (log.error if said.status else log.info)(RUN_ENDED, **facts)
 
 
 def status_of(end: BaseException) -> int:
@@ -107,4 +185,4 @@ def _ping(watchers: MonitoringTargets, word: str) -> None:
         anyio.run(partial(ping, watchers.ping_url, word, context=context))
     except PrecheckError as error:
         with suppress(OSError):
-            log.warning(PING_FAILED, word=word, reason=str(error))
+            log.warning(PING_FAILED, ping=word, reason=str(error))

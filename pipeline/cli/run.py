@@ -2,8 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from functools import partial
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +12,7 @@ from click.core import ParameterSource
 
 from pipeline.cli.clock import now
 from pipeline.cli.data_sets import how_to_check
-from pipeline.cli.exit_status import about_one_file, notify, reporting_a_lost_signature, stoppable
+from pipeline.cli.exit_status import ENDINGS, about_one_file, notify, reporting_a_lost_signature, stoppable
 from pipeline.cli.helps import Command, Word
 from pipeline.cli.options import (
     PATH,
@@ -53,21 +52,7 @@ WARNINGS = (
 FILE_WARNINGS = ("TOTALS_DIFFER",)
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
 
-EXIT_STATUS = """\b
-Exit status:
-    0  every row is decided
-    1  a row has an outcome or a warning named by --fail-on
-    2  invalid command-line arguments
-   65  the input file cannot be used
-   70  an error in precheck: report it
-   73  an output cannot be created
-   74  the disk is full or failed
-   75  not every row is decided: run the same command again
-   76  the server broke the protocol repeatedly, or a row failed in three runs
-   77  credentials or certificate refused
-   78  invalid configuration, or no trusted TLS connection
-  130  stopped by Ctrl-C, or 143 by SIGTERM: run the same command again
-"""
+EXIT_STATUS = "\b\nExit status:\n" + "".join(f"  {status:>3}  {said}\n" for status, said in ENDINGS.items())
 
 
 @click.command(cls=Command, epilog=EXIT_STATUS)
@@ -162,22 +147,12 @@ def run(given: Given) -> None:
     from pipeline.reports.listings import FileEnd
     from pipeline.runs.request import CheckJob, ReusePermission, Surface
 
-    how = how_to_check(given)
     stop = stoppable()
     log_form = given.log_form
     log_to_stderr(log_form, quiet=given.quiet)
     ctx = click.get_current_context()
     ctx.find_root().obj = log_form
-    terminal, answers = _consoles(given)
-    places = _places(given)
     asks_ledger = ctx.get_parameter_source("reuse_max_age") is ParameterSource.COMMANDLINE
-    names = _names(places, quiet=given.quiet)
-    ends = {file: FileEnd(names[file], None, None) for file in places}
-    if len(given.files) > 1 and answers is not None:
-        from pipeline.reports.listings import print_files
-
-        # Also where an error ends the command: the files before it are listed.
-        ctx.call_on_close(partial(print_files, ends.values(), answers))
 
     def jobs() -> Iterator[CheckJob]:
         for file, folder in places.items():
@@ -197,17 +172,24 @@ def run(given: Given) -> None:
         with reporting_a_lost_signature(job.out), seen as watch:
             yield Surface(watch, now, stop, log_notice, observer)
 
-    with (
-        monitored(given.make(MonitoringTargets)) as monitoring,
-        observed(given.make(ObservingTargets)) as observer,
-    ):
+    with monitored(given.make(MonitoringTargets)) as monitoring, ExitStack() as stack:
+        how = how_to_check(given)
+        terminal, answers = _consoles(given)
+        places = monitoring.folders = _places(given)
+        names = _names(places, quiet=given.quiet)
+        ends = monitoring.ends = {file: FileEnd(names[file], None, None) for file in places}
+        if len(given.files) > 1 and answers is not None:
+            from pipeline.reports.listings import print_files
+
+            # Also where an error ends the command: the files before it are listed.
+            stack.callback(print_files, ends.values(), answers)
+        observer = stack.enter_context(observed(given.make(ObservingTargets)))
         for job, result, end in check_files(jobs(), surfaces, how):
             name = names[job.file]
             try:
                 if result is not None:
                     status = result.exit_code(given.fail_on)
                     ends[job.file] = FileEnd(name, status, result.summary)
-                    monitoring.summaries.append(result.summary)
                     if given.as_json:
                         print_document(result.summary)
                     if log_form == "json":

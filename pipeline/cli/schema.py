@@ -1,5 +1,7 @@
 """`precheck schema`: what the documents look like."""
 
+from difflib import get_close_matches
+
 import click
 
 from pipeline.cli.helps import Command, completed
@@ -34,5 +36,7 @@ def schema(*, name: str | None) -> None:
         click.echo(json.dumps(Configuration.model_json_schema(), indent=2))
     elif name in _names():
         click.echo(json_schema(name))
+    elif near := get_close_matches(name, _names(), n=1):
+        raise UsageError(Sentence("cli.no_document_near", name=repr(name), near=near[0]))
     else:
         raise UsageError(Sentence("cli.no_document_one", name=repr(name), names=_names()))

@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from pipeline.apis.registry import SECTIONS
 from pipeline.config.desk import DeskSection
 from pipeline.config.mistakes import mistakes
+from pipeline.config.notify import NotifySection
 from pipeline.config.profile import Profile
 from pipeline.errors import ConfigurationError, ConfigurationFileError, OutputError, WrongValueError
 from pipeline.files.disk_errors import not_writable
@@ -36,6 +37,7 @@ class Configuration(Section):
 
     layouts: dict[Annotated[str, Field(pattern=LAYOUT_NAME)], BankLayout] = Field(default_factory=dict)
     desk: DeskSection | None = None
+    notify: NotifySection | None = None
     profiles: dict[str, Profile] = Field(default_factory=dict, validate_default=True)
 
     @field_validator("layouts")
@@ -49,8 +51,8 @@ class Configuration(Section):
     @field_validator("profiles")
     @classmethod
     def _are_there(cls, profiles: dict[str, Profile], info: ValidationInfo) -> dict[str, Profile]:
-        """A file may hold layouts alone, or what a desk is told."""
-        if not profiles and info.data.get("layouts") == {} and info.data.get("desk") is None:
+        """A file may hold other sections alone."""
+        if not profiles and not any(info.data.get(key) for key in ("layouts", "desk", "notify")):
             raise WrongValueError(Sentence("config.no_profiles"))
         return profiles
 
@@ -144,8 +146,17 @@ class ConfigurationFile:
     @cached_property
     def whole(self) -> Configuration:
         """All of it; raises as `profile`."""
+        return self._understood(self._tables)
+
+    @property
+    def notify(self) -> NotifySection | None:
+        """Whom to notify, whatever else is wrong with the file; raises as `profile`."""
+        section = self._tables.get("notify") if self.is_there else None
+        return None if section is None else self._understood({"notify": section}).notify
+
+    def _understood(self, tables: dict[str, Any]) -> Configuration:
         try:
-            return Configuration.model_validate(self._tables, context={"folder": self.path.parent})
+            return Configuration.model_validate(tables, context={"folder": self.path.parent})
         except ValidationError as error:
             said = mistakes(error.errors(), Configuration)
             raise ConfigurationFileError(

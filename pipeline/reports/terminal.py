@@ -156,7 +156,8 @@ def _what_to_do(summary: Summary, reasons: SaidReasons) -> Table:
 def _attention(summary: Summary) -> RenderableType:
     """How many rows must be looked at before anything is paid, and the worst of them, largest first."""
     count, row_count = summary.to_look_at_count, summary.input.row_count
-    title = text_line(Sentence("terminal.need_a_look", count=count, row_count=row_count), "bold")
+    key = "terminal.nothing_asked" if summary.is_unasked else "terminal.need_a_look"
+    title = text_line(Sentence(key, count=count, row_count=row_count), "bold")
     if not summary.attention:
         return title
     places = summary.input.places

@@ -124,11 +124,12 @@ def _failure_of(error: httpx.TransportError, url: httpx.URL) -> NetworkFailure |
             return NetworkFailure("broken")
 
 
-def plainly_https(url: str, what: str) -> str:
+def plainly_https(url: str, what: str, *, has_query: bool = False) -> str:
     """The address without a slash at its end, if it is one that a secret may be sent to.
 
     Raises:
-        ConfigurationError: it is not https, or has a user, a query or a fragment; the message names `what`.
+        ConfigurationError: it is not https, or has a user, a fragment, or a query without `has_query`; the
+            message names `what`.
     """
     try:
         parts = httpx.URL(url)
@@ -136,6 +137,6 @@ def plainly_https(url: str, what: str) -> str:
         raise ConfigurationError(Sentence("transport.not_address_give", what=what)) from None
     if parts.scheme != "https" or not parts.host:
         raise ConfigurationError(Sentence("transport.must_start_https", what=what))
-    if parts.userinfo or parts.query or parts.fragment or "?" in url or "#" in url:
+    if parts.userinfo or "#" in url or ("?" in url and not has_query):
         raise ConfigurationError(Sentence("transport.user_query_fragment", what=what))
     return url.rstrip("/")

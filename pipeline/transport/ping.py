@@ -1,11 +1,11 @@
-"""Report to a monitoring service that a run has begun, and how it ended; nothing about the file is sent.
+"""Report to a monitoring service that a run has begun, and how it ended, or post a notification.
 
-The protocol of Healthchecks and similar services: GET URL/start, and GET URL/STATUS with the exit status, 0
+Nothing about a payee is sent. The addresses are secrets: messages name their host alone. Pings follow the
+protocol of Healthchecks and similar services: GET URL/start, and GET URL/STATUS with the exit status, 0
 for success. The service raises the alarm when a ping is missing, so a ping that fails is only reported.
 """
 
 import ssl
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -31,13 +31,22 @@ async def ping(url: str, word: str, *, context: ssl.SSLContext) -> None:
         IncompleteError: it was not accepted; of the address, the message has the host only.
     """
     request = httpx.Request("GET", f"{plainly_https(url, 'ping')}/{word}", headers=HEADERS)
+    await _accepted(request, context=context, deadline_s=PING_DEADLINE_S)
+
+
+async def post(url: str, document: bytes, *, context: ssl.SSLContext, deadline_s: float) -> None:
+    """Post a JSON document to a webhook; errors as in `ping`, except that the address may have a query."""
+    address = plainly_https(url, "webhook", has_query=True)
+    headers = {**HEADERS, "Content-Type": "application/json"}
+    request = httpx.Request("POST", address, headers=headers, content=document)
+    await _accepted(request, context=context, deadline_s=deadline_s)
+
+
+async def _accepted(request: httpx.Request, *, context: ssl.SSLContext, deadline_s: float) -> None:
+    host = request.url.host
     try:
-        status = (await once(request, context=context, deadline_s=PING_DEADLINE_S)).status_code
+        status = (await once(request, context=context, deadline_s=deadline_s)).status_code
     except NetworkFailure as failure:
-        raise IncompleteError(
-            Sentence("transport.no_answer", hostname=urlsplit(url).hostname, kind=failure.kind)
-        ) from None
+        raise IncompleteError(Sentence("transport.no_answer", hostname=host, kind=failure.kind)) from None
     if not 200 <= status < 300:
-        raise IncompleteError(
-            Sentence("transport.http_check_address", hostname=urlsplit(url).hostname, status=status)
-        )
+        raise IncompleteError(Sentence("transport.http_check_address", hostname=host, status=status))

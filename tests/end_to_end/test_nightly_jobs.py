@@ -57,7 +57,7 @@ def test_json_is_all_that_is_said_and_has_no_name_and_no_account(desk, sandbox):
 
     finished = desk("run", file, "--log", "json", *sandbox.using("sandbox"))
 
-    events = [json.loads(line) for line in finished.err.splitlines()]
+    *events, _ended = [json.loads(line) for line in finished.err.splitlines()]
     [last] = [event for event in events if event["event"] == "file finished"]
     assert last["row_counts"]["match"] == 1
     assert last["row_counts"]["rejected"] == 1
@@ -72,7 +72,9 @@ def test_json_is_all_that_is_said_and_has_no_name_and_no_account(desk, sandbox):
 def test_an_error_is_a_json_document_too(desk, words):
     desk.payments(ROWS)
     finished = desk("run", *words, "--log", "json")
-    [event] = [json.loads(line) for line in finished.err.splitlines()]
+    event, ended = [json.loads(line) for line in finished.err.splitlines()]
+    assert (ended["event"], ended["status"]) == ("run ended", finished.status)
+    assert ended["reason"].startswith(event["event"].partition(";")[0])
     assert finished.status in {65, 78}
     assert event["level"] == "error"
     assert event["file"] == words[0]
@@ -84,7 +86,8 @@ def test_an_error_of_one_file_of_several_is_told_by_its_file_and_status(desk, sa
     finished = desk(
         "run", "gone.csv", "payments.csv", "--out", "out", "--log", "json", *sandbox.using("sandbox")
     )
-    events = [json.loads(line) for line in finished.err.splitlines()]
+    *events, ended = [json.loads(line) for line in finished.err.splitlines()]
+    assert [file["status"] for file in ended["files"]] == [65, 0]
     assert [(event["file"], event.get("status")) for event in events] == [
         ("gone.csv", 65),
         ("payments.csv", 0),
@@ -186,3 +189,49 @@ def test_pings_and_metrics_go_without_a_users_proxy(desk, sandbox, watcher):
         )
     assert len(heard.paths) == 2
     assert os.environ.get("PRECHECK_PING") is None
+
+
+def told_to(desk, sandbox, *lines):
+    """The sandbox's configuration with `[notify]`, in the folder that its files are relative to."""
+    config = sandbox.folder / "notify.toml"
+    config.write_text(sandbox.config.read_text() + "\n".join(("\n[notify]", *lines)))
+    return "--profile", "sandbox", "--config", config
+
+
+def test_a_webhook_hears_of_a_run_that_is_not_complete_and_of_no_payee(desk, sandbox, watcher):
+    file = desk.payments(ROWS)
+    with watcher() as heard:
+        words = told_to(desk, sandbox, 'webhook_env = "HOOK"', 'webhook_ca_file = "ca.pem"')
+        address = f"{heard.url}/{SECRET_PATH}?key=1"
+        some = desk("run", file, "--limit", "1", "--log", "json", *words, HOOK=address)
+        rest = desk("run", file, *words, HOOK=address)
+
+    assert (some.status, rest.status) == (75, 0)
+    [(method, path, body)] = heard.paths
+    assert (method, path) == ("POST", f"/{SECRET_PATH}")
+    said = json.loads(body)
+    assert (said["event"], said["status"], said["profile"]) == ("run ended", 75, "sandbox")
+    assert said["files"][0]["row_counts"]["match"] == 1
+    assert "Run the same command again" in said["reason"]
+    last = json.loads(some.err.splitlines()[-1])
+    assert last["event"] == "run ended"
+    assert said.items() <= last.items()
+    for secret in ("Thornwood", "Blackmere", "00012345", "001122", SECRET_PATH):
+        assert secret not in body.decode() + some.err
+
+
+def test_a_notification_that_is_not_taken_is_a_warning_and_the_status_stays(desk, sandbox, watcher):
+    with watcher(status=500) as heard:
+        words = told_to(desk, sandbox, 'webhook_env = "HOOK"', 'webhook_ca_file = "ca.pem"')
+        refused = desk("run", "gone.csv", *words, HOOK=f"{heard.url}/{SECRET_PATH}")
+    assert refused.status == 65
+    assert "the notification was not sent (reason: 127.0.0.1: HTTP 500" in refused.err
+    assert SECRET_PATH not in refused.err
+    assert json.loads(heard.paths[0][2])["reason"].startswith("gone.csv")
+
+
+def test_a_run_whose_servers_refused_it_says_that_nothing_is_checked_yet(desk, sandbox):
+    file = desk.payments(ROWS)
+    asked = desk("run", file, "--limit", "0", *sandbox.using("sandbox"))
+    assert "No payment is checked yet. 1 of 3 is rejected." in asked.out
+    assert "need" not in asked.out.partition("No payment is checked")[2].partition("outcome")[0]

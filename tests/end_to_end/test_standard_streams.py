@@ -35,6 +35,11 @@ def test_a_reader_that_has_enough_ends_the_printing_and_not_the_command(piped, w
     assert (status, len(printed), errors) == (0, 3, "")
 
 
+@pytest.mark.parametrize("words", ["--help", "run --help", "--version", "schema", "schema config"])
+def test_a_reader_that_is_gone_does_not_change_the_status_of_what_explains(piped, words):
+    assert piped(f"precheck {words} | true") == (0, "", "")
+
+
 @pytest.mark.parametrize("form", ["", "--json"])
 def test_a_reader_that_is_gone_does_not_change_how_a_run_ends(piped, desk, form):
     status, _, errors = piped(f"precheck run sample.csv --fail-on no_match {form} | true")

@@ -117,7 +117,8 @@ class Night:
 
     def require_told(self, journal):
         """The JSON lines of a journal say how the file went, and nothing else."""
-        events = [json.loads(line) for line in journal.splitlines() if line.startswith("{")]
+        *events, ended = [json.loads(line) for line in journal.splitlines() if line.startswith("{")]
+        assert [(file["file"], file["status"]) for file in ended["files"]] == [("payroll.csv", self.status)]
         last = events[-1]
         assert {(event["file"], event["status"]) for event in events[-1:]} == {("payroll.csv", self.status)}
         assert all(event["level"] == "error" or event["event"] == "file finished" for event in events)
@@ -205,6 +206,7 @@ def test_a_ping_and_metrics_that_fail_are_told_however_quiet_it_is(desk, sandbox
         "file finished",
         "the metrics file cannot be written",
         "the ping was not taken",
+        "run ended",
     ]
 
 

@@ -48,6 +48,7 @@ def test_the_options_of_run_are_in_groups_and_none_is_lost():
 
 def test_a_mistaken_value_is_answered_with_the_nearest():
     assert printed("run", "x.csv", "--fail-on", "nomatch")[0] == 2
+    assert "did you mean config?" in printed("schema", "confg")[1]
     assert "Did you mean no_match?" in printed("run", "x.csv", "--fail-on", "nomatch")[1]
 
 
@@ -67,4 +68,9 @@ def test_a_shell_completes_codes_documents_profiles_and_formats(words, begun, wo
 
 def test_versions_and_the_schema_of_the_configuration():
     assert all(name in printed("--version")[1] for name in ("precheck ", "Python 3.", "OpenSSL", *LIBRARIES))
-    assert set(json.loads(printed("schema", "config")[1])["properties"]) == {"layouts", "desk", "profiles"}
+    assert set(json.loads(printed("schema", "config")[1])["properties"]) == {
+        "layouts",
+        "desk",
+        "notify",
+        "profiles",
+    }

@@ -1,0 +1,80 @@
+"""Tell the people that `[notify]` names: by their command, or by a webhook."""
+
+import os
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+
+import anyio
+
+from pipeline.config.file import ConfigurationFile
+from pipeline.config.notify import NotifySection
+from pipeline.errors import IncompleteError, PrecheckError
+from pipeline.files import child_process as children
+from pipeline.sections.values import secret
+from pipeline.transport.ping import post
+from pipeline.transport.tls import client_context
+from pipeline.wording import Sentence
+from schemas.notification import Notification
+
+NOTIFY_MAX_S = 10.0
+_KILL = 9
+
+
+async def notify(
+    config: ConfigurationFile | Path | None, notification: Notification, wait_max_s: float = NOTIFY_MAX_S
+) -> str | None:
+    """Send a notification if the configuration has `[notify]`, within ten seconds.
+
+    Nothing is raised, so that no file, status or approval depends on it.
+
+    Returns:
+        Why it could not be sent, or None.
+    """
+    file = config if isinstance(config, ConfigurationFile) else ConfigurationFile(config)
+    try:
+        section = file.notify
+        if section is None:
+            return None
+        with anyio.fail_after(wait_max_s):
+            document = notification.model_dump_json().encode()
+            await (_run(section.command, document) if section.command else _post(section, document))
+    except PrecheckError as error:
+        return error.sentence()
+    except TimeoutError:
+        return f"no answer within {wait_max_s:g} s"
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return None
+
+
+async def _post(section: NotifySection, document: bytes) -> None:
+    url = secret(section.webhook_env, section.webhook_file).get_secret_value()
+    context = client_context(ca_file=section.webhook_ca_file)
+    await post(url, document, context=context, deadline_s=NOTIFY_MAX_S)
+
+
+async def _run(command: list[str], document: bytes) -> None:
+    """Run a command that gets none of our secrets, in a process group of its own, which is killed if late."""
+    child = await anyio.open_process(
+        command,
+        stdin=PIPE,
+        stdout=DEVNULL,
+        stderr=DEVNULL,
+        start_new_session=True,
+        env=children.environment(),
+    )
+    assert child.stdin is not None
+    try:
+        try:
+            await child.stdin.send(document)
+            await child.stdin.aclose()
+        except (anyio.BrokenResourceError, OSError):
+            pass  # a command need not read it
+        status = await child.wait()
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            os.killpg(child.pid, _KILL)
+            await child.wait()
+        raise
+    if status != 0:
+        raise IncompleteError(Sentence("jobs.notify_failed", program=Path(command[0]).name, status=status))

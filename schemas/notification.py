@@ -1,0 +1,43 @@
+"""What `[notify]` sends when a run needs a person: nothing of any payee."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from schemas.outcomes import Environment
+from schemas.strict import OwnDocument
+
+
+class NotifiedFile(OwnDocument):
+    """How one payment file came out."""
+
+    file: str
+    folder: str
+    status: int | None = None
+    """The exit status that it stands for; None if the run ended before it."""
+    environment: Environment | None = None
+    """Who answered; None without an outcome file."""
+    simulated: bool = False
+    row_counts: dict[str, int] = Field(default_factory=dict)
+    """Outcome -> rows."""
+    complete: bool = False
+    next_step: str | None = None
+    """How to continue an incomplete run."""
+
+
+class Notification(OwnDocument):
+    """A run has ended, or a file waits for its approver.
+
+    It has no payees, accounts or amounts.
+    """
+
+    event: Literal["run ended", "approval waiting"]
+    status: int = 0
+    """The exit status of the run."""
+    reason: str
+    """What happened, and what to do; English."""
+    host: str
+    profile: str | None = None
+    started: str | None = None
+    ended: str
+    files: list[NotifiedFile] = Field(default_factory=list)
