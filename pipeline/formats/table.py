@@ -42,6 +42,15 @@ class Dialect(NamedTuple):
     """Whether the file names its columns; where it does not, they are named by their places."""
 
 
+class Ragged(NamedTuple):
+    """Rows, from 0, that spreadsheets write in another width than the header line, without a loss."""
+
+    short: Sequence[int] = ()
+    """Cells are missing at the end, and are empty."""
+    long: Sequence[int] = ()
+    """Empty cells too many stand at the end, and are nothing."""
+
+
 class Table(NamedTuple):
     """The cells of a file as they stand in it."""
 
@@ -59,6 +68,7 @@ class Table(NamedTuple):
     """The places of lines below the header line that were headers again, and are not in the cells."""
     decimals: Mapping[str, Sequence[int]] = MappingProxyType({})
     """Column -> the rows, from 0, with a number whose text could be taken for thousands."""
+    ragged: Ragged = Ragged()
 
 
 class Obstacle(NamedTuple):

@@ -11,7 +11,6 @@ from schemas.outcomes import Action, Outcome
 
 ROW_BLANK = "ROW_BLANK"
 ROW_TOO_LONG = "ROW_TOO_LONG"
-ROW_TOO_SHORT = "ROW_TOO_SHORT"
 ROW_MERGED = "ROW_MERGED"
 LINE_TOO_LONG = "LINE_TOO_LONG"
 LINE_TOO_SHORT = "LINE_TOO_SHORT"
@@ -58,7 +57,6 @@ OF_THE_ACCOUNT = (CHEQUE, PROXY, ACCOUNT_ELSEWHERE, ACCOUNT_SIGNS_DIFFER, *_BY_C
 SENTENCES: Mapping[str, Sentence] = {
     ROW_BLANK: Sentence("rule.row_blank"),
     ROW_TOO_LONG: Sentence("rule.row_too_long"),
-    ROW_TOO_SHORT: Sentence("rule.row_too_short"),
     ROW_MERGED: Sentence("rule.row_merged"),
     LINE_TOO_LONG: Sentence("rule.line_too_long"),
     LINE_TOO_SHORT: Sentence("rule.line_too_short"),

@@ -474,17 +474,17 @@ def test_show_tells_of_an_undecided_row_that_it_is(desk, sandbox, file):
     assert not story.answered_by_earlier_run
 
 
-def test_a_row_that_was_too_short_to_read_has_no_question(desk, sandbox):
-    path = desk.folder / "short.csv"
+def test_a_row_that_was_too_long_to_read_has_no_question(desk, sandbox):
+    path = desk.folder / "long.csv"
     row = "Solène Montferrand,FR7630003012340000482100733,1"
-    path.write_text(f"name,iban,amount,note\n{row}\n{row},x\n", "utf-8")
+    path.write_text(f"name,iban,amount,note\n{row},x,y\n{row},x\n", "utf-8")
     desk("run", path, *sandbox.using("sandbox"), "--quiet")
 
-    story = story_of(desk, "short.precheck", 1)
+    story = story_of(desk, "long.precheck", 1)
 
-    assert story.outcome.check_code == "ROW_TOO_SHORT"
+    assert story.outcome.check_code == "ROW_TOO_LONG"
     assert (story.route, story.question) == (None, None)
-    assert story_of(desk, "short.precheck", 2).question.rows == [2]
+    assert story_of(desk, "long.precheck", 2).question.rows == [2]
 
 
 @pytest.mark.parametrize("row", ["0", "6", "x"])

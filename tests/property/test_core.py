@@ -87,7 +87,7 @@ def values_of(field):
 
 ROWS = st.fixed_dictionaries(
     {field: values_of(field) for field in FIELDS}
-    | {"defect": st.sampled_from([None] * 9 + ["ROW_BLANK", "ROW_TOO_LONG", "ROW_TOO_SHORT"])}
+    | {"defect": st.sampled_from([None] * 9 + ["ROW_BLANK", "ROW_TOO_LONG", "ROW_MERGED"])}
 )
 UK_ROWS = ROWS.map(lambda row: {**row, "iban": None, "defect": None, "account_type": None})
 IBAN_ROWS = ROWS.map(lambda row: {**row, "sort_code": None, "account_number": None, "defect": None})

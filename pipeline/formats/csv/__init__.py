@@ -27,13 +27,14 @@ from pipeline.formats.encodings import BYTE_ORDER_MARKS
 from pipeline.formats.table import (
     Dialect,
     Obstacle,
+    Ragged,
     ReadingOptions,
     Table,
     no_defects,
 )
 from pipeline.headers.heading import COLUMNS_MAX
 from pipeline.rules.places import lines_of
-from pipeline.rules.unasked import ROW_TOO_LONG, ROW_TOO_SHORT
+from pipeline.rules.unasked import ROW_TOO_LONG
 from pipeline.wording import Sentence
 from schemas.places import Places
 
@@ -47,6 +48,8 @@ BUCKET_BYTES = 40 * 1024**2
 OPTIONS = ("encoding",)
 
 _TAIL_BYTES = 4096
+_CTRL_Z = b"\x1a"
+"""What programs of the days of DOS write after the last line."""
 _ROWS_READ_AT_ONCE = 100_000
 
 
@@ -104,6 +107,7 @@ def read(
         extra_column_count=rows.cells.width - len(layout.headers),
         places=places,
         repeated_headers=layout.repeated_headers,
+        ragged=rows.ragged,
     )
 
 
@@ -113,16 +117,17 @@ def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  
 
 
 def _without_line_ends(text: bytes) -> int:
-    """How long a text is without the line ends at its end; found without a copy of the text."""
+    """How long a text is without line ends and ctrl-Z at its end; found without a copy of the text."""
     length = len(text)
-    while (tail := text[max(0, length - _TAIL_BYTES) : length]).endswith((b"\r", b"\n")):
-        length -= len(tail) - len(tail.rstrip(b"\r\n"))
+    while (tail := text[max(0, length - _TAIL_BYTES) : length]).endswith((b"\r", b"\n", _CTRL_Z)):
+        length -= len(tail) - len(tail.rstrip(b"\r\n" + _CTRL_Z))
     return length
 
 
 class _Rows(NamedTuple):
     cells: pl.DataFrame
     defects: pl.Series
+    ragged: Ragged = Ragged()
 
 
 def _read_fast(body: Body, layout: Layout) -> _Rows | None:
@@ -156,6 +161,9 @@ def _read_carefully(body: Body, layout: Layout, where: str) -> _Rows:
     batches: list[pl.DataFrame] = []
     defects: list[str | None] = []
     rows: list[list[str]] = []
+    short: list[int] = []
+    long: list[int] = []
+    width = len(layout.headers)
     try:
         for row in reader:
             if len(row) > COLUMNS_MAX:
@@ -163,8 +171,13 @@ def _read_carefully(body: Body, layout: Layout, where: str) -> _Rows:
                 raise InputError(
                     Sentence("csv.line_more_than", where=where, line=line, columns_max=COLUMNS_MAX)
                 )
+            has_more = len(row) > width
+            while len(row) > width and not row[-1]:
+                row.pop()
+            if len(row) <= width and (has_more or 0 < len(row) < width):
+                (long if has_more else short).append(len(defects))
             rows.append(row)
-            defects.append(_defect(row, layout.headers))
+            defects.append(ROW_TOO_LONG if any(map(str.strip, row[width:])) else None)
             if len(rows) == _ROWS_READ_AT_ONCE:
                 batches.append(_frame(rows, layout.headers))
                 rows = []
@@ -173,13 +186,7 @@ def _read_carefully(body: Body, layout: Layout, where: str) -> _Rows:
         raise InputError(Sentence("csv.line_line_not", where=where, line=line)) from None
     batches.append(_frame(rows, layout.headers))
     cells = pl.concat(batches, how="diagonal")
-    return _Rows(cells, pl.Series("defect", defects, dtype=pl.String))
-
-
-def _defect(row: Sequence[str], headers: Sequence[str]) -> str | None:
-    if len(row) == len(headers):
-        return None
-    return ROW_TOO_LONG if len(row) > len(headers) else ROW_TOO_SHORT
+    return _Rows(cells, pl.Series("defect", defects, dtype=pl.String), Ragged(short, long))
 
 
 def _frame(rows: Sequence[Sequence[str]], headers: Sequence[str]) -> pl.DataFrame:

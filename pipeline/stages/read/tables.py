@@ -1,6 +1,6 @@
 """A table -> payments: which column is which field, which rows are none, and what stands in the cells."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -82,7 +82,7 @@ def read_table(
         original=Original(original),
         columns=columns.readings,
         decision=columns.decision,
-        notes=(*columns.notes, *empty),
+        notes=(*columns.notes, *empty, *_ragged(table, payments.height)),
         format=file_format.NAME,
         layout=None,
         outcome_format=entry_named(file_format.NAME).outcomes.NAME,
@@ -191,6 +191,14 @@ def _empty_cells(counts: Mapping[str, int]) -> tuple[Sentence, ...]:
         if count
     ]
     return (Sentence("stages.cells_are_empty", fields=fields),) if fields else ()
+
+
+def _ragged(table: Table, row_count: int) -> Iterator[Sentence]:
+    """Notes on payments with cells missing or too many at the end."""
+    found = {"stages.cells_missing": table.ragged.short, "stages.cells_too_many": table.ragged.long}
+    for key, rows in found.items():
+        if count := sum(row < row_count for row in rows):
+            yield Sentence(key, count=count)
 
 
 def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str) -> Columns:

@@ -23,7 +23,6 @@ MODULUS = BOTH._replace(modulus=Modulus(_TABLES, is_old=False))
 BROKEN = [
     ("row", "ROW_BLANK", {"defect": "ROW_BLANK"}, BOTH),
     ("row", "ROW_TOO_LONG", {**UK, "defect": "ROW_TOO_LONG"}, BOTH),
-    ("row", "ROW_TOO_SHORT", {**UK, "defect": "ROW_TOO_SHORT"}, BOTH),
     ("row", "ROW_MERGED", {**UK, "defect": "ROW_MERGED"}, BOTH),
     ("row", "LINE_TOO_LONG", {**UK, "defect": "LINE_TOO_LONG"}, BOTH),
     ("row", "LINE_TOO_SHORT", {**UK, "defect": "LINE_TOO_SHORT"}, BOTH),

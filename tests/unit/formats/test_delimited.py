@@ -12,7 +12,7 @@ from pipeline.errors import InputError, UsageError
 from pipeline.formats import csv as delimited
 from pipeline.formats.csv.writing import as_text
 from pipeline.formats.table import Dialect, ReadingOptions
-from pipeline.rules.unasked import ROW_TOO_LONG, ROW_TOO_SHORT
+from pipeline.rules.unasked import ROW_TOO_LONG
 
 HEADER = "name,iban,amount"
 
@@ -98,13 +98,13 @@ def test_a_row_is_as_long_as_its_utf_8_whatever_its_encoding(encoding, note, hea
 def test_a_blank_line_between_rows_is_a_row():
     table = read(f"{HEADER}\na,1,1\n\nb,2,2\n")
     assert table.cells.rows()[1] == (None, None, None)
-    assert table.defects.to_list() == [None, ROW_TOO_SHORT, None]
+    assert (table.defects.null_count(), table.ragged) == (3, ([], []))
 
 
-def test_a_short_row_is_padded_and_told():
+def test_cells_missing_at_the_end_are_empty_and_told():
     table = read(f"{HEADER}\na,1,1\nb,2\n")
     assert table.cells.rows() == [("a", "1", "1"), ("b", "2", None)]
-    assert table.defects.to_list() == [None, ROW_TOO_SHORT]
+    assert (table.defects.null_count(), table.ragged) == (2, ([1], []))
 
 
 def test_no_cell_of_a_long_row_is_lost():
@@ -112,6 +112,17 @@ def test_no_cell_of_a_long_row_is_lost():
     assert table.cells.columns == ["name", "iban", "amount", "extra_1", "extra_2"]
     assert table.cells.rows() == [("Marrow", " Ltd", "1", "1", "x"), ("b", "2", "2", None, None)]
     assert table.defects.to_list() == [ROW_TOO_LONG, None]
+
+
+def test_empty_cells_too_many_at_the_end_are_nothing_and_told():
+    table = read(f"{HEADER}\na,1,1,,\nb,2,2\nc,3,3, ,\n")
+    assert table.cells.rows() == [("a", "1", "1", None), ("b", "2", "2", None), ("c", "3", "3", " ")]
+    assert (table.defects.null_count(), table.ragged) == (3, ([], [0]))
+
+
+@pytest.mark.parametrize("end", ["\x1a", "\n\x1a", "\r\n\x1a\r\n", "\n\x1a\x1a"])
+def test_ctrl_z_is_the_end(end):
+    assert read(f"{HEADER}\na,1,1\nb,2,2{end}").cells.rows() == [("a", "1", "1"), ("b", "2", "2")]
 
 
 def test_an_extra_column_does_not_take_the_name_of_another():

@@ -59,3 +59,18 @@ def test_what_is_said_to_be_latin_1_and_is_utf_8_is_refused(own):
         assert judged(path)[0][0] == DE[0]
     with pytest.raises(InputError, match="is UTF-8: the declaration is false"):
         read(CASES / "p09_says_latin1_is_utf8.xml", mapping={})
+
+
+def test_rows_as_spreadsheets_write_them_are_asked_with_a_note(own):
+    rows, warned, notes = judged(CASES / "m01_excel16.csv")
+    assert (len(rows), {row[:2] for row in rows}, warned) == (20, {"DE"}, [])
+    assert notes == ["stages.cells_missing"]
+    assert judged(CASES / "d05_trailing_only_rows.csv") == (DE[:3], [], ["stages.cells_too_many"])
+    assert judged(CASES / "d13_ctrl_z.csv") == (DE[:3], [], [])
+    assert judged(CASES / "m07_long_mixed.csv")[0] == [DE[0], "ROW_TOO_LONG"]
+    mixed = f"name;iban;amount;note\nAda;{DE[0]}\nBo;{DE[1]};1;;;\nTern; Bo;{DE[2]};1;x\nCy;{DE[3]};1;x\x1a"
+    assert judged(own(mixed)) == (
+        [DE[0], DE[1], "ROW_TOO_LONG", DE[3]],
+        [],
+        ["stages.cells_missing", "stages.cells_too_many"],
+    )
