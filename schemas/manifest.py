@@ -123,6 +123,8 @@ class SplitMade(OwnDocument):
     refused_rows: list[int]
     """Rows that a person decided to release, and that stayed held."""
     held_rows: list[int]
+    again_rows: list[int] = []
+    """Rows that were released although an earlier release file has them, as was said by `--release-again`."""
 
 
 class Manifest(OwnDocument):
@@ -157,3 +159,5 @@ class Manifest(OwnDocument):
     purges: list[Purge] = []
     splits: list[SplitMade] = []
     """Oldest first. The last one made the files that are there; the others were replaced."""
+    replaced_splits: list[SplitMade] = []
+    """Those by answers that a later run in this folder replaced: none of their files is there."""

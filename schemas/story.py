@@ -84,11 +84,26 @@ class StoryPayment(OwnDocument):
     """As in `SplitMade`."""
 
 
+class StoryOrigin(OwnDocument):
+    """Where the payment was before the file was corrected, or made of what was held."""
+
+    file: str
+    folder: str
+    """Of that run, from the folder of this one."""
+    is_corrected: bool
+    first_row: int
+    """In the first file of the family."""
+
+
 class Story(OwnDocument):
     """One payment, from the file to the outcome."""
 
     file: str
     row: int
+    made_of: StoryOrigin | None = None
+    """None where the file was made of no other that is known."""
+    released_before: str | None = None
+    """The release file of another file of the family that has the payment; None of none."""
     place: str | None = None
     """Where it stands in the file, such as line 18; None where the format has no places."""
     batch: str | None = None

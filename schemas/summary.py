@@ -81,6 +81,19 @@ class CurrencySources(OwnDocument):
     """Not at all: the currency of an IBAN's payment is never guessed."""
 
 
+class MadeOf(OwnDocument):
+    """The run whose corrected payments a file has, or those that it held."""
+
+    folder: Annotated[str, Field(description="Of that run, from the folder of this one.")]
+    name: Annotated[str, Field(description="Of the file of that run.")]
+    is_corrected: Annotated[bool, Field(description="False: the file has the payments that were held.")]
+    first_sha256: Annotated[str, Field(description="Of the first file of the family.")]
+    rows: Annotated[
+        list[tuple[int, int]] | None,
+        Field(description="Of that first file, as ranges in the order of this one; null: all of them."),
+    ]
+
+
 class InputFile(OwnDocument):
     """The payment file, as it was read."""
 
@@ -88,6 +101,8 @@ class InputFile(OwnDocument):
     sha256: str
     byte_count: int
     row_count: int
+    made_of: MadeOf | None = None
+    """None: no run that is known corrected or held these payments."""
     format: str
     format_said: bool = False
     """Whether `--input-format` said it."""

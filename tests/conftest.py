@@ -15,6 +15,7 @@ from pipeline.apis.cop import Cop
 from pipeline.config import Profile
 from pipeline.frames import ANSWERS, CHECKS, OUTCOMES, PAYMENTS, WARNINGS, Answer, AnswerState, Check
 from pipeline.reports.documents import Rows, reports
+from pipeline.runs.families import made_of
 from pipeline.runs.manifest import LedgerSummary, write_manifest
 from pipeline.runs.profile_used import RunSettings
 from pipeline.stages.read import read
@@ -168,7 +169,8 @@ def finish_run():
     """A payment file and an `Outcomes` frame -> the folder that a finished run of them leaves.
 
     `warnings` are pairs of a row and the code of its warning. Without `reported` it has no reports, which
-    take half the time: for a property that is tried with many files and looks at none.
+    take half the time: for a property that is tried with many files and looks at none. Only a `related` one
+    looks for the run that corrected or held its payments.
     """
 
     def build(
@@ -183,6 +185,7 @@ def finish_run():
         secret=None,
         warnings=(),
         reported=True,
+        related=False,
     ):
         folder = file.parent / f"{file.stem}.precheck"
         time = "2030-01-02T03:04:05.678Z"
@@ -202,6 +205,7 @@ def finish_run():
                 sha256=source.sha256,
                 byte_count=source.byte_count,
                 row_count=source.payments.height,
+                made_of=made_of(file, source.sha256, folder) if related else None,
                 format=source.format,
                 columns={reading.header: reading.field for reading in source.columns if reading.field},
                 mapping=dict(mapping),

@@ -16,6 +16,11 @@ from pipeline.cli.standard_streams import print_document
 @click.option(
     "--hold-undecided", is_flag=True, help="Hold rows without an answer instead of refusing to split."
 )
+@click.option(
+    "--release-again",
+    is_flag=True,
+    help="Release also payments that an earlier release file of this file or of its corrections has.",
+)
 @options(payment_file_options)
 @as_given
 def split(given: Given) -> None:
@@ -23,7 +28,8 @@ def split(given: Given) -> None:
 
     The policy of the profile decides; without one, matches are released and all other rows are held. Both
     files have the format and columns of the payment file, and their totals add up to its total.
-    hold_reasons.csv says for each held row why it is held and what to do.
+    hold_reasons.csv says for each held row why it is held and what to do. A payment that was released from a
+    file of which DIR has the corrected or the held payments, or the other way round, is held.
     """
     from pipeline.jobs.split import SplitJob, split_folder
     from pipeline.reports.reviews import print_split

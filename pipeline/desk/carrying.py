@@ -7,9 +7,9 @@ from typing import NamedTuple
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.review import LastWord, Review, reviewed
 from pipeline.errors import InputError
-from pipeline.runs.manifest import identity_of, read_manifest
+from pipeline.runs.families import origin_in
+from pipeline.runs.manifest import read_manifest
 from schemas.desk import DeskFile, RowsDecided
-from schemas.folder import CORRECTED, HOLD
 from schemas.review import Approval, Decision
 
 CARRIED = "(carried over from the earlier file)"
@@ -87,23 +87,15 @@ class Source(NamedTuple):
     """The file that another one was made of here."""
 
     folder: FileFolder
-    rows: list[int] | None
+    rows: Sequence[int] | None
     """Of each row, the row of that file; None: all, in their order."""
 
 
 def made_from(home: DeskHome, folder: FileFolder) -> Source | None:
     """Of which file this one is what was corrected, or held, taken away and uploaded again; None of none."""
-    file = folder.read()
-    for other in home.folders():
-        for path in [*other.run.glob(f"{CORRECTED}.*"), *other.run.glob(f"{HOLD}.*")]:
-            if path.stat().st_size != file.byte_count or identity_of(path)[0] != file.sha256:
-                continue
-            if path.name.startswith(f"{CORRECTED}."):
-                return Source(other, None)
-            for split in read_manifest(other.run).splits:
-                if split.hold is not None and split.hold.sha256 == file.sha256:
-                    return Source(other, split.held_rows)
-    return None
+    others = {other.run: other for other in home.folders()}
+    found = origin_in(others, folder.read().sha256)
+    return None if found is None else Source(others[found.folder], found.rows)
 
 
 class CorrectedBefore(NamedTuple):

@@ -1,13 +1,16 @@
-"""Files with the same payments: a file, its corrections, what it held. None of them is released twice."""
+"""Files with the same payments: a file, its corrections, what it held, and the same file again.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+None of their payments is released twice. A payment is the SHA-256 of the first file, and its row there.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain, groupby
 from typing import NamedTuple
 
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.states import State, standing
 from pipeline.errors import InputError
+from pipeline.runs.families import listed
 from schemas.desk import AuditEntry, Deed, DeskFile, Release
 
 
@@ -22,6 +25,8 @@ class Released(NamedTuple):
     """Who took the release file first; None where nobody did."""
     rows: Sequence[int]
     """Of the file that was asked about."""
+    is_same_file: bool
+    """Whether the file is no correction, but the same file uploaded twice: it may be due again."""
 
     def __str__(self) -> str:
         """The release as evidence names it."""
@@ -49,8 +54,8 @@ def members(home: DeskHome, folder: FileFolder) -> dict[str, DeskFile]:
     above = folder
     while (before := above.read().corrects) is not None:  # each can be read
         above = home.folder(before)
-    first = _first(files, folder.id)
-    return {at: files[at] for at in sorted(files) if _first(files, at) == first}
+    first = files[_first(files, folder.id)].sha256
+    return {at: files[at] for at in sorted(files) if files[_first(files, at)].sha256 == first}
 
 
 def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
@@ -67,18 +72,22 @@ def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
     audit, found = home.audit.entries(), []
     own = _rows_of_first(files, folder.id)
     at_row = None if own is None else {row: at for at, row in enumerate(own, 1)}
+    is_simulated = _is_simulated(folder)
     for file_id, file in files.items():
+        is_same = _first(files, file_id) != _first(files, folder.id)
+        if _is_simulated(home.folder(file_id)) and (is_same or not is_simulated):
+            continue  # it pays nobody
         theirs = _rows_of_first(files, file_id)
         for release in file.releases:
             taken = taken_by(audit, file_id, release)
             is_offered = release is file.releases[-1] and _is_offered(home, file_id, release)
             if not (taken and not is_offered if file_id == folder.id else taken or is_offered):
                 continue
-            rows = chain.from_iterable(range(first, last + 1) for first, last in release.rows)
+            rows = listed(release.rows)
             of_first = rows if theirs is None else (theirs[row - 1] for row in rows)
             mine = of_first if at_row is None else (at_row[row] for row in of_first if row in at_row)
-            if listed := [*mine]:
-                found.append(Released(file_id, file.name, release, taken, listed))
+            if of_this := [*mine]:
+                found.append(Released(file_id, file.name, release, taken, of_this, is_same))
     return found
 
 
@@ -87,17 +96,20 @@ def by_row(released: Iterable[Released]) -> dict[int, str]:
     return {row: str(one) for one in released for row in one.rows}
 
 
+def may_be_due_again(released: Sequence[Released]) -> bool:
+    """Whether an approver may say that payments are due again: no correction has any of them."""
+    return bool(released) and all(one.is_same_file for one in released)
+
+
 def taken_by(audit: Iterable[AuditEntry], file_id: str, release: Release) -> AuditEntry | None:
     """Who took a release file first; None where nobody did."""
     took = (entry for entry in audit if entry.deed is Deed.DOWNLOADED and entry.run == file_id)
     return next((entry for entry in took if entry.facts.get("sha256") == release.sha256), None)
 
 
-def ranges(rows: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Rows in order, as the first and the last of each stretch without a gap."""
-    for _, stretch in groupby(enumerate(rows), lambda one: one[1] - one[0]):
-        listed = [row for _, row in stretch]
-        yield listed[0], listed[-1]
+def _is_simulated(folder: FileFolder) -> bool:
+    summary = standing(folder).summary
+    return summary is not None and summary.simulated
 
 
 def _is_offered(home: DeskHome, file_id: str, release: Release) -> bool:

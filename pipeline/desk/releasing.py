@@ -5,7 +5,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.desk.families import ranges
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.people import Person, refuse_shaper
@@ -16,6 +15,7 @@ from pipeline.errors import InputError, UsageError
 from pipeline.jobs.fix import FixJob, fix_folder
 from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.review.decisions import RunDecisions
+from pipeline.runs.families import ranges
 from pipeline.runs.manifest import identity_of, read_manifest
 from pipeline.wording import Sentence
 from schemas.desk import DeskFile, Release, RowsDecided, Signed
@@ -54,13 +54,14 @@ class Decided(NamedTuple):
 
 
 class ToApprove(NamedTuple):
-    """What somebody wants to approve."""
+    """What somebody wants to approve, or to have corrected."""
 
     said: Mapping[int, LastWord]
     shaped: Sequence[Shaped]
-    hold_undecided: bool
     released_in: Mapping[int, str]
     """Row -> where the payment was released before."""
+    hold_undecided: bool = False
+    release_again: bool = False
 
 
 def reason_of(wanted: Decided) -> str:
@@ -138,7 +139,7 @@ def approve(at: Standing, wanted: ToApprove, person: Person, now: datetime) -> P
         raise Conflict(Sentence("desk.nothing_to_approve"))
     refuse_shaper(person, wanted.shaped)
     if corrected_file(at.folder) is not None or is_corrected(wanted.said):
-        correct(at, wanted.said, wanted.shaped, person, now)
+        correct(at, wanted, person, now)
     done = split_folder(
         SplitJob(
             at.folder.run,
@@ -147,6 +148,7 @@ def approve(at: Standing, wanted: ToApprove, person: Person, now: datetime) -> P
             is_identified=person.is_identified,
             hold_undecided=wanted.hold_undecided,
             released_in=wanted.released_in,
+            release_again=wanted.release_again,
             allow_simulated=True,  # the page and the names of the files say that they are
         ),
         now=now,
@@ -172,9 +174,7 @@ def is_corrected(said: Mapping[int, LastWord], since: str = "") -> bool:
     return any(word.decision is Decision.FIX and word.time > since for word in said.values())
 
 
-def correct(
-    at: Standing, said: Mapping[int, LastWord], shaped: Sequence[Shaped], person: Person, now: datetime
-) -> None:
+def correct(at: Standing, wanted: ToApprove, person: Person, now: datetime) -> None:
     """Make the corrected file, in the name of who has it made; it is checked before anything of it is paid.
 
     Raises:
@@ -182,9 +182,10 @@ def correct(
     """
     job = FixJob(
         at.folder.run,
-        decisions=_decisions(at, said, shaped),
+        decisions=_decisions(at, wanted.said, wanted.shaped),
         by=person.name,
         is_identified=person.is_identified,
+        released_in={},  # a correction that was checked again, and released, stays in evidence
         allow_simulated=True,
     )
     fix_folder(job, now=now)

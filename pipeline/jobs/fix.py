@@ -12,7 +12,13 @@ import polars as pl
 
 from pipeline.config import BUILT_IN
 from pipeline.frames import DECISIONS, Corrections
-from pipeline.review.corrections import accepted_corrections, correctable, fix, unknown_corrections
+from pipeline.review.corrections import (
+    accepted_corrections,
+    correctable,
+    fix,
+    released_ones_stay,
+    unknown_corrections,
+)
 from pipeline.review.decisions import (
     Approver,
     ReviewJob,
@@ -60,7 +66,8 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
     with finished_run(job.folder, now=time) as run, ExitStack() as files:
         signer = signer_again(job.folder, job.sign_with, run.summary.profile)
         writer = payments_writer(run, job.input_file)
-        corrections = writer.fitted(fix(run.source.payments, run.outcomes, run.headers))
+        known = fix(run.source.payments, run.outcomes, run.headers)
+        corrections = released_ones_stay(writer.fitted(known), job.released_before())
         possible = correctable(corrections)
         approver = None if not job.accept and job.decisions is None else job.approver(time)
         wanted = (

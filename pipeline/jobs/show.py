@@ -30,6 +30,7 @@ from pipeline.rules.identifiers import masked
 from pipeline.rules.rules import MODULUS_RULES
 from pipeline.rules.totals import currency_shown
 from pipeline.runs.ended import ended_run
+from pipeline.runs.families import identity, released_before
 from pipeline.runs.profile_used import routes_of
 from pipeline.runs.proof import opened_to_read
 from pipeline.stages.compare import warnings_of
@@ -48,6 +49,7 @@ from schemas.story import (
     StoryAttempt,
     StoryDecision,
     StoryFinding,
+    StoryOrigin,
     StoryPayment,
     StoryQuestion,
     StoryRoute,
@@ -120,6 +122,8 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
             update={
                 "decisions": _decisions(row, manifest.approvals),
                 "payment_file": _payment_file(row, manifest.splits),
+                "made_of": _origin(row, manifest),
+                "released_before": released_before(folder).get(row),
             }
         )
 
@@ -145,6 +149,18 @@ def _payment_file(row: int, splits: Sequence[SplitMade]) -> StoryPayment | None:
         approved_by=last.by,
         time=last.time,
         self_approved=last.self_approved,
+    )
+
+
+def _origin(row: int, manifest: Manifest) -> StoryOrigin | None:
+    if (before := manifest.input.made_of) is None:
+        return None
+    _, rows = identity(manifest)
+    return StoryOrigin(
+        file=before.name,
+        folder=before.folder,
+        is_corrected=before.is_corrected,
+        first_row=row if rows is None else rows[row - 1],
     )
 
 

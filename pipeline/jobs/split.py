@@ -1,8 +1,8 @@
 """Which payments of a run may be paid, which are held, and why."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -40,10 +40,10 @@ from pipeline.rules.policy import DEFAULT_POLICY
 from pipeline.rules.totals import currency_shown
 from pipeline.runs.approvals import approvals_of, record_approval
 from pipeline.runs.finished import FinishedRun, finished_run
-from pipeline.runs.manifest import evidence
+from pipeline.runs.manifest import evidence, read_manifest
 from pipeline.runs.proof import signer_again
 from pipeline.runs.signing import sign
-from pipeline.wording import Sentence
+from pipeline.wording import Moment, Sentence
 from schemas.folder import HOLD, HOLD_REASONS, RELEASE
 from schemas.manifest import PaymentsEvidence, SplitMade
 from schemas.outcomes import UNDECIDED, Action, WarningCode
@@ -59,8 +59,8 @@ class SplitJob(ReviewJob):
 
     config: Path | None = None
     hold_undecided: bool = False
-    released_in: Mapping[int, str] = field(default_factory=dict)
-    """Row -> the file in which the payment was released before: it is held here."""
+    release_again: bool = False
+    """Whether payments that were released before are not held for that."""
 
 
 def split_folder(job: SplitJob, *, now: datetime) -> Split:
@@ -83,7 +83,10 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         decisions = decisions_of(job.decisions, run, approver)
         shaped = [*job.decisions.shaped] if isinstance(job.decisions, RunDecisions) else []
         warned = warned_in(run.summary)
-        placements = split(run.outcomes, warned, policy, decisions, job.released_in)
+        before = job.released_before()
+        held_for_it = {} if job.release_again else before
+        placements = split(run.outcomes, warned, policy, decisions, held_for_it)
+        released_rows = placements.filter(place=Verdict.RELEASE)["row"]
         release = _write_place(run, writer, placements, RELEASE, files)
         hold = _write_place(run, writer, placements, HOLD, files)
         payment_files = [file for file in (release, hold) if file is not None]
@@ -115,10 +118,12 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
             reasons=evidence(job.folder / HOLD_REASONS),
             refused_rows=_refused(decisions, placements)["row"].to_list(),
             held_rows=placements.filter(place=Verdict.HOLD)["row"].to_list(),
+            again_rows=[row for row in released_rows if row in before],
         )
         written = [HOLD_REASONS, *(Path(file.path).name for file in payment_files)]
         take_into_evidence(job.folder, f"{RELEASE}.*", f"{HOLD}.*", now=now, written=written, split=made)
         sign(job.folder, signer)
+        earlier = read_manifest(job.folder).splits[:-1]
     released_warnings = _released_warnings(warned, placements)
     return Split(
         simulated=run.summary.simulated,
@@ -128,7 +133,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         hold=hold,
         places=run.summary.input.places,
         differences=run.summary.input.differences,
-        notes=_notes(run, payment_files),
+        notes=[*_notes(run, payment_files), *_released_here(earlier, release, released_rows)],
         released_warnings=released_warnings,
         how_to_hold=_how_to_hold(run, released_warnings),
         reasons=str(job.folder / HOLD_REASONS),
@@ -237,6 +242,20 @@ def _notes(run: FinishedRun, files: Sequence[PaymentFile]) -> list[Said]:
         return []
     single = [Path(file.path) for file in files if file.row_count == 1]
     return [Sentence("review.single_payment", file=path.name).recorded() for path in single]
+
+
+def _released_here(
+    earlier: Sequence[SplitMade], release: PaymentFile | None, rows: pl.Series
+) -> Iterator[Said]:
+    """The last release file that this one replaces, where both have some payment."""
+    for made in reversed(earlier):
+        if release is None or made.release is None or made.release.sha256 == release.sha256:
+            continue
+        if count := (~rows.is_in(made.held_rows)).sum():
+            yield Sentence(
+                "review.release_replaced", count=count, time=Moment(made.time), hash=made.release.sha256
+            ).recorded()
+            return
 
 
 def _write_reasons(

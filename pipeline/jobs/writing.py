@@ -16,6 +16,7 @@ from pipeline.reports.changes import changes_of
 from pipeline.reports.documents import Rows, bank_report, reports
 from pipeline.reports.reasons import said_reasons
 from pipeline.rules.currencies import currency_sources
+from pipeline.runs.families import made_of
 from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import LedgerSummary, keep_changed_workbook, write_manifest
 from pipeline.runs.profile_used import RunSettings
@@ -130,6 +131,7 @@ def _header(run: OpenRun, decided: DecidedRun, *, finished: str) -> SummaryHeade
             sha256=source.sha256,
             byte_count=source.byte_count,
             row_count=source.payments.height,
+            made_of=made_of(job.file, source.sha256, job.out),
             format=source.format,
             format_said=job.input_format is not None,
             layout=None

@@ -12,7 +12,7 @@ from pipeline.frames import AnswerState
 from pipeline.reports.terminal import STYLES, rule_table, text_line
 from pipeline.reports.wording import SIMULATED, advice, visible
 from schemas.outcomes import Outcome, OutcomeColumns
-from schemas.story import Story, StoryAttempt, StoryDecision, StoryPayment
+from schemas.story import Story, StoryAttempt, StoryDecision, StoryOrigin, StoryPayment
 
 ROWS_SHOWN_MAX = 20
 _EYES = {True: ", self-approved", False: ", four eyes"}
@@ -31,6 +31,8 @@ def print_story(story: Story, console: Console) -> None:
 
 
 def _parts(story: Story, width: int) -> Iterable[tuple[str, RenderableType]]:
+    if story.made_of is not None:
+        yield "Made of", _pairs(_lines_of_origin(story.made_of))
     of_batch = {} if story.batch is None else {"batch": story.batch}
     yield "What the file says", _pairs((story.payment | of_batch).items())
     if story.findings:
@@ -50,8 +52,16 @@ def _parts(story: Story, width: int) -> Iterable[tuple[str, RenderableType]]:
             "Decisions",
             _pairs(line for decision in story.decisions for line in _lines_of_decision(decision)),
         )
-    if story.payment_file is not None:
-        yield "Payment file", _pairs(_lines_of_payment(story.payment_file))
+    released = {} if story.released_before is None else {"released before": story.released_before}
+    placed = {} if story.payment_file is None else dict(_lines_of_payment(story.payment_file))
+    if released or placed:
+        yield "Payment file", _pairs((placed | released).items())
+
+
+def _lines_of_origin(origin: StoryOrigin) -> Iterable[tuple[str, str]]:
+    yield ("corrected file" if origin.is_corrected else "held payments"), f"of {origin.file}"
+    yield "its run", origin.folder
+    yield "first file", f"row {origin.first_row}"
 
 
 def _question(story: Story) -> RenderableType:

@@ -57,6 +57,14 @@ def correctable(corrections: Corrections) -> Corrections:
     return Corrections(corrections.join(stuck, on="row", how="anti", maintain_order="left"))
 
 
+def released_ones_stay(corrections: Corrections, released_in: Mapping[int, str]) -> Corrections:
+    """No payment is corrected that was released before: corrected, it would be paid again."""
+    before = {row: f"The payment was released before, in {file}." for row, file in released_in.items()}
+    obstacle = pl.col("row").replace_strict(before, default=None, return_dtype=pl.String)
+    found = corrections.with_columns(obstacle=pl.coalesce(obstacle, "obstacle"))
+    return Corrections(found) if before else corrections
+
+
 def accepted_corrections(corrections: Corrections, kinds: Sequence[Acceptance]) -> pl.DataFrame:
     """The corrections of rows in which each correction is of an accepted kind."""
     others = corrections.filter(~pl.col("kind").is_in(list(kinds)).fill_null(value=False))

@@ -1,6 +1,6 @@
 """What people decided about a run, who approved it, and whether its answers may be used."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -11,6 +11,7 @@ from pipeline.errors import InputError, UsageError
 from pipeline.formats.excel import decisions as workbook
 from pipeline.frames import DECISIONS, Decisions
 from pipeline.runs.approvals import decider
+from pipeline.runs.families import released_before
 from pipeline.runs.finished import FinishedRun
 from pipeline.wording import Sentence
 from schemas.review import Approval, Decision, Shaped
@@ -64,6 +65,12 @@ class ReviewJob:
     allow_simulated: bool = False
     sign_with: Path | None = None
     """The private key; None: that of the profile, if any."""
+    released_in: Mapping[int, str] | None = None
+    """Row -> the file in which the payment was released before; None: found by the runs of its family."""
+
+    def released_before(self) -> Mapping[int, str]:
+        """The same, found where it was not given; raises as `families.released_before`."""
+        return released_before(self.folder) if self.released_in is None else self.released_in
 
     def approver(self, time: str) -> Approver:
         """Who approves, at a time; raises as `decider`."""

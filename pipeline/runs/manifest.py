@@ -29,6 +29,7 @@ from pipeline.wording import Sentence
 from schemas.folder import (
     APPROVALS,
     DATA_SET,
+    FAMILY,
     LEDGER,
     MANIFEST,
     REPORT_XLSX,
@@ -76,6 +77,7 @@ def write_manifest(
     """
     outcome_file, *others = [evidence(path) for path in files]
     assert outcome_file.sha256 == recorded.finish.outcome_sha256, f"{folder}: not the outcome file on record"
+    before = _replaced(folder) if recorded.finish_count > 1 else None
     manifest = Manifest(
         tool_version=summary.tool_version,
         versions=_versions(),
@@ -103,17 +105,18 @@ def write_manifest(
             digests=dict(recorded.digests),
         ),
         approvals=approvals_of(folder),
-        adoptions=_adoptions(folder) if recorded.finish_count > 1 else [],
+        adoptions=[] if before is None else before.adoptions,
+        replaced_splits=[] if before is None else [*before.replaced_splits, *before.splits],
     )
     _write(folder, manifest)
 
 
-def _adoptions(folder: Path) -> list[Adoption]:
-    """Those of the manifest that is about to be replaced."""
+def _replaced(folder: Path) -> Manifest | None:
+    """The manifest that is about to be replaced; None where it cannot be read."""
     try:
-        return read_manifest(folder).adoptions
+        return read_manifest(folder)
     except (UsageError, InputError):
-        return []
+        return None
 
 
 def refresh_manifest(
@@ -225,7 +228,7 @@ def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
     The ledger is not hashed, as it changes when names are purged from it: its digests are recorded.
     """
     ledger = (path.name for path in ledger_files(folder / LEDGER))
-    ours = (MANIFEST, SIGNATURE, APPROVALS, STORE, LOCK, *ledger)
+    ours = (MANIFEST, SIGNATURE, APPROVALS, STORE, FAMILY, LOCK, *ledger)
     recorded = (manifest.outcome_file, *manifest.files)
     return {path.name for path in folder.iterdir()} - {*ours, *(file.name for file in recorded)}
 

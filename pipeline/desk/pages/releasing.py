@@ -11,7 +11,7 @@ from aiohttp import web
 
 from pipeline.desk.carrying import carry_holds, held_since
 from pipeline.desk.context import Context, context_of, opened_by
-from pipeline.desk.families import by_row, released_before, taken_by
+from pipeline.desk.families import by_row, may_be_due_again, released_before, taken_by
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.guards import HEADERS
 from pipeline.desk.keeping import forget
@@ -62,7 +62,8 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         raise Conflict(Sentence("desk.nothing_to_release"))
     run, words = (None, {}) if at.state is State.PURGED else await asyncio.to_thread(reviewed, at.folder)
     released = await asyncio.to_thread(released_before, context.home, at.folder)
-    before = by_row(released)
+    is_again = request.query.get("again") == "yes" and may_be_due_again(released)
+    before = {} if is_again else by_row(released)
     preview = None if run is None else await asyncio.to_thread(run.preview, words, before)
     shaped = await asyncio.to_thread(shaped_by, context.home, at.folder)
     correction = await asyncio.to_thread(context.home.correction_of, at.id)
@@ -75,6 +76,8 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         may_send_back=person.can(Role.APPROVER) and at.state in (State.REVIEW, State.WAITING),
         shown="" if run is None else shown_of(run, words, at.decisions, before),
         released=released,
+        may_be_again=may_be_due_again(released),
+        is_again=is_again,
         taken=await asyncio.to_thread(_taken, context.home, at),
         deciders=_deciders(words),
         fix_count=sum(word.decision is Decision.FIX for word in words.values()),
@@ -147,11 +150,13 @@ def _approve(
     """Approve what a page showed; of two who approve files with the same payments at once, one is second."""
     with context.home.approving():
         at, (review, words) = standing(folder), reviewed(folder)
-        shaped, before = shaped_by(context.home, folder), by_row(released_before(context.home, folder))
+        shaped, released = shaped_by(context.home, folder), released_before(context.home, folder)
         refuse_shaper(person, shaped)
-        refuse_changed(said.get("shown"), shown_of(review, words, at.decisions, before))
-        is_held = said.get("hold_undecided") == "yes"
-        wanted = ToApprove(words, shaped, hold_undecided=is_held, released_in=before)
+        is_held, again = (said.get(name) == "yes" for name in ("hold_undecided", "release_again"))
+        again = again and may_be_due_again(released)
+        before = by_row(released)
+        refuse_changed(said.get("shown"), shown_of(review, words, at.decisions, {} if again else before))
+        wanted = ToApprove(words, shaped, before, hold_undecided=is_held, release_again=again)
         return approve(at, wanted, person, context.clock())
 
 
@@ -241,7 +246,9 @@ def _corrected(context: Context, person: Person, at: Standing) -> Path:
     if not is_corrected(words, _corrected_at(context.home.correction_of(at.id))):
         raise Conflict(Sentence("desk.no_corrected_file"))
     if at.state is not State.RELEASED:  # else the approval has made it
-        correct(at, words, shaped_by(context.home, at.folder), person, context.clock())
+        before = by_row(released_before(context.home, at.folder))
+        wanted = ToApprove(words, shaped_by(context.home, at.folder), before)
+        correct(at, wanted, person, context.clock())
     path = corrected_file(at.folder)
     if path is None:
         raise Conflict(Sentence("desk.no_corrected_file"))

@@ -1,0 +1,177 @@
+"""Files with the same payments: a file, its corrections, what it held. None is released twice.
+
+A payment is the SHA-256 of the first file of its family, and its row there.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from glob import escape
+from itertools import chain, groupby
+from os.path import relpath
+from pathlib import Path
+from typing import NamedTuple
+
+from pipeline.errors import InputError, UsageError
+from pipeline.runs.manifest import read_manifest
+from schemas.folder import CORRECTED, FAMILY, MANIFEST
+from schemas.manifest import Manifest, SplitMade
+from schemas.review import Decision
+from schemas.summary import MadeOf
+
+
+class Origin(NamedTuple):
+    """The run whose corrected or held payments a file has."""
+
+    folder: Path
+    manifest: Manifest
+    rows: Sequence[int] | None
+    """Of each payment, its row in the file of that run; None: all, in their order."""
+
+
+def origin_in(folders: Iterable[Path], sha256: str) -> Origin | None:
+    """Of these folders, the run of which a file was made; None of none."""
+    for folder, manifest in _naming(folders, sha256):
+        if manifest.input.sha256 == sha256:
+            continue  # the same file again: the payments that it held are all of its own
+        is_there = any(
+            file.sha256 == sha256 and file.name.startswith(f"{CORRECTED}.") for file in manifest.files
+        )
+        if is_there or any(
+            approval.decision is Decision.FIX and sha256 in approval.what for approval in manifest.approvals
+        ):
+            return Origin(folder, manifest, None)
+        for split in _splits(manifest):
+            if split.hold is not None and split.hold.sha256 == sha256:
+                return Origin(folder, manifest, split.held_rows)
+    return None
+
+
+def made_of(file: Path, sha256: str, out: Path) -> MadeOf | None:
+    """Of which run a payment file was made, before it is checked in a folder; None of none that is known.
+
+    The folder that the file lies in is looked at, those beside the folder of its own run, and those of its
+    name beside the parent of that.
+    """
+    lies_in, own = file.resolve().parent, out.resolve()
+    of_its_name = [path.parent for path in own.parent.parent.glob(f"*/{escape(own.name)}/{MANIFEST}")]
+    found = origin_in([lies_in, *_beside(own), *of_its_name], sha256)
+    if found is None or found.folder == own:
+        return None
+    first, rows = identity(found.manifest)
+    mine = _composed(rows, found.rows)
+    if found.folder not in set(_beside(own)):
+        _register(found.folder, own)
+    return MadeOf(
+        folder=relpath(found.folder, own),
+        name=found.manifest.input.name,
+        is_corrected=found.rows is None,
+        first_sha256=first,
+        rows=None if mine is None else [*ranges(mine)],
+    )
+
+
+def identity(manifest: Manifest) -> tuple[str, Sequence[int] | None]:
+    """SHA-256 of the first file of a family, and the rows of that file; None: all, in their order."""
+    before = manifest.input.made_of
+    if before is None:
+        return manifest.input.sha256, None
+    return before.first_sha256, None if before.rows is None else listed(before.rows)
+
+
+def released_before(folder: Path) -> dict[int, str]:
+    """Row -> the release file in which the payment was before, by the runs of its family.
+
+    Of the folder's own releases those count whose answers were replaced: their files are gone. What was
+    released by simulated answers pays nobody: it counts in corrections that are simulated, too.
+
+    Raises:
+        UsageError, InputError: as `read_manifest`.
+    """
+    own = folder.resolve()
+    manifest = read_manifest(own)
+    first, rows = identity(manifest)
+    mine = None if rows is None else {row: at for at, row in enumerate(rows, 1)}
+    found: dict[int, str] = {}
+    for other, theirs in _family(own, first):
+        _, its_rows = identity(theirs)
+        is_correction = theirs.input.sha256 != manifest.input.sha256
+        if theirs.simulated and not (manifest.simulated and is_correction):
+            continue
+        for split in theirs.replaced_splits if other == own else _splits(theirs):
+            if split.release is None:
+                continue
+            said = f"{split.release.name} of {theirs.input.name}, SHA-256 {split.release.sha256}"
+            held = {*split.held_rows}
+            of_file = [row for row in range(1, theirs.input.row_count + 1) if row not in held]
+            for row in _composed(its_rows, of_file) or ():
+                if (at := row if mine is None else mine.get(row)) is not None:
+                    found[at] = said
+    return found
+
+
+def ranges(rows: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Rows in order, as the first and the last of each stretch without a gap."""
+    for _, stretch in groupby(enumerate(rows), lambda one: one[1] - one[0]):
+        some = [row for _, row in stretch]
+        yield some[0], some[-1]
+
+
+def listed(stretches: Iterable[tuple[int, int]]) -> list[int]:
+    """The same rows, each by itself."""
+    return [*chain.from_iterable(range(first, last + 1) for first, last in stretches)]
+
+
+def _composed(rows: Sequence[int] | None, some: Sequence[int] | None) -> Sequence[int] | None:
+    """Some rows of a file as rows of the file that it was made of; None: all, in their order."""
+    if some is None or rows is None:
+        return some if rows is None else rows
+    return [rows[row - 1] for row in some]
+
+
+def _splits(manifest: Manifest) -> list[SplitMade]:
+    return [*manifest.replaced_splits, *manifest.splits]
+
+
+def _naming(folders: Iterable[Path], sha256: str) -> Iterator[tuple[Path, Manifest]]:
+    """The folders whose manifest has this hash anywhere in it: only those are parsed."""
+    for folder in folders:
+        with suppress(OSError, InputError, UsageError):
+            if sha256.encode() in (folder / MANIFEST).read_bytes():
+                yield folder, read_manifest(folder)
+
+
+def _beside(folder: Path) -> list[Path]:
+    """The folders of runs beside one, itself among them."""
+    return [path.parent.resolve() for path in folder.parent.glob(f"*/{MANIFEST}")]
+
+
+def _family(folder: Path, first: str) -> Iterator[tuple[Path, Manifest]]:
+    """The runs of a family that are found beside a run of it, and from file to file that was made of it."""
+    seen: set[Path] = set()
+    to_look_beside = [folder]
+    while to_look_beside:
+        here = to_look_beside.pop()
+        for other, manifest in _naming([here, *_beside(here)], first):
+            if other in seen or identity(manifest)[0] != first:
+                continue
+            seen.add(other)
+            yield other, manifest
+            before = manifest.input.made_of
+            with suppress(OSError, ValueError):
+                lines = [*_made_elsewhere(other), *([] if before is None else [before.folder])]
+                to_look_beside += [at for line in lines if (at := (other / line).resolve()) not in seen]
+
+
+def _made_elsewhere(folder: Path) -> list[str]:
+    path = folder / FAMILY
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def _register(folder: Path, own: Path) -> None:
+    """Have a run find the file that was made of it elsewhere; a folder that cannot be written is left."""
+    with suppress(OSError):
+        if (line := relpath(own, folder)) not in _made_elsewhere(folder):
+            path = folder / FAMILY
+            path.touch(mode=0o600)
+            with path.open("a") as file:
+                file.write(f"{line}\n")

@@ -1,0 +1,175 @@
+"""No payment of a file, of its corrections, or of what it held is released twice, by command."""
+
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from pipeline.jobs.fix import FixJob, fix_folder
+from pipeline.jobs.show import story
+from pipeline.jobs.split import SplitJob, split_folder
+from pipeline.jobs.verify import VerifyJob, verify
+from pipeline.runs.families import made_of, released_before
+from pipeline.runs.manifest import identity_of, read_manifest
+from schemas.review import Acceptance
+
+NOW = datetime(2030, 1, 2, tzinfo=UTC)
+CLOSE = {"outcome": "close_match", "code": "MBAM", "action": "fix_name", "matched_name": "Ada Quillon"}
+NO_MATCH = {"outcome": "no_match", "code": "ANNM", "action": "ask_payee"}
+MATCH = {}
+HEADER = "payment_id,name,account_type,sort_code,account_number,amount,currency"
+LINES = (
+    "1,Ada Quilon,Personal,112233,00000001,10.00,GBP",
+    "2,Bram Oakes,Personal,112233,00000002,20.05,GBP",
+    "3,Cora Lint,Personal,112233,00000003,0.10,GBP",
+)
+CONFIG = """
+[profiles.main.policy]
+[profiles.main.cop]
+server = "production"
+base_url = "https://cop.example"
+token_url = "https://login.example/token"
+client_id = "ID"
+client_secret_env = "SECRET"
+scope = "s"
+"""
+
+
+@pytest.fixture
+def run_of(tmp_path, finish_run, outcomes_of):
+    """A payment file and the outcomes of its rows -> the folder of its run."""
+    (tmp_path / "precheck.toml").write_text(CONFIG)
+
+    def build(file, *outcomes):
+        if not isinstance(file, Path):
+            file, lines = tmp_path / file, LINES[: len(outcomes)]
+            file.write_text("\n".join((HEADER, *lines, "")))
+        return finish_run(file, outcomes_of(*outcomes), reported=False, related=True)
+
+    return build
+
+
+@pytest.fixture
+def split(tmp_path):
+    def made(folder, **job):
+        return split_folder(SplitJob(folder, config=tmp_path / "precheck.toml", by="Mara", **job), now=NOW)
+
+    return made
+
+
+def corrected(folder):
+    return Path(fix_folder(FixJob(folder, accept=list(Acceptance), by="Mara"), now=NOW).corrected.path)
+
+
+def taken_to(path, made):
+    """A file that was made, as a person copies it for the next check."""
+    path.parent.mkdir(exist_ok=True)
+    return Path(shutil.copy(made, path))
+
+
+def test_of_a_corrected_file_only_what_its_parent_did_not_release_is_released(run_of, split, tmp_path):
+    parent = run_of("pay.csv", CLOSE, MATCH, NO_MATCH)
+    first = split(parent)
+    child = run_of(taken_to(tmp_path / "next.csv", corrected(parent)), MATCH, MATCH, NO_MATCH)
+
+    second = split(child)
+
+    assert read_manifest(child).input.made_of.folder == "../pay.precheck"
+    assert read_manifest(child).splits[-1].held_rows == [2, 3]
+    assert (child / "release.csv").read_text().splitlines()[1:] == [LINES[0].replace("Quilon", "Quillon")]
+    [why] = [held.why for held in second.held if "before" in held.why]
+    assert why == (
+        f"The payment was released before, in release.csv of pay.csv, SHA-256 {first.release.sha256}."
+    )
+    told = story(child, 2, now=NOW)
+    assert (told.made_of.file, told.made_of.first_row, told.made_of.is_corrected) == ("pay.csv", 2, True)
+    assert told.released_before.endswith(first.release.sha256)
+    assert story(child, 1, now=NOW).released_before is None
+
+
+def test_a_parent_does_not_release_what_its_correction_released(run_of, split, tmp_path):
+    parent = run_of("pay.csv", CLOSE, MATCH)
+    child = run_of(taken_to(tmp_path / "next.csv", corrected(parent)), MATCH, MATCH)
+    split(child)
+
+    assert split(parent).release is None
+
+
+def test_held_payments_know_their_rows_in_the_first_file(run_of, split, tmp_path):
+    parent = run_of("pay.csv", MATCH, NO_MATCH, CLOSE)
+    split(parent)
+    held = run_of(taken_to(tmp_path / "held.csv", parent / "hold.csv"), NO_MATCH, MATCH)
+    split(held)
+    again = run_of(taken_to(tmp_path / "again.csv", held / "hold.csv"), MATCH)
+
+    assert read_manifest(again).input.made_of.rows == [(2, 2)]
+    assert story(again, 1, now=NOW).made_of.first_row == 2
+    assert split(again).release.row_count == 1
+    assert sorted(released_before(parent)) == [2, 3]
+
+
+def test_a_run_finds_what_was_checked_of_it_in_the_folder_of_another_day(run_of, split, tmp_path):
+    (tmp_path / "monday").mkdir()
+    parent = run_of("monday/pay.csv", CLOSE, MATCH)
+    split(run_of(taken_to(tmp_path / "tuesday" / "pay.csv", corrected(parent)), MATCH, MATCH))
+
+    assert sorted(released_before(parent)) == [1, 2]
+
+
+def test_what_lies_in_the_folder_of_a_run_is_registered_there(run_of, tmp_path):
+    parent = run_of("pay.csv", CLOSE, MATCH)
+    file = corrected(parent)
+    out = tmp_path / "a" / "b" / "c" / "next.precheck"
+
+    found = made_of(file, identity_of(file)[0], out)
+
+    assert found.folder == "../../../../pay.precheck"
+    assert (parent / "family.txt").read_text() == "../a/b/c/next.precheck\n"
+    assert not any(one.exit_code for one in verify(VerifyJob(parent, tmp_path / "pay.csv"), now=NOW))
+
+
+def test_the_same_file_in_another_folder_is_the_same_payments_and_is_released_again_only_when_asked(
+    run_of, split, tmp_path
+):
+    split(run_of("pay.csv", MATCH, MATCH))
+    other = run_of("same.csv", MATCH, MATCH)
+
+    assert split(other).release is None
+    assert split(other, release_again=True).release.row_count == 2
+    assert read_manifest(other).splits[-1].again_rows == [1, 2]
+
+
+def test_no_correction_is_made_of_what_was_released(run_of, split, tmp_path):
+    first = run_of("pay.csv", MATCH, NO_MATCH)
+    split(first)
+    again = run_of("same.csv", CLOSE, MATCH)
+
+    done = fix_folder(FixJob(again, accept=list(Acceptance), by="Mara"), now=NOW)
+
+    assert done.corrected is None
+    assert "was released before, in release.csv of pay.csv" in (again / "corrections.csv").read_text()
+
+
+def test_a_release_that_replaces_another_says_so(run_of, split):
+    folder = run_of("pay.csv", MATCH, MATCH, MATCH)
+    split(folder)
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["splits"][0]["release"]["sha256"] = "0" * 64
+    path.write_text(json.dumps(manifest))
+
+    [note] = split(folder).notes
+
+    assert "had 3 of these payments" in str(note)
+
+
+def test_what_was_released_by_replaced_answers_is_not_released_again(run_of, split):
+    folder = run_of("pay.csv", MATCH, MATCH)
+    split(folder)
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps(manifest | {"splits": [], "replaced_splits": manifest["splits"]}))
+
+    assert split(folder).release is None
