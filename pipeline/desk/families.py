@@ -5,6 +5,7 @@ None of their payments is released twice. A payment is the SHA-256 of the first 
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from pipeline.desk.folders import DeskHome, FileFolder
@@ -99,6 +100,27 @@ def by_row(released: Iterable[Released]) -> dict[int, str]:
 def may_be_due_again(released: Sequence[Released]) -> bool:
     """Whether an approver may say that payments are due again: no correction has any of them."""
     return bool(released) and all(one.is_same_file for one in released)
+
+
+REPEATED_WITHIN = timedelta(days=20)
+
+
+def released_near(folder: FileFolder) -> tuple[tuple[str, tuple[tuple[int, int], ...]], ...]:
+    """The files of other families of which payments were released near in time -> their rows, as ranges."""
+    home = DeskHome(folder.path.parent.parent)
+    if folder.path.parent != home.runs:
+        return ()
+    own, found = members(home, folder), []
+    uploaded = datetime.fromisoformat(folder.read().uploaded_at)
+    for other in home.folders():
+        with suppress(InputError):
+            releases = other.read().releases
+            near = [
+                one for one in releases if abs(datetime.fromisoformat(one.time) - uploaded) <= REPEATED_WITHIN
+            ]
+            if near and other.id not in own and not _is_simulated(other):
+                found.append((other.id, tuple(span for one in near for span in one.rows)))
+    return tuple(found)
 
 
 def taken_by(audit: Iterable[AuditEntry], file_id: str, release: Release) -> AuditEntry | None:

@@ -60,6 +60,7 @@ class ToApprove(NamedTuple):
     shaped: Sequence[Shaped]
     released_in: Mapping[int, str]
     """Row -> where the payment was released before."""
+    repeated_rows: Sequence[int] = ()
     hold_undecided: bool = False
     release_again: bool = False
 
@@ -149,6 +150,7 @@ def approve(at: Standing, wanted: ToApprove, person: Person, now: datetime) -> P
             hold_undecided=wanted.hold_undecided,
             released_in=wanted.released_in,
             release_again=wanted.release_again,
+            repeated_rows=wanted.repeated_rows,
             allow_simulated=True,  # the page and the names of the files say that they are
         ),
         now=now,

@@ -1,6 +1,7 @@
 """The rows of a run to look at, with what the policy says of each and what people decided: 50 to a page."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
@@ -9,21 +10,24 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.config.profiles import choose
+from pipeline.desk.families import released_near
 from pipeline.desk.finding import has_text
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.journal import ChainedJournal
 from pipeline.desk.languages import amount, gettext, gettext_noop, place_in_words
-from pipeline.errors import InputError
-from pipeline.frames import DECISIONS, Decisions, Outcomes, Warned
+from pipeline.errors import InputError, PrecheckError
+from pipeline.frames import DECISIONS, Decisions, Outcomes, Payments, Warned
 from pipeline.headers.readings import spoken
-from pipeline.reports.choices import IS_CORRECTABLE, policy_of
+from pipeline.reports.choices import IS_CORRECTABLE, and_repeated, policy_of
 from pipeline.reports.documents import Rows
 from pipeline.reports.groups import ActionGroup, Row, groups_of, in_line, numbered
 from pipeline.reports.reasons import sentences_of
 from pipeline.reports.wording import BY_POLICY, advice
 from pipeline.review.placements import Preview, judged, preview, total
 from pipeline.rules.policy import ANSWERED, verdicts
+from pipeline.rules.warnings import repeated_in
 from pipeline.runs.ended import ended_run
+from pipeline.runs.families import listed as rows_of
 from pipeline.wording import Sentence
 from schemas.desk import RowsDecided
 from schemas.outcomes import ABOUT_THE_PAYEE, Action, Outcome
@@ -74,6 +78,14 @@ class LastWord(NamedTuple):
     """Whether it was decided about the file that this one is the correction of."""
 
 
+class Repeated(NamedTuple):
+    """The same payment in another file at the desk."""
+
+    file_id: str
+    name: str
+    row: int
+
+
 class ListedRow(NamedTuple):
     """A row on the page."""
 
@@ -89,6 +101,8 @@ class ListedRow(NamedTuple):
     """What a correction does, in words; empty where none is known."""
     said: LastWord | None
     reason: list[Sentence | str]
+    repeats: Repeated | None = None
+    """The same payment that another file released."""
 
 
 class Asked(NamedTuple):
@@ -155,6 +169,12 @@ class Review(NamedTuple):
     decisions: ChainedJournal[RowsDecided]
     known_answers: dict[int, str]
     """What `answers_of` has found so far."""
+    counted: list[tuple[Sequence[RowsDecided], Mapping[int, LastWord]]]
+    """What `last_words` found last: of these decisions those that count."""
+    repeated: Mapping[int, Repeated]
+    """The rows whose payment another file released, and no warning of the run says so."""
+    known_totals: dict[object, object]
+    """What was found of totals, by the decisions they came of: a form is compared with what its page had."""
 
     @property
     def to_look_at(self) -> pl.DataFrame:
@@ -311,6 +331,7 @@ class Review(NamedTuple):
                     _fix(line) if line["can_fix"] else "",
                     said.get(number),
                     self.reason_of(number),
+                    self.repeated.get(number),
                 )
             )
         return found
@@ -361,7 +382,8 @@ def opened(folder: FileFolder) -> Review:
     policy = choose(run.manifest.profile.name, None).policy
     if (deleted := run.forgotten(run.outcome_file.name)) is not None:
         raise InputError(Sentence("runs.forgotten", file=run.outcome_file.name, deleted=deleted))
-    return _opened(folder, run.manifest.outcome_file.sha256, tuple(sorted(policy.items())))
+    near = released_near(folder)
+    return _opened(folder, run.manifest.outcome_file.sha256, tuple(sorted(policy.items())), near)
 
 
 def forget_all() -> None:
@@ -371,12 +393,16 @@ def forget_all() -> None:
 
 @lru_cache(maxsize=3)
 def _opened(
-    folder: FileFolder, outcomes_sha256: str, policy_items: tuple[tuple[str, Verdict], ...]
+    folder: FileFolder,
+    outcomes_sha256: str,
+    policy_items: tuple[tuple[str, Verdict], ...],
+    near: tuple[tuple[str, tuple[tuple[int, int], ...]], ...],
 ) -> Review:
     run, policy = ended_run(folder.run), dict(policy_items)
     summary, rows = run.summary(), run.rows()
     joined = rows.payments.hstack(rows.outcomes.drop("row").get_columns())
-    warned = policy_of(summary, policy).warned
+    repeated = _repeated(folder, rows.payments, near)
+    warned = and_repeated(policy_of(summary, policy).warned, [*repeated])
     listed = _with_verdicts(in_line(joined), rows.outcomes, warned, policy)
     every = judged(rows.payments, rows.outcomes, warned, policy)
     return Review(
@@ -389,7 +415,26 @@ def _opened(
         every,
         folder.decisions,
         known_answers={},
+        counted=[],
+        repeated=repeated,
+        known_totals={},
     )
+
+
+def _repeated(
+    folder: FileFolder, payments: Payments, near: Iterable[tuple[str, Iterable[tuple[int, int]]]]
+) -> dict[int, Repeated]:
+    found: dict[int, Repeated] = {}
+    for file_id, spans in near:
+        other = FileFolder(file_id, folder.path.parent / file_id)
+        with suppress(PrecheckError):  # the names of that file were deleted
+            theirs = ended_run(other.run).rows().payments
+            released = theirs.filter(pl.col("row").is_in(rows_of(spans)))
+            name = other.read().name
+            found |= {
+                row: Repeated(file_id, name, first) for row, first in repeated_in(payments, released).items()
+            }
+    return found
 
 
 def _gravest(warned: Warned) -> pl.DataFrame:
@@ -428,12 +473,15 @@ def _with_verdicts(
 def last_words(review: Review) -> dict[int, LastWord]:
     """Row -> the decision that counts: the last on the answer that the row has now, or carried over."""
     entries = review.decisions.entries()
+    counted, before = review.counted[-1] if review.counted else ((), {})
+    if any(was is not now for was, now in zip(counted, entries, strict=False)) or len(counted) > len(entries):
+        counted, before = (), {}  # the journal is another one
+    new, said = entries[len(counted) :], dict(before)
     last = review.summary.input.row_count
-    for entry in entries:
+    for entry in new:
         review.answers_of([row for row in entry.rows if 1 <= row <= last])
     now = review.known_answers
-    said: dict[int, LastWord] = {}
-    for entry in entries:
+    for entry in new:
         word = (
             None
             if entry.decision is None
@@ -453,6 +501,7 @@ def last_words(review: Review) -> dict[int, LastWord]:
                 said.pop(row, None)
             else:
                 said[row] = word
+    review.counted[:] = [(entries, dict(said))]
     return said
 
 

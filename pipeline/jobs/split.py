@@ -14,7 +14,7 @@ from pipeline.errors import IncompleteError
 from pipeline.formats import pain001
 from pipeline.formats.message import Role
 from pipeline.frames import DECISIONS, Decisions
-from pipeline.reports.choices import warned_in
+from pipeline.reports.choices import and_repeated, warned_in
 from pipeline.reports.wording import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
 from pipeline.review.decisions import (
     ReviewJob,
@@ -59,6 +59,8 @@ class SplitJob(ReviewJob):
 
     config: Path | None = None
     hold_undecided: bool = False
+    repeated_rows: Sequence[int] = ()
+    """Rows whose payment a file of another family released: PAYMENT_REPEATED, as of the policy."""
     release_again: bool = False
     """Whether payments that were released before are not held for that."""
 
@@ -82,7 +84,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         approver = job.approver(time)
         decisions = decisions_of(job.decisions, run, approver)
         shaped = [*job.decisions.shaped] if isinstance(job.decisions, RunDecisions) else []
-        warned = warned_in(run.summary)
+        warned = and_repeated(warned_in(run.summary), job.repeated_rows)
         before = job.released_before()
         held_for_it = {} if job.release_again else before
         placements = split(run.outcomes, warned, policy, decisions, held_for_it)

@@ -12,7 +12,7 @@ import polars as pl
 
 from pipeline.frames import WARNED, Outcomes, Warned
 from pipeline.rules.policy import ANSWERED, verdicts
-from schemas.outcomes import Action, Outcome
+from schemas.outcomes import Action, Outcome, WarningCode
 from schemas.review import Decision, Verdict
 from schemas.summary import Summary
 
@@ -71,6 +71,13 @@ def warned_in(summary: Summary) -> Warned:
     """`Warned`, as a run counted them."""
     rows = [(row, count.code.value) for count in summary.warning_codes for row in count.every_row]
     return Warned(pl.DataFrame(rows, schema=WARNED, orient="row"))
+
+
+def and_repeated(warned: Warned, rows: Sequence[int]) -> Warned:
+    """`Warned`, with rows whose payment another file released, as was found since."""
+    code = pl.lit(WarningCode.PAYMENT_REPEATED.value)
+    more = pl.DataFrame({"row": rows}, {"row": WARNED["row"]}).select("row", code=code)
+    return Warned(pl.concat([warned, more]).unique(maintain_order=True)) if rows else warned
 
 
 def policy_of(summary: Summary, said: Mapping[str, Verdict] | None) -> Policy:

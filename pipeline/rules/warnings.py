@@ -5,11 +5,12 @@ from collections.abc import Callable
 
 import polars as pl
 
-from pipeline.frames import ACCEPTED, IS_UK, WARNINGS, recurring
+from pipeline.frames import ACCEPTED, IS_UK, WARNINGS, Payments, recurring
 from pipeline.rules.enumeration import many_payees, same_name
 from pipeline.rules.findings import said, said_of_each
 from pipeline.rules.places import place_texts
 from pipeline.rules.selected_values import beyond_ascii
+from pipeline.rules.totals import with_money
 from pipeline.wording import Sentence
 from schemas.outcomes import WarningCode
 from schemas.places import Places
@@ -134,6 +135,31 @@ def _repeated_payments(
         code=pl.lit(WarningCode.PAYMENT_REPEATED.value),
         **said_of_each("rule.payment_repeated", in_english={"row": located}, row=pl.col("first")),
     ).cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
+
+
+_SAME = ("account", "amount", "currency", "name", "reference", "secondary_reference")
+
+
+def repeated_in(payments: Payments, others: pl.DataFrame) -> dict[int, int]:
+    """Row -> the first row of other payments with the same payee, account, amount and references."""
+    mine, theirs = (
+        with_money(some)
+        .filter(pl.col("amount").is_not_null())
+        .select(
+            "row",
+            "amount",
+            same_name(pl.col("name")),
+            pl.coalesce("iban", pl.concat_str("sort_code", "account_number"))
+            .str.replace_all("[^0-9A-Za-z]", "")
+            .str.to_uppercase()
+            .alias("account"),
+            pl.col("currency", "reference", "secondary_reference").fill_null(""),
+        )
+        .drop_nulls("account")
+        for some in (payments, others)
+    )
+    firsts = theirs.group_by(_SAME).agg(first=pl.col("row").min())
+    return dict(mine.join(firsts, on=_SAME).select("row", "first").sort("row").iter_rows())
 
 
 def warning_counts(warnings: pl.DataFrame) -> list[WarningCount]:

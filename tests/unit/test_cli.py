@@ -60,7 +60,7 @@ def test_fail_on_knows_every_outcome_there_is():
         ("worker", WorkerJob, set()),
         ("worker", ObservingTargets, {"file", "file_interval_s"}),
         ("fix", FixJob, {"is_identified", "released_in"}),
-        ("split", SplitJob, {"is_identified", "released_in"}),
+        ("split", SplitJob, {"is_identified", "released_in", "repeated_rows"}),
         ("purge", PurgeJob, set()),
         ("verify", VerifyJob, {"asks_again"}),
         ("sandbox", SandboxSettings, {"request_wait_s"}),

@@ -156,7 +156,7 @@ def _approve(
         again = again and may_be_due_again(released)
         before = by_row(released)
         refuse_changed(said.get("shown"), shown_of(review, words, at.decisions, {} if again else before))
-        wanted = ToApprove(words, shaped, before, hold_undecided=is_held, release_again=again)
+        wanted = ToApprove(words, shaped, before, [*review.repeated], is_held, again)
         return approve(at, wanted, person, context.clock())
 
 

@@ -79,6 +79,7 @@ async def row_story(request: web.Request) -> web.Response:
         to_do=advice(outcome.check_action, outcome.check_code),
         history=history,
         word=last_words(run).get(row),
+        repeats=run.repeated.get(row),
         may_decide=may_decide(request, at),
         corrected=await asyncio.to_thread(corrected_before, context.home, at.file, row),
         row_before=row_before(at.file, row),

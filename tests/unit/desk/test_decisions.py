@@ -1,25 +1,27 @@
 """What a decision and an approval are about: the answers that there were, and the page that was shown."""
 
 from datetime import UTC, datetime
+from hashlib import sha256
 from types import SimpleNamespace
 
 import polars as pl
 import pytest
 
-from pipeline.desk.folders import FileFolder
+from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.people import ALONE, Person
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.releasing import Decided, decide, signed
 from pipeline.desk.review import Asked, Review, last_words, reviewed
 from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
 from pipeline.desk.states import State, standing
-from schemas.desk import DeskFile, RowsDecided
+from schemas.desk import DeskFile, Release, RowsDecided
 from schemas.review import Decision, Verdict
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC)
 TIME = "2030-01-02T03:04:05.678Z"
 MARA = Person("Mara", ALONE)
 CLOSE = {"outcome": "close_match", "code": "MBAM", "matched_name": "Ada Quillon", "id": "1"}
+PAID = "name,sort_code,account_number,amount\nAda Quilon,112233,00000001,10.00\n"
 LINES = "name,sort_code,account_number\nAda Quilon,112233,00000001\n"
 
 
@@ -111,7 +113,7 @@ def test_a_decision_counts_for_the_answer_that_it_was_about_alone(tmp_path, outc
         answer = outcomes_of({**CLOSE, **changes})
         summary = SimpleNamespace(input=SimpleNamespace(row_count=1))
         rows = SimpleNamespace(outcomes=answer)
-        return Review(summary, "", rows, None, (), {}, None, folder.decisions, known_answers={})
+        return Review(summary, "", rows, None, (), {}, None, folder.decisions, {}, [], {}, {})
 
     decided(folder, Decision.RELEASE, review().answers_of([1]))
     assert last_words(review())[1].decision is Decision.RELEASE
@@ -151,3 +153,46 @@ def test_a_name_that_is_no_match_is_released_with_others_only_where_the_policy_r
     assert (choice.row_count, choice.release_count) == (1, at_once)
     assert choice.one_by_one_count == (verdict == "review")
     assert review.choice(Asked(), words) is None
+
+
+def test_what_was_counted_stays_counted_as_more_is_decided(folder):
+    review, _ = reviewed(folder)
+    decided(folder, Decision.RELEASE, review.answers_of([1]))
+    first = last_words(review)
+    decided(folder, Decision.HOLD, review.answers_of([1]))
+    assert [words[1].decision for words in (first, last_words(review))] == [Decision.RELEASE, Decision.HOLD]
+    folder.decisions.path.unlink()
+    assert last_words(review) == {}
+
+
+@pytest.mark.parametrize(("days", "environment", "is_found"), [
+    (3, "production", True), (40, "production", False), (3, "sandbox", False),
+])  # fmt: skip
+def test_a_payment_that_another_file_released_is_looked_at_in_list_preview_and_split(
+    tmp_path, finish_run, outcomes_of, monkeypatch, days, environment, is_found
+):
+    config = '[profiles.sandbox.policy]\nPAYMENT_REPEATED = "review"\n'
+    (tmp_path / "precheck.toml").write_text(config)
+    monkeypatch.setenv("PRECHECK_CONFIG", str(tmp_path / "precheck.toml"))
+    home = DeskHome(tmp_path)
+    home.make()
+
+    def checked(lines, environment):
+        at = home.new_folder("2030-01-02T03:04:05.678Z", lambda: sha256(lines.encode()).hexdigest()[:10])
+        file = at.path / "input" / "run.csv"
+        file.write_text(lines)
+        answer = outcomes_of({"outcome": "match", "code": "MTCH", "id": "1"})
+        finish_run(file, answer, profile="sandbox", environment=environment, reported=False).rename(at.run)
+        at.write(DeskFile(name="run.csv", sha256=sha256(lines.encode()).hexdigest(), byte_count=1,
+                          uploaded_by="Mara", uploaded_at="2030-01-02T03:04:05.678Z"))  # fmt: skip
+        return at
+
+    other = checked(PAID, environment)
+    time = f"2030-{2 if days > 28 else 1:02}-{(2 + days) % 30:02}T03:04:05.678Z"
+    released = Release(file="release.csv", sha256="0", by="Mara", time=time, rows=[(1, 1)])
+    other.change(releases=[released])
+    folder = checked(f"{PAID}\n", "production")
+    review, words = reviewed(folder)
+    assert [group.key for group in review.groups] == (["pay-PAYMENT_REPEATED"] if is_found else [])
+    assert review.preview(words, {}).release.row_count == (not is_found)
+    assert ([one.row for one in review.repeated.values()] == [1]) is is_found
