@@ -158,7 +158,7 @@ def _purge_shared(folder: Path, answers_before: str, now: datetime) -> None:
         return
     at_once = StoreClocks(lambda: now, lambda: 0.0, wait_max_s=0.0)
     with cared_for(record.ledger, at_once) as care:
-        care.purge_names(record.run, answers_before=answers_before, now=timestamp(now))
+        care.purge_names(record.run, answers_before=answers_before)
 
 
 def _files_to_delete(folder: Path, job: PurgeJob) -> list[Path]:

@@ -291,7 +291,7 @@ class StoreCare(Protocol):
     def state(self) -> StoreState:
         """Look at what goes on in it."""
 
-    def purge_names(self, run_id: UUID, *, answers_before: str, now: str) -> int:
+    def purge_names(self, run_id: UUID, *, answers_before: str) -> int:
         """Erase the names and details of a run that came before a time, and put it on record: how many names.
 
         Where the store has no such run, nothing is erased.

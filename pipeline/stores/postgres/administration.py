@@ -25,11 +25,7 @@ _REKEY = "UPDATE precheck.store SET salt = %s, hidden_key = %s"
 _RUN = STATEMENTS["administration.run"]
 _AT_WORK = STATEMENTS["administration.at_work"]
 _CLOSE = "UPDATE precheck.run SET finished_at = clock_timestamp() WHERE run = %s"
-# By way of the intents: they alone lie in the order of runs.
-_PURGE_NAMES = STATEMENTS["administration.purge_names"]
-_DETAILS_OF_ANSWERS = STATEMENTS["administration.details_of_answers"]
-_DETAILS_OF_FAILURES = STATEMENTS["administration.details_of_failures"]
-_PURGED = STATEMENTS["administration.purged"]
+_ERASE = "SELECT precheck.erase_names(%s, %s)"
 
 
 class PostgresCare:
@@ -84,14 +80,14 @@ class PostgresCare:
         """Look at what goes on in it."""
         return self._database.run(state_of)
 
-    def purge_names(self, run_id: UUID, *, answers_before: str, now: str) -> int:
+    def purge_names(self, run_id: UUID, *, answers_before: str) -> int:
         """As `StoreCare.purge_names`.
 
         What is erased is gone from the tables at once, and from the database's files when it vacuums itself;
         backups and the archive of its log have it for as long as they are kept.
         """
-        said = {"id": run_id, "before": answers_before, "now": now}
-        return self._database.run(lambda db: _purge(db, said))
+        found = self._database.run(lambda db: db.execute(_ERASE, (run_id, answers_before)).fetchone())
+        return 0 if found is None else int(found[0])
 
 
 def _require_owner(db: psycopg.Connection, place: str) -> None:
@@ -135,7 +131,7 @@ def _create(db: psycopg.Connection, secret: SecretStr) -> bool:
 def _grant(db: psycopg.Connection, role: str) -> None:
     with db.transaction():
         db.execute(sql.SQL("GRANT USAGE ON SCHEMA precheck TO {}").format(sql.Identifier(role)))
-        for grant in schema.GRANTS:
+        for grant in schema.grants():
             db.execute(sql.SQL("GRANT " + grant + " TO {}").format(sql.Identifier(role)))
 
 
@@ -152,13 +148,3 @@ def _closed(db: psycopg.Connection, run_id: UUID, place: str) -> ClosedRun:
         if not was_closed:
             db.execute(_CLOSE, (run,))
     return ClosedRun(question_count, answer_count, was_closed)
-
-
-def _purge(db: psycopg.Connection, said: dict[str, object]) -> int:
-    """Erase, and put it on record: how many names."""
-    with db.transaction():
-        name_count = db.execute(_PURGE_NAMES, said).rowcount
-        for query in (_DETAILS_OF_ANSWERS, _DETAILS_OF_FAILURES):
-            db.execute(query, said)
-        db.execute(_PURGED, {**said, "count": name_count})
-    return name_count

@@ -14,6 +14,7 @@ from pipeline.wording import Moment, Sentence
 
 _SERVER = STATEMENTS["inspection.server"]
 _ROLE = STATEMENTS["inspection.role"]
+_COLUMNS = STATEMENTS["inspection.columns"]
 _TRIGGERS = STATEMENTS["inspection.triggers"]
 _RUNS = STATEMENTS["inspection.runs"]
 _DOUBT = STATEMENTS["inspection.doubt"]
@@ -35,6 +36,8 @@ class ServerFacts(NamedTuple):
     is_superuser: bool
     may_change_tables: bool
     may_delete: bool
+    surplus: tuple[str, ...]
+    """What else it may do with tables, as `UPDATE daily_cap.used`."""
     missing_triggers: frozenset[tuple[str, str]]
     """Table and name."""
     run_count: int
@@ -63,7 +66,13 @@ def findings(database: Database, *, is_restored: bool) -> list[StoreFinding]:
 def _facts(db: psycopg.Connection) -> ServerFacts:
     there = {(str(table), str(name)) for table, name in db.execute(_TRIGGERS)}
     missing = schema.TRIGGERS - there
-    return ServerFacts(*_row(db, _SERVER), *_row(db, _ROLE), missing, *_row(db, _RUNS))  # type: ignore[call-arg]
+    meant = {"INSERT": schema.INSERTED, "UPDATE": schema.UPDATED}
+    surplus = tuple(
+        f"{privilege} {table}.{column}"
+        for privilege, table, column in db.execute(_COLUMNS)
+        if column not in meant[privilege].get(table, ())
+    )
+    return ServerFacts(*_row(db, _SERVER), *_row(db, _ROLE), surplus, missing, *_row(db, _RUNS))  # type: ignore[call-arg]
 
 
 def _row(db: psycopg.Connection, query: str) -> tuple[Any, ...]:
@@ -136,6 +145,8 @@ def _role(facts: ServerFacts) -> StoreFinding:
         )
         if is_so
     ]
+    if facts.surplus and not powers:  # which include it
+        powers = [Sentence("inspection.may_also", what=[*facts.surplus])]
     said = (
         Sentence("inspection.role_too_mighty", role=facts.role, powers=powers)
         if powers

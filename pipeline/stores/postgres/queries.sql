@@ -23,32 +23,6 @@ SELECT set_config('idle_in_transaction_session_timeout', '5000', false),
  CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
  THEN set_config('synchronous_commit', 'on', false) END
 
--- name: daily_caps.read
-SELECT kind, used, counted_from, closed_until,
- greatest(latest, extract(epoch FROM clock_timestamp())::float8), ahead
-FROM precheck.daily_cap WHERE scope = %s FOR UPDATE
-
--- name: daily_caps.write
-UPDATE precheck.daily_cap SET used = %(used)s, kind = %(kind)s, counted_from = %(counted_from)s,
- cap = CASE WHEN %(is_taken)s THEN %(cap)s ELSE greatest(cap, %(used)s) END,
- closed_until = %(closed_until)s, latest = %(now)s WHERE scope = %(scope)s
-
--- name: daily_caps.ahead
-UPDATE precheck.daily_cap SET ahead = %s, latest = least(latest, %s) WHERE scope = %s
-
--- name: daily_caps.bring_back
-INSERT INTO precheck.units(scope, second, count)
-SELECT scope, %(second)s, sum(count) FROM precheck.units WHERE scope = %(scope)s AND second > %(after)s GROUP BY scope
-ON CONFLICT (scope, second) DO UPDATE SET count = units.count + excluded.count
-
--- name: daily_caps.sum
-SELECT coalesce(sum(count), 0)::int FROM precheck.units
-WHERE scope = %s AND second > %s AND second <= %s
-
--- name: daily_caps.count
-INSERT INTO precheck.units(scope, second, count) VALUES (%s, %s, %s)
-ON CONFLICT (scope, second) DO UPDATE SET count = units.count + excluded.count
-
 -- name: daily_caps.unit
 SELECT second FROM (SELECT second, sum(count) OVER (ORDER BY second) AS number
  FROM precheck.units WHERE scope = %s AND second > %s) AS numbered
@@ -101,12 +75,21 @@ SELECT current_setting('server_version'), current_setting('fsync') = 'on',
  (SELECT version FROM precheck.store)
 
 -- name: inspection.role
-SELECT current_user::text, (SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
+SELECT current_user::text,
+ EXISTS (SELECT FROM pg_roles WHERE (rolsuper OR rolcreaterole) AND pg_has_role(oid, 'MEMBER')),
  EXISTS (SELECT FROM pg_class
-  WHERE relnamespace = 'precheck'::regnamespace AND pg_has_role(relowner, 'USAGE'))
+  WHERE relnamespace = 'precheck'::regnamespace AND pg_has_role(relowner, 'MEMBER'))
  OR has_schema_privilege('precheck', 'CREATE'),
- EXISTS (SELECT FROM pg_class WHERE relnamespace = 'precheck'::regnamespace AND relkind = 'r'
- AND (has_table_privilege(oid, 'DELETE') OR has_table_privilege(oid, 'TRUNCATE')))
+ EXISTS (SELECT FROM pg_class, pg_roles AS mine WHERE relnamespace = 'precheck'::regnamespace AND relkind = 'r'
+ AND pg_has_role(mine.oid, 'MEMBER') AND has_table_privilege(mine.oid, pg_class.oid, 'DELETE, TRUNCATE'))
+
+-- name: inspection.columns
+SELECT privilege, relname::text, attname::text FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid,
+ unnest(ARRAY['INSERT', 'UPDATE']) AS privilege
+WHERE relnamespace = 'precheck'::regnamespace AND relkind = 'r' AND attnum > 0 AND NOT attisdropped
+ AND EXISTS (SELECT FROM pg_roles AS mine WHERE pg_has_role(mine.oid, 'MEMBER')
+  AND has_column_privilege(mine.oid, pg_class.oid, attnum, privilege))
+ORDER BY relname, attname, privilege
 
 -- name: inspection.triggers
 SELECT relname::text, tgname::text FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
@@ -153,24 +136,6 @@ GROUP BY round, ended_at
 -- name: leases.add
 INSERT INTO precheck.chunk(run, chunk, round, api, part, members) VALUES (%b, %b, %b, %b, %b, %b)
 
--- name: administration.purge_names
-UPDATE precheck.answer SET matched_name = NULL FROM precheck.run JOIN precheck.intent USING (run)
-WHERE run.id = %(id)s AND (answer.run, answer.question, answer.attempt)
- = (intent.run, intent.question, intent.attempt) AND matched_name IS NOT NULL AND answer.time < %(before)s
-
--- name: administration.details_of_answers
-UPDATE precheck.answer SET detail = NULL FROM precheck.run JOIN precheck.intent USING (run)
-WHERE run.id = %(id)s AND (answer.run, answer.question, answer.attempt)
- = (intent.run, intent.question, intent.attempt) AND detail IS NOT NULL AND answer.time < %(before)s
-
--- name: administration.details_of_failures
-UPDATE precheck.failure SET detail = NULL FROM precheck.run
-WHERE run.id = %(id)s AND failure.run = run.run AND detail IS NOT NULL AND time < %(before)s
-
--- name: administration.purged
-INSERT INTO precheck.purge(run, time, answers_before, name_count)
-SELECT run, %(now)s, %(before)s, %(count)s FROM precheck.run WHERE id = %(id)s
-
 -- name: recorded.requests
 DECLARE requests NO SCROLL CURSOR WITH HOLD FOR
 SELECT intent.id, intent.question, intent.attempt, intent.request_id, intent.time, intent.seal,
@@ -185,6 +150,10 @@ SELECT (
  SELECT count(*) FROM precheck.intent AS one WHERE one.run = reuse.run AND one.question = reuse.question),
  question, code, request_id, time, source_sha256, reused_at, seal
 FROM precheck.reuse WHERE run = %b ORDER BY question
+
+-- name: recording.held
+SELECT chunk, fence FROM unnest(%b::int[], %b::bigint[]) AS mine(chunk, fence)
+JOIN precheck.chunk USING (chunk, fence) WHERE chunk.run = %b FOR SHARE OF chunk
 
 -- name: recording.record
 WITH held AS MATERIALIZED (

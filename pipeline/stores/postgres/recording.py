@@ -77,6 +77,7 @@ class ForgottenLinesError(Exception):
     """The ledger lacks lines that these follow: the intent of their request, or of the attempt before."""
 
 
+_HELD = STATEMENTS["recording.held"]
 _RECORD = STATEMENTS["recording.record"]
 _FAILURES = STATEMENTS["recording.failures"]
 _THERE = STATEMENTS["recording.there"]
@@ -130,16 +131,19 @@ class LineWriter:
 
     def _write_and_spend(self, db: psycopg.Connection, caps: DailyCaps, lines: WrittenLines) -> RefusedLines:
         """As `write`, each intent with a unit."""
-        granted = caps.take(db, [line.api for line in lines.intents])
-        may = [line for line, is_granted in zip(lines.intents, granted, strict=True) if is_granted]
-        lost = self._record(db, may, lines.answers) if may or lines.answers else set()
+        leases = _numbered(lines.intents)
+        held = db.cursor(binary=True).execute(_HELD, [*_chunks(leases), self._run])
+        lost = _lost(leases, [leases[ChunkLease(*row)] for row in held])
+        mine = [line for line in lines.intents if line.lease not in lost]
+        granted = caps.take(db, [line.api for line in mine])
+        may = [line for line, is_granted in zip(mine, granted, strict=True) if is_granted]
+        if may or lines.answers:
+            lost |= self._record(db, may, lines.answers)
         if lines.failures:
             lost |= self._fail(db, lines.failures)
-        if unused := [line.api for line in may if line.lease in lost]:
-            caps.put_back(db, unused)
         spent = {
             (line.question, line.attempt)
-            for line, is_granted in zip(lines.intents, granted, strict=True)
+            for line, is_granted in zip(mine, granted, strict=True)
             if not is_granted
         }
         return RefusedLines(lost, spent)

@@ -1,37 +1,59 @@
 """The tables of a ledger in PostgreSQL, their version, and what the role of the runs may do with them.
 
 They belong to a role that runs `precheck ledger init`. Runs use another one, which reads, adds lines, and
-changes what is about leases; it cannot change a table, nor delete a line. What a trigger forbids, it forbids
-the owner too.
+changes what is about leases. What only grows it changes by functions of the owner, which hold the rules; it
+cannot change a table, nor delete a line. What a trigger forbids, it forbids the owner too.
 """
 
+from collections.abc import Iterator
 from importlib.resources import files
 
 VERSION = 3
 TABLES = files("pipeline.stores.postgres").joinpath("schema.sql").read_bytes()
 """All of them are created at once."""
-GRANTS = (
-    "SELECT ON precheck.store",
-    "SELECT, INSERT, UPDATE (finished_at) ON precheck.run",
-    "SELECT, INSERT, UPDATE (seen_at, left_at) ON precheck.holder",
-    "SELECT, INSERT, UPDATE (ended_at) ON precheck.round",
-    "SELECT, INSERT, UPDATE (fence, holder, lease_until, done_at) ON precheck.chunk",
-    "SELECT, INSERT ON precheck.intent",
-    "SELECT, INSERT, UPDATE (detail) ON precheck.failure",
-    "SELECT, INSERT, UPDATE (matched_name, detail) ON precheck.answer",
-    "SELECT, INSERT ON precheck.reuse",
-    "SELECT, INSERT ON precheck.purge",
-    "SELECT, INSERT, UPDATE (division, latest) ON precheck.account",
-    "SELECT, INSERT, UPDATE ON precheck.daily_cap",
-    "SELECT, INSERT, UPDATE (count) ON precheck.units",
-)
-"""What the role of the runs may do with which table, as in `GRANT ... TO`."""
+INSERTED = {
+    "run": (
+        *("id", "input_sha256", "profile_sha256", "environment", "tool_version"),
+        *("plan_hash", "question_count", "seal"),
+    ),
+    "holder": ("holder", "host", "pid", "tool_version"),
+    "round": ("run", "round"),
+    "chunk": ("run", "chunk", "round", "api", "part", "members"),
+    "intent": ("run", "question", "attempt", "request_id", "time", "seal"),
+    "failure": ("run", "question", "attempt", "round", "code", "time", "detail", "seal"),
+    "answer": (
+        *("run", "question", "attempt", "state", "code", "time", "is_named", "matched_name"),
+        *("detail", "seal"),
+    ),
+    "reuse": ("run", "question", "code", "request_id", "time", "source_sha256", "reused_at", "seal"),
+    "account": ("scope", "api", "division"),
+}
+"""Table -> the columns that the role of the runs may fill in. It may read all tables."""
+UPDATED = {
+    "run": ("finished_at",),
+    "holder": ("seen_at", "left_at"),
+    "round": ("ended_at",),
+    "chunk": ("fence", "holder", "lease_until", "done_at"),
+    "account": ("division",),
+}
+"""Table -> the columns that it may change."""
+
+
+def grants() -> Iterator[str]:
+    """What it may do, each as in `GRANT ... TO`."""
+    yield "SELECT ON ALL TABLES IN SCHEMA precheck"
+    yield "EXECUTE ON ALL FUNCTIONS IN SCHEMA precheck"
+    for privilege, tables in (("INSERT", INSERTED), ("UPDATE", UPDATED)):
+        for table, columns in tables.items():
+            yield f"{privilege} ({', '.join(columns)}) ON precheck.{table}"
+
+
 TRIGGERS = frozenset(
     {
         *(("answer", "never_changes"), ("failure", "never_changes"), ("intent", "never_changes")),
         *(("answer", "never_leaves"), ("failure", "never_leaves"), ("intent", "never_leaves")),
-        *(("reuse", "never_changes"), ("reuse", "never_leaves"), ("chunk", "fences_only_grow")),
-        *(("account", "time_never_goes_back"), ("daily_cap", "time_never_goes_back")),
+        *(("reuse", "never_changes"), ("reuse", "never_leaves"), ("account", "time_goes_on")),
+        *((table, "only_grows") for table in ("chunk", "run", "round", "daily_cap")),
     }
 )
 """Table and name of those without which an answer, or a cap, is not safe."""

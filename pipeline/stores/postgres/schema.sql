@@ -25,10 +25,23 @@ CREATE TABLE precheck.chunk(
   PRIMARY KEY (run, chunk), FOREIGN KEY (run, round) REFERENCES precheck.round,
   CHECK ((holder IS NULL) = (lease_until IS NULL))) WITH (fillfactor = 50);
 CREATE INDEX chunk_undone ON precheck.chunk(run, api, chunk) WHERE done_at IS NULL;
-CREATE FUNCTION precheck.fences_only_grow() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN RAISE 'a fence only grows'; END $$;
-CREATE TRIGGER fences_only_grow BEFORE UPDATE ON precheck.chunk FOR EACH ROW
-  WHEN (NEW.fence < OLD.fence) EXECUTE FUNCTION precheck.fences_only_grow();
+CREATE FUNCTION precheck.only_grows() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN RAISE '% of the ledger only grows, and by no more than a day at once', TG_TABLE_NAME; END $$;
+-- A fence is a time in microseconds.
+CREATE TRIGGER only_grows BEFORE UPDATE ON precheck.chunk FOR EACH ROW
+  WHEN (NEW.fence < OLD.fence OR NEW.lease_until > clock_timestamp() + interval '1 day'
+    OR NEW.fence > greatest(OLD.fence + 1, extract(epoch FROM clock_timestamp() + interval '1 day') * 1000000)
+    OR OLD.done_at IS NOT NULL AND NEW.done_at IS DISTINCT FROM OLD.done_at)
+  EXECUTE FUNCTION precheck.only_grows();
+CREATE TRIGGER only_grows BEFORE UPDATE ON precheck.run FOR EACH ROW
+  WHEN (OLD.finished_at IS NOT NULL AND NEW.finished_at IS DISTINCT FROM OLD.finished_at)
+  EXECUTE FUNCTION precheck.only_grows();
+CREATE TRIGGER only_grows BEFORE UPDATE ON precheck.round FOR EACH ROW
+  WHEN (OLD.ended_at IS NOT NULL AND NEW.ended_at IS DISTINCT FROM OLD.ended_at)
+  EXECUTE FUNCTION precheck.only_grows();
+CREATE TRIGGER only_grows BEFORE UPDATE ON precheck.holder FOR EACH ROW
+  WHEN (greatest(NEW.seen_at, NEW.left_at) > clock_timestamp() + interval '1 day')
+  EXECUTE FUNCTION precheck.only_grows();
 -- The statement that writes an answer or a failure sees to it that there is its intent: a foreign key would
 -- cost the server a third more.
 CREATE TABLE precheck.intent(
@@ -53,10 +66,12 @@ CREATE TABLE precheck.purge(
   purge bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, run bigint NOT NULL REFERENCES precheck.run,
   time text NOT NULL, answers_before text NOT NULL, name_count bigint NOT NULL);
 
-CREATE FUNCTION precheck.never_changes() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION precheck.never_changes() RETURNS trigger LANGUAGE plpgsql
+  SET search_path = pg_catalog, pg_temp AS $$
 BEGIN RAISE 'a line of the ledger never changes, and never leaves'; END $$;
 -- All that can leave a line is what a server returned: a name, the detail of a problem.
-CREATE FUNCTION precheck.answer_never_changes() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION precheck.answer_never_changes() RETURNS trigger LANGUAGE plpgsql
+  SET search_path = pg_catalog, pg_temp AS $$
 DECLARE kept precheck.answer := OLD;
 BEGIN
   IF NEW.matched_name IS NULL THEN kept.matched_name := NULL; END IF;
@@ -64,7 +79,8 @@ BEGIN
   IF NEW IS DISTINCT FROM kept THEN RAISE 'an answer never changes'; END IF;
   RETURN NEW;
 END $$;
-CREATE FUNCTION precheck.failure_never_changes() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION precheck.failure_never_changes() RETURNS trigger LANGUAGE plpgsql
+  SET search_path = pg_catalog, pg_temp AS $$
 DECLARE kept precheck.failure := OLD;
 BEGIN
   IF NEW.detail IS NULL THEN kept.detail := NULL; END IF;
@@ -110,11 +126,124 @@ CREATE TABLE precheck.units(
   scope text NOT NULL REFERENCES precheck.daily_cap, second bigint NOT NULL,
   count integer NOT NULL CHECK (count >= 0),
   PRIMARY KEY (scope, second));
-CREATE FUNCTION precheck.time_never_goes_back() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN RAISE 'the time of an account never goes back'; END $$;
-CREATE TRIGGER time_never_goes_back BEFORE UPDATE ON precheck.account FOR EACH ROW
-  WHEN (NEW.latest < OLD.latest) EXECUTE FUNCTION precheck.time_never_goes_back();
+CREATE FUNCTION precheck.clock_s() RETURNS float8 LANGUAGE sql SET search_path = pg_catalog, pg_temp AS
+  'SELECT extract(epoch FROM clock_timestamp())::float8';
+-- The time of an account is the database's own.
+CREATE FUNCTION precheck.time_goes_on() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  NEW.latest := greatest(NEW.latest, OLD.latest, precheck.clock_s());
+  RETURN NEW;
+END $$;
+CREATE TRIGGER time_goes_on BEFORE UPDATE ON precheck.account
+  FOR EACH ROW EXECUTE FUNCTION precheck.time_goes_on();
 -- After a clock that ran ahead, a server's replies agree on an earlier time; never on one before this clock.
-CREATE TRIGGER time_never_goes_back BEFORE UPDATE ON precheck.daily_cap FOR EACH ROW
-  WHEN (NEW.latest < OLD.latest AND NEW.latest < extract(epoch FROM clock_timestamp())::float8 - 1)
-  EXECUTE FUNCTION precheck.time_never_goes_back();
+CREATE TRIGGER only_grows BEFORE UPDATE ON precheck.daily_cap FOR EACH ROW
+  WHEN (NEW.latest < OLD.latest AND NEW.latest < precheck.clock_s() - 1)
+  EXECUTE FUNCTION precheck.only_grows();
+
+-- Units are taken, and names erased, by these functions of the owner alone: the role of the runs may call them,
+-- and may not change these tables. daily_caps.py says how units are counted.
+
+-- When the day of the database began, and that of the server, whose clock is ahead; the first, and the last.
+CREATE FUNCTION precheck.days_since(latest float8, ahead float8, OUT first float8, OUT last float8)
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+  SELECT min(start), max(start) FROM (VALUES (0), (ahead)) AS clocks(s),
+    LATERAL (SELECT floor((latest + s) / 86400) * 86400 - s AS start) AS days $$;
+-- A cap as it is now; nobody else changes it before the end of the transaction.
+CREATE FUNCTION precheck.cap_now(account text, most integer, period text) RETURNS precheck.daily_cap
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  cap_ precheck.daily_cap; opens bigint; edge CONSTANT integer := 30;
+BEGIN
+  SELECT * INTO cap_ FROM precheck.daily_cap WHERE scope = account FOR UPDATE;
+  IF NOT FOUND THEN
+    INSERT INTO precheck.daily_cap(scope, cap, kind) VALUES (account, most, period) ON CONFLICT DO NOTHING;
+    SELECT * INTO STRICT cap_ FROM precheck.daily_cap WHERE scope = account FOR UPDATE;
+  END IF;
+  cap_.latest := greatest(cap_.latest, precheck.clock_s());
+  opens := floor(CASE period WHEN 'utc_day' THEN (precheck.days_since(cap_.latest, cap_.ahead)).first
+    ELSE cap_.latest - 86400 END) - edge;
+  IF cap_.kind <> period OR opens < cap_.counted_from THEN
+    SELECT coalesce(sum(count), 0) INTO cap_.used FROM precheck.units WHERE scope = account AND second > opens;
+  ELSIF opens > cap_.counted_from THEN
+    SELECT cap_.used - coalesce(sum(count), 0) INTO cap_.used FROM precheck.units
+    WHERE scope = account AND second > cap_.counted_from AND second <= opens;
+  END IF;
+  cap_.kind := period;
+  cap_.counted_from := opens;
+  cap_.cap := greatest(cap_.cap, cap_.used);
+  UPDATE precheck.daily_cap SET (cap, kind, used, counted_from, latest)
+    = (cap_.cap, cap_.kind, cap_.used, cap_.counted_from, cap_.latest) WHERE scope = account;
+  RETURN cap_;
+END $$;
+-- Take so many units, or as many as there are: how many. The cap is that of whoever took units last: a smaller
+-- one makes no mistake of what was taken before.
+CREATE FUNCTION precheck.cap_take(account text, most integer, period text, wish integer) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  cap_ precheck.daily_cap := precheck.cap_now(account, most, period);
+  taken CONSTANT integer := greatest(least(wish, most - cap_.used), 0);
+BEGIN
+  IF taken = 0 OR cap_.latest < cap_.closed_until THEN RETURN 0; END IF;
+  INSERT INTO precheck.units AS one(scope, second, count) VALUES (account, ceil(cap_.latest), taken)
+    ON CONFLICT (scope, second) DO UPDATE SET count = one.count + excluded.count;
+  UPDATE precheck.daily_cap SET used = used + taken, cap = most WHERE scope = account;
+  RETURN taken;
+END $$;
+-- When the earliest window opens that has no moment in common with this one, nor with the server's.
+CREATE FUNCTION precheck.cap_opens(cap_ precheck.daily_cap) RETURNS float8
+LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+  SELECT 86400 + CASE cap_.kind WHEN 'utc_day' THEN (precheck.days_since(cap_.latest, cap_.ahead)).last
+    ELSE cap_.latest END $$;
+-- Nothing is left, as the server says, until then.
+CREATE FUNCTION precheck.cap_close(account text, most integer, period text) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  cap_ precheck.daily_cap := precheck.cap_now(account, most, period);
+BEGIN
+  UPDATE precheck.daily_cap SET closed_until = greatest(closed_until, ceil(precheck.cap_opens(cap_)))
+  WHERE scope = account;
+END $$;
+-- Count in the server's day too. After a clock of the database that ran ahead, the latest time is set back, never
+-- to before that clock, and nothing is closed for longer than a day.
+CREATE FUNCTION precheck.cap_go_by(account text, most integer, period text, server_now float8) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  cap_ precheck.daily_cap := precheck.cap_now(account, most, period);
+  now_s CONSTANT float8 := greatest(precheck.clock_s(), least(cap_.latest, server_now));
+  edge CONSTANT integer := 30;
+BEGIN
+  IF abs(server_now) > 1e12 THEN RAISE 'no time of a server'; END IF;
+  IF cap_.latest > now_s + edge THEN
+    INSERT INTO precheck.units AS one(scope, second, count)
+      SELECT account, ceil(now_s), sum(count) FROM precheck.units
+      WHERE scope = account AND second > now_s + 86400 HAVING count(*) > 0
+      ON CONFLICT (scope, second) DO UPDATE SET count = one.count + excluded.count;
+    UPDATE precheck.units SET count = 0 WHERE scope = account AND second > now_s + 86400;
+    UPDATE precheck.daily_cap SET closed_until = 0 WHERE scope = account AND closed_until > now_s + 86400;
+  END IF;
+  UPDATE precheck.daily_cap SET ahead = server_now - now_s, latest = least(latest, now_s) WHERE scope = account;
+  PERFORM precheck.cap_now(account, most, period);
+END $$;
+-- Erase what servers returned for a run before a time, and put it on record: how many names.
+CREATE FUNCTION precheck.erase_names(run_id uuid, before text) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  erased bigint;
+BEGIN
+  -- By way of the intents: they alone lie in the order of runs.
+  UPDATE precheck.answer SET matched_name = NULL FROM precheck.run JOIN precheck.intent USING (run)
+  WHERE run.id = run_id AND (answer.run, answer.question, answer.attempt)
+   = (intent.run, intent.question, intent.attempt) AND matched_name IS NOT NULL AND answer.time < before;
+  GET DIAGNOSTICS erased = ROW_COUNT;
+  UPDATE precheck.answer SET detail = NULL FROM precheck.run JOIN precheck.intent USING (run)
+  WHERE run.id = run_id AND (answer.run, answer.question, answer.attempt)
+   = (intent.run, intent.question, intent.attempt) AND detail IS NOT NULL AND answer.time < before;
+  UPDATE precheck.failure SET detail = NULL FROM precheck.run
+  WHERE run.id = run_id AND failure.run = run.run AND detail IS NOT NULL AND time < before;
+  INSERT INTO precheck.purge(run, time, answers_before, name_count)
+  SELECT run, to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), before, erased
+  FROM precheck.run WHERE id = run_id;
+  RETURN erased;
+END $$;
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA precheck FROM PUBLIC;

@@ -21,7 +21,7 @@ RENEWAL_INTERVAL_S = 1.0
 _ADD = "INSERT INTO precheck.account(scope, api, division) VALUES (%s, %s, %s) ON CONFLICT DO NOTHING"
 _READ = STATEMENTS["shares.read"]
 _LOOK = STATEMENTS["shares.look"]
-_WRITE = "UPDATE precheck.account SET division = %s, latest = %s WHERE scope = %s AND api = %s"
+_WRITE = "UPDATE precheck.account SET division = %s WHERE scope = %s AND api = %s"  # and when, by a trigger
 
 
 def postgres_shares(database: Database, process: AskingProcess, terms: LeaseTerms) -> LeasedShares:
@@ -91,7 +91,7 @@ def _renewed(db: psycopg.Connection, account: ServerAccount, wish: ShareWish, me
         if not any(each.holder == me.holder for each in division.shares):
             _require_same_limits(sharing.with_other_limits(division, me, now), me)
         division, renewal = sharing.renewed(division, account, wish, me, now)
-        db.execute(_WRITE, (division.as_json(), now, *key))
+        db.execute(_WRITE, (division.as_json(), *key))
     return renewal
 
 

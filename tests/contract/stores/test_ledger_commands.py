@@ -47,7 +47,7 @@ def test_an_empty_database_becomes_a_ledger_that_the_role_of_the_runs_may_use(ca
     checked = call(ledger_desk.database, "check")
     assert checked.status == 0, checked.said
     for said in (
-        "tables of version 2",
+        "tables of version 3",
         "it is that of the profile",
         "PostgreSQL 1",
         "fsync and full_page_writes are on",

@@ -266,7 +266,7 @@ def test_another_key_and_another_version_are_refused(ledger_desk, postgres, ledg
         ledger_desk.store(key=other)
     with database_of(postgres, ledger_database, OWNER) as database:
         database.run(lambda db: db.execute("UPDATE precheck.store SET version = 99"))
-    with pytest.raises(ConfigurationError, match="have version 99, and this program needs version 2"):
+    with pytest.raises(ConfigurationError, match="have version 99, and this program needs version 3"):
         ledger_desk.store()
 
 

@@ -468,7 +468,7 @@ def test_the_lines_of_a_run_come_in_the_order_in_which_they_were_recorded_howeve
 # Units of a cap
 
 
-def test_an_intent_takes_a_unit_or_is_not_written_and_gives_back_what_a_lost_lease_took(ledger_desk):
+def test_an_intent_takes_a_unit_or_is_not_written_and_none_is_taken_under_a_lost_lease(ledger_desk):
     former, later = two(ledger_desk, 20, caps={"cop": AccountCap("s", 6, "utc_day")}, lease_s=60)
 
     async def main():
@@ -491,7 +491,7 @@ def test_an_intent_takes_a_unit_or_is_not_written_and_gives_back_what_a_lost_lea
         async with former.writing(), anyio.create_task_group() as tasks:
             for question in lost.questions:
                 tasks.start_soon(one, former, question)
-        assert ledger_desk.rows("SELECT used FROM precheck.daily_cap") == [(0,)]
+        assert ledger_desk.rows("SELECT count FROM precheck.units") == []
         async with later.writing(), anyio.create_task_group() as tasks:
             for question in chunk.questions:
                 tasks.start_soon(one, later, question)

@@ -1,5 +1,6 @@
 """What lies in the database: nothing that names a payee, and nothing that can be changed unseen."""
 
+from datetime import UTC, datetime
 from itertools import chain
 from uuid import uuid4
 
@@ -94,8 +95,11 @@ def test_a_line_never_changes_not_by_its_owner_either(ledger_desk):
 def test_a_name_and_a_detail_may_leave(asked, ledger_desk):
     store, run, _ = asked
     with ledger_desk.postgres.connect(ledger_desk.database, RUNNER) as db:
-        db.execute("UPDATE precheck.failure SET detail = NULL")
-        db.execute("UPDATE precheck.answer SET matched_name = NULL, detail = NULL")
+        [(run_id,)] = ledger_desk.rows("SELECT id FROM precheck.run")
+        db.execute("SELECT precheck.erase_names(%s, '2032')", (run_id,))
+    [(names, time)] = ledger_desk.rows("SELECT name_count, time FROM precheck.purge")
+    assert names == 3
+    assert abs((datetime.now(UTC) - datetime.fromisoformat(time)).total_seconds()) < 60
 
     lines = list(store.lines(run))
     assert {line.detail for line in lines} == {""}
