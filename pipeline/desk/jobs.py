@@ -4,7 +4,9 @@ What they said about its columns is kept by its header line: the same export is 
 """
 
 import json
+from collections.abc import Sequence
 from hashlib import sha256
+from typing import NamedTuple
 
 from pipeline.config import BUILT_IN, read, usual
 from pipeline.config.profiles import choose
@@ -64,25 +66,33 @@ _NAME = "mappings.json"
 REMEMBERED_MAX = 500
 
 
-def remember(home: DeskHome, read: ColumnsRead, mapping: dict[str, str]) -> None:
+class RememberedMapping(NamedTuple):
+    """What was said about the columns of a file."""
+
+    mapping: dict[str, str]
+    by: Sequence[str]
+    """Who said it: they shape every file that is read by it."""
+
+
+def remember(home: DeskHome, read: ColumnsRead, said: RememberedMapping) -> None:
     """Keep what was said about the columns of a file that is read by it."""
     known = _known(home)
     key = _key(read)
-    if known.get(key, {}) == mapping:
+    if remembered(home, read).mapping == said.mapping:
         return
     known.pop(key, None)
-    known[key] = mapping
+    known[key] = said
     latest = dict([*known.items()][-REMEMBERED_MAX:])
     with write_atomically(home.path / _NAME) as file:
         file.write(json.dumps(latest).encode())
 
 
-def remembered(home: DeskHome, read: ColumnsRead) -> dict[str, str]:
+def remembered(home: DeskHome, read: ColumnsRead) -> RememberedMapping:
     """What was said about a file with the same headers; nothing where there was none."""
-    return _known(home).get(_key(read), {})
+    return RememberedMapping(*_known(home).get(_key(read), ({}, ())))
 
 
-def _known(home: DeskHome) -> dict[str, dict[str, str]]:
+def _known(home: DeskHome) -> dict[str, tuple[dict[str, str], Sequence[str]]]:
     try:
         known = json.loads((home.path / _NAME).read_bytes())
     except (OSError, ValueError):

@@ -287,7 +287,9 @@ def require_as_recorded(at: Standing, name: str) -> None:
     """
     if name in _UNRECORDED:
         return
-    if identity_of(at.folder.run / name)[0] != _recorded(at).get(name):
+    approved = {one.file: one.sha256 for one in at.file.releases[-1:]}
+    known = {_recorded(at).get(name), approved.get(name, identity := identity_of(at.folder.run / name)[0])}
+    if known != {identity}:
         raise Conflict(Sentence("desk.download_was_changed", file=name))
 
 

@@ -12,8 +12,9 @@ from pipeline.desk.context import Context, context_of
 from pipeline.desk.families import earlier_files
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.guards import person_of
-from pipeline.desk.jobs import SIMULATED, profiles, remembered
+from pipeline.desk.jobs import SIMULATED, RememberedMapping, profiles, remembered
 from pipeline.desk.people import Role
+from pipeline.desk.releasing import shaping
 from pipeline.desk.rendering import html, page_number
 from pipeline.desk.states import Standing, standing
 from pipeline.desk.uploads import made_here, take
@@ -21,6 +22,7 @@ from pipeline.errors import PrecheckError
 from pipeline.jobs.columns import columns_of
 from pipeline.rules.totals import control_totals
 from schemas.desk import Deed
+from schemas.review import Act
 from schemas.summary import Money, Summary
 
 routes = web.RouteTableDef()
@@ -86,11 +88,14 @@ async def _taken(request: web.Request, folder: FileFolder) -> None:
     facts: dict[str, str | int] = {"sha256": file.sha256, "byte_count": file.byte_count}
     facts |= {"carried_count": count} if count else {}
     await context.record(request, Deed.UPLOADED, folder.id, **facts)
-    mapping, is_refused = await asyncio.to_thread(_remembered, context, folder)
+    (mapping, by), is_refused = await asyncio.to_thread(_remembered, context, folder)
     known = await asyncio.to_thread(profiles)
     profile = file.profile if file.profile in known else known[0]
+    mapped = [shaping(file, name, Act.MAPPED, file.uploaded_at) for name in by]
     await asyncio.to_thread(
-        lambda: folder.change(mapping=mapping or file.mapping, profile=profile, is_refused=is_refused)
+        lambda: folder.change(
+            *mapped, mapping=mapping or file.mapping, profile=profile, is_refused=is_refused
+        )
     )
 
 
@@ -106,15 +111,15 @@ def _taken_as_correction(context: Context, folder: FileFolder) -> int:
         return 0  # the page of its release says which rows were held
 
 
-def _remembered(context: Context, folder: FileFolder) -> tuple[dict[str, str], bool]:
+def _remembered(context: Context, folder: FileFolder) -> tuple[RememberedMapping, bool]:
     """What was said about such columns before; and whether the file cannot be read without more."""
     try:
         read, refusal = columns_of(folder.input, mapping={}, format_choice=format_choice_of(None, None))
     except PrecheckError as error:
         clear_frames(error.__traceback__)  # the page of the columns will say it; the file in them is let go
-        return {}, True
-    mapping = remembered(context.home, read)
-    return mapping, refusal is not None and not mapping
+        return RememberedMapping({}, ()), True
+    said = remembered(context.home, read)
+    return said, refusal is not None and not said.mapping
 
 
 @routes.post("/sample")

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from aiohttp import web
@@ -10,7 +12,7 @@ from pipeline.config.profiles import format_choice_of
 from pipeline.desk import checks
 from pipeline.desk.context import context_of, opened_by
 from pipeline.desk.guards import person_of
-from pipeline.desk.jobs import job_of, profiles, remember
+from pipeline.desk.jobs import RememberedMapping, job_of, profiles, remember
 from pipeline.desk.languages import gettext
 from pipeline.desk.pages.files import same_files
 from pipeline.desk.people import Role
@@ -91,19 +93,13 @@ class _Found(NamedTuple):
 
 def _columns(at: Standing) -> _Found:
     file = at.file
+    options = (file.encoding, file.sheet, file.input_format, file.country)
     try:
-        read, refusal = columns_of(
-            at.folder.input,
-            mapping=file.mapping,
-            encoding=file.encoding,
-            sheet=file.sheet,
-            format_choice=format_choice_of(file.input_format, None),
-            country=file.country,
-        )
+        return _Found(_read_once(at.folder.input, file.sha256, tuple(file.mapping.items()), options))
+    except _Refused as found:
+        read, refusal = found.args
     except PrecheckError as error:
         return _Found(None, sentence_of(error))
-    if refusal is None:
-        return _Found(read)
     [said] = refusal.said
     fitting = [one for one in said.lists("readings") if isinstance(one, Sentence)]
     return _Found(
@@ -112,6 +108,28 @@ def _columns(at: Standing) -> _Found:
         tuple(map(str, refusal.reason.lists("sheets"))),
         tuple((str(one.values["encoding"]), tuple(map(str, one.lists("cells")))) for one in fitting),
     )
+
+
+class _Refused(Exception):  # noqa: N818 (it is never seen)
+    """A file cannot be read like this: what is known of its columns, and why."""
+
+
+@lru_cache(maxsize=64)
+def _read_once(
+    path: Path,
+    _sha256: str,
+    mapping: tuple[tuple[str, str], ...],
+    options: tuple[str | None, str | None, str | None, str | None],
+) -> ColumnsRead:
+    """A file that can be read, read and unpacked once for all the times that its page is shown."""
+    encoding, sheet, input_format, country = options
+    choice = format_choice_of(input_format, None)
+    read, refusal = columns_of(
+        path, mapping=dict(mapping), encoding=encoding, sheet=sheet, format_choice=choice, country=country
+    )
+    if refusal is not None:
+        raise _Refused(read, refusal)
+    return read
 
 
 @routes.post("/files/{id}/columns")
@@ -132,7 +150,8 @@ async def read_as(request: web.Request) -> web.Response:
         lambda: at.folder.change(planned=agreed, is_pain001=is_pain001, is_refused=bool(refusal))
     )
     if agreed and read is not None:
-        remember(context.home, read, changed.mapping)
+        by = [one.by for one in changed.shaped if one.act is Act.MAPPED]
+        remember(context.home, read, RememberedMapping(changed.mapping, by))
     await context.record(request, Deed.READ_AS, at.id, **_chosen_by_hand(changed, said))
     then = "plan" if agreed else "columns" if refusal else "columns?read=anew"
     raise web.HTTPSeeOther(f"/files/{at.id}/{then}")

@@ -666,6 +666,27 @@ def test_the_desk_hands_out_only_what_was_approved(desk_here, reviewer, reviewed
     assert reviewer.get(f"/files/{reviewed}/download/release.csv").status == 404
 
 
+def test_a_release_that_the_command_made_since_the_approval_is_not_handed_out(desk_here, reviewer, reviewed):
+    assert reviewer.approve(reviewed, hold_undecided="yes").status == 303
+    folder = desk_here.folder(reviewed) / "run.precheck"
+    [release] = folder.glob("release*.csv")
+    before = release.read_bytes()
+    policy = "[profiles.sandbox.policy]\nno_match = 'release'\n"
+    (desk_here.home / "other.toml").write_text(policy)
+    words = (
+        "--hold-undecided",
+        "--allow-simulated",
+        "--by",
+        "Mallory",
+        "--config",
+        desk_here.home / "other.toml",
+    )
+    said = desk_here.desk("split", folder, *words)
+    assert said.status == 0, said.err
+    assert release.read_bytes() != before
+    assert reviewer.get(f"/files/{reviewed}/download/{release.name}").status == 409
+
+
 def test_uploads_are_bounded_and_nothing_is_left_of_what_was_not_whole(tmp_path, serve_desk):
     config = tmp_path / "small.toml"
     config.write_text("[desk]\nupload_mib_max = 1\nperson_mib_max = 2\n")

@@ -30,13 +30,27 @@ def uploaded(desk):
     return checked(desk, at)
 
 
-def mapped(desk):
-    at = desk.person(UP).file(MIXED)
+def mapped(desk, note="mapped"):
+    at = desk.person(UP).file(noted(note))
     assert (
         desk.person(ALL).post(f"/files/{at}/columns", {"column:name": "name", "then": "look"}).status == 303
     )
     assert desk.person(UP).post(f"/files/{at}/columns", {"then": "plan"}).to.endswith("/plan")
     return checked(desk, at)
+
+
+def mapped_the_same_columns_before(desk):
+    """In a file that nobody looks at: the desk remembers it for the next one."""
+    mapped(desk, "another")
+    at = desk.person(UP).file(noted("another"))
+    assert desk.person(UP).post(f"/files/{at}/columns", {"then": "plan"}).to.endswith("/plan")
+    return checked(desk, at)
+
+
+def noted(note):
+    """The payments with a column more: what is said of it is remembered for no other file."""
+    first, *lines = MIXED.splitlines()
+    return b"\n".join([first + b"," + note.encode(), *(line + b",x" for line in lines), b""])
 
 
 def chose_profile(desk):
@@ -107,6 +121,7 @@ def checked_again(desk):
 ACTS = {
     uploaded: "uploaded",
     mapped: "mapped",
+    mapped_the_same_columns_before: "mapped",
     chose_profile: "chose the profile",
     started: "chose the profile",
     allowed_many_names: "allowed many names",
