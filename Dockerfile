@@ -18,10 +18,11 @@ RUN python -m venv /opt/precheck \
 
 FROM ${PYTHON}
 COPY --from=install /opt/precheck /opt/precheck
-# Two folders of the user's: the payments, and the state with the daily cap, which must outlive the container.
-RUN useradd --create-home --uid 10001 precheck \
- && install --directory --owner precheck --mode 0700 /payments /state
-ENV PATH=/opt/precheck/bin:$PATH XDG_STATE_HOME=/state
+# Two folders: the payments, and the state with the daily cap, which must outlive the container. The group root
+# lets a platform choose the user, as OpenShift does; precheck makes its own folders in them private.
+RUN useradd --no-create-home --home-dir /state --uid 10001 --gid 0 precheck \
+ && install --directory --owner precheck --group root --mode 0770 /payments /state
+ENV PATH=/opt/precheck/bin:$PATH HOME=/state XDG_STATE_HOME=/state
 USER 10001
 WORKDIR /payments
 VOLUME ["/state"]

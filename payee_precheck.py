@@ -297,6 +297,9 @@ def answer() -> None:
 
 def _start(module: str, function: str, **arguments: str) -> None:
     """Call a function of the program, once nothing that it imports can be another's."""
+    if sys.platform == "win32":
+        sys.stderr.write("precheck: it needs Linux or macOS; on Windows use WSL, or the desk of your team\n")
+        sys.exit(_CONFIGURATION)
     _have_standard_streams()
     _forget_what_imports_would_obey()
     # A run has few cycles to find, and what it imports is no garbage (docs/adr/0012).

@@ -3,6 +3,7 @@
 import os
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -52,7 +53,8 @@ class Configuration(Section):
     @classmethod
     def _are_there(cls, profiles: dict[str, Profile], info: ValidationInfo) -> dict[str, Profile]:
         """A file may hold other sections alone."""
-        if not profiles and not any(info.data.get(key) for key in ("layouts", "desk", "notify")):
+        others = [info.data.get(key, "a mistake") for key in ("layouts", "desk", "notify")]
+        if not profiles and not any(others):
             raise WrongValueError(Sentence("config.no_profiles"))
         return profiles
 
@@ -148,6 +150,22 @@ class ConfigurationFile:
         """All of it; raises as `profile`."""
         return self._understood(self._tables)
 
+    def for_profile(self, name: str | None) -> tuple["ConfigurationFile", Sentence | None]:
+        """This file; or none, and why, if it has a mistake and a built-in profile does not need it."""
+        wanted = name or BUILT_IN[0]
+        if wanted not in BUILT_IN or self.explicit is not None or not self.is_there:
+            return self, None
+        try:
+            self.whole  # noqa: B018 (whether it can be understood)
+        except ConfigurationError as error:
+            with suppress(ConfigurationError):
+                if wanted in self._tables.get("profiles", ()):
+                    return self, None
+            without = ConfigurationFile()
+            without.is_there = False
+            return without, Sentence("config.unused", why=error.reason)
+        return self, None
+
     @property
     def notify(self) -> NotifySection | None:
         """Whom to notify, whatever else is wrong with the file; raises as `profile`."""
@@ -183,8 +201,7 @@ class ConfigurationFile:
         """The user's own layouts; what else stands in the file is looked at only where there are some.
 
         Raises:
-            ConfigurationError: the file cannot be read, which also stops a run on the sandbox, or has layouts
-                and a mistake.
+            ConfigurationError: the file cannot be read, or has layouts and a mistake.
         """
         if not self.is_there:
             return {}

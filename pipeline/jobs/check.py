@@ -60,6 +60,14 @@ class RunResult(NamedTuple):
         return status_of_summary(self.summary, fail_on) if self.ended_by is None else self.ended_by.exit_code
 
 
+def _configuration(job: CheckJob, surface: Surface) -> ConfigurationFile:
+    """The configuration that a job needs, with a warning if the sandbox does without a broken one."""
+    file, unused = ConfigurationFile(job.config).for_profile(job.profile)
+    if unused is not None:
+        surface.notify(Notice(unused, {}))
+    return file
+
+
 def check(job: CheckJob, surface: Surface) -> RunResult:
     """Check one payment file, and say what it leaves behind; also where an error ended the asking.
 
@@ -70,7 +78,7 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
     clock, started = surface.clock, surface.clock()
     surface.watch.enter(Phase.READING)
     now = timestamp(started)
-    file = ConfigurationFile(job.config)
+    file = _configuration(job, surface)
     source = read_file(job, file)
     if job.pain002:
         require_pain001(source.format, name=job.file.name)

@@ -28,7 +28,7 @@ def forecast_file(job: CheckJob, clock: Clock, kind: SurfaceKind = SurfaceKind.A
         PrecheckError: the file or the configuration cannot be used; the exit code says why.
     """
     now = clock()
-    file = ConfigurationFile(job.config)
+    file, unused = ConfigurationFile(job.config).for_profile(job.profile)
     source = read_file(job, file)
     chosen = choose(job.profile, file)
     with opened(chosen) as profile:
@@ -41,7 +41,7 @@ def forecast_file(job: CheckJob, clock: Clock, kind: SurfaceKind = SurfaceKind.A
     update: dict[str, object] = {
         "refusal": None if prepared.refusal is None else prepared.refusal.recorded(),
         "not_payments": source.not_payments,
-        "notes": [note.recorded() for note in (*source.notes, *prepared.notes)],
+        "notes": [note.recorded() for note in (*source.notes, *prepared.notes, *filter(None, [unused]))],
         "shared_ledger": ledger_url(chosen),
         "currency_sources": currency_sources(source.payments),
     }

@@ -171,3 +171,16 @@ def test_the_roles_that_the_page_names_are_created():
     [runner] = re.findall(r'^ledger = "postgresql://(\w+)@', PAGE, re.MULTILINE)
     assert re.findall(r"^CREATE ROLE (\w+) LOGIN;$", roles, re.MULTILINE) == [owner, runner]
     assert f"CREATE DATABASE precheck OWNER {owner};" in roles
+
+
+def test_what_watches_a_container_asks_where_its_program_listens():
+    """The port and the socket of each health check are those of the command beside it."""
+    for name, option in (("worker", "--metrics-listen"), ("desk", "--socket")):
+        service = COMPOSE["services"][name]
+        asked = service["healthcheck"]["test"]
+        assert asked[:2] == ["CMD", PROGRAM[0]]
+        compile(asked[-1], name, "exec")
+        assert service["command"][service["command"].index(option) + 1] in asked[-1]
+    [worker] = (manifest for manifest in MANIFESTS if manifest["kind"] == "Deployment")
+    [container] = worker["spec"]["template"]["spec"]["containers"]
+    assert container["livenessProbe"]["httpGet"] == {"path": "/metrics", "port": "metrics"}

@@ -166,3 +166,26 @@ def test_the_sandbox_ends_with_its_parent_even_if_that_is_killed(tmp_path):
 def test_every_built_in_profile_is_in_the_sandboxes_configuration():
     with sandbox() as config:
         assert set(profiles.BUILT_IN) <= set(settings.read(config).profiles)
+
+
+@pytest.mark.parametrize("text", ["[profiles.x\n", "[profiles.mine]\ncolour = 1\n", "[layouts.x]\n"])
+@pytest.mark.parametrize("name", [None, "sandbox", "sandbox-standard"])
+def test_a_mistake_in_the_usual_file_stops_no_profile_that_is_built_in(tmp_path, monkeypatch, text, name):
+    (tmp_path / "precheck.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    file, unused = settings.ConfigurationFile().for_profile(name)
+    assert (file.is_there, dict(file.layouts), choose(name, file).config) == (False, {}, None)
+    assert "the built-in sandbox runs without this file" in str(unused)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("[profiles.sandbox]\ncolour = 1\n", "sandbox"), ("[profiles.mine]\ncolour = 1\n", "mine")],
+)
+def test_a_mistake_stops_the_profile_that_has_it_or_is_the_users_own(tmp_path, monkeypatch, text, name):
+    (tmp_path / "precheck.toml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    file, unused = settings.ConfigurationFile().for_profile(name)
+    assert unused is None
+    with pytest.raises(ConfigurationError, match="colour"):
+        choose(name, file)

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import click
@@ -135,3 +136,39 @@ def test_the_wheel_of_which_the_image_is_made_has_the_start_and_the_image_calls_
     assert "payee_precheck.py" in settings["tool"]["hatch"]["build"]["targets"]["wheel"]["only-include"]
     [start] = re.findall(r"^ENTRYPOINT (.*)$", (root / "Dockerfile").read_text(), re.MULTILINE)
     assert ast.literal_eval(start)[1:] == ["-IB", "-m", "payee_precheck"]
+
+
+def lets_through(ignored, path):
+    """Whether a path is in the context: the last pattern that fits decides, as for Docker."""
+    answer = True
+    for line in filter(None, map(str.strip, ignored.splitlines())):
+        pattern = line.removeprefix("!")
+        if fnmatchcase(path, pattern) or any(fnmatchcase(str(up), pattern) for up in Path(path).parents):
+            answer = line.startswith("!")
+    return answer
+
+
+def test_the_context_of_the_image_has_what_its_file_and_the_pages_name():
+    root = PAGE.parents[1]
+    image, ignored = ((root / name).read_text() for name in ("Dockerfile", ".dockerignore"))
+    pages = "".join(page.read_text("utf-8") for page in (root / "docs").rglob("*.md"))
+    named = {*re.findall(r"CONSTRAINTS=(\S+\.txt)", image + pages)}
+    assert {"constraints.txt", "constraints-many.txt"} <= named
+    [copied] = re.findall(r"^COPY (\$\{CONSTRAINTS\}) (\S+) /source/$", image, re.MULTILINE)
+    for name in [*named, copied[1].replace("*", "payee_precheck-0.1.0-py3-none-any")]:
+        assert lets_through(ignored, name), name
+    assert not lets_through(ignored, "sample_data/precheck.toml")
+
+
+def test_no_page_and_no_sentence_names_a_package_of_an_index_that_has_none():
+    root = PAGE.parents[1]
+    files = [root / "README.md", *(root / "docs").rglob("*.md"), *(root / "pipeline").rglob("*.po")]
+    trap = re.compile(r"payee-precheck\[|(pip|pipx|uv tool) install '?payee-precheck")
+    assert [str(file) for file in files if trap.search(file.read_text("utf-8"))] == []
+
+
+def test_on_windows_the_command_says_what_to_use(tmp_path):
+    program = "import sys; sys.platform = 'win32'; import payee_precheck; payee_precheck.main()"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (78, "")
+    assert done.stderr == "precheck: it needs Linux or macOS; on Windows use WSL, or the desk of your team\n"
