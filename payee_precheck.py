@@ -70,6 +70,7 @@ class PlanOptions(TypedDict, total=False):
     """The options of `precheck plan` by their long names; `precheck plan --help` describes each."""
 
     profile: str
+    rehearse: bool
     config: str | Path
     map: Mapping[str, str]
     input_format: str

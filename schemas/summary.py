@@ -299,6 +299,10 @@ class ModulusUsed(OwnDocument):
     """UK accounts, each counted once, on sort codes that the tables do not cover: they were not checked."""
 
 
+REHEARSAL = "rehearse"
+"""The built-in profile of `--rehearse`."""
+
+
 class Summary(OwnDocument):
     """What a run found, in one document."""
 
@@ -354,6 +358,11 @@ class Summary(OwnDocument):
     def to_look_at_count(self) -> int:
         """Rows that a person must look at before the file is paid: decided, and not a match."""
         return self.input.row_count - self._row_count(Outcome.MATCH) - self.undecided_count
+
+    @property
+    def is_rehearsal(self) -> bool:
+        """Whether the answers were invented to try a file of one's own, so that nothing comes of them."""
+        return self.simulated and self.profile == REHEARSAL
 
     @property
     def is_unasked(self) -> bool:

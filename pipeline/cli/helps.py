@@ -5,7 +5,10 @@ from collections.abc import Callable, Iterable, Sequence
 import click
 
 GROUPS = {
-    "What is checked": ("profile", "config", "map", "input-format", "encoding", "sheet", "country"),
+    "What is checked": (
+        *("profile", "rehearse", "config", "map", "input-format", "encoding"),
+        *("sheet", "country"),
+    ),
     "Where it goes": ("out", "format", "fail-on", "pain002", "fresh"),
     "Asking": (
         *("limit", "order", "retry-unanswered", "allow-many-names", "reuse-from", "reuse-max-age"),

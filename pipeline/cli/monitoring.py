@@ -30,7 +30,7 @@ from pipeline.reports.metrics import QuotaFigures, RunFigures, metrics_text, wri
 from pipeline.transport.tls import client_context
 from schemas.notification import Notification, NotifiedFile
 from schemas.strict import timestamp
-from schemas.summary import Summary
+from schemas.summary import REHEARSAL, Summary
 
 _INCOMPLETE = IncompleteError.exit_code
 
@@ -92,7 +92,7 @@ def monitored(watchers: MonitoringTargets) -> Iterator[MonitoredRun]:
             ended=timestamp(ended),
             files=[notified_file(end, run.folders[file]) for file, end in run.ends.items()],
         )
-        if status and watchers.profile is not None:
+        if status and watchers.profile not in {None, REHEARSAL}:
             _notify(watchers, said)
         if watchers.log_form == "json":
             # After what the end itself logs: the last line has all of it.

@@ -146,6 +146,11 @@ profile_options: list[Callable[..., Any]] = [
     ),
     click.option("--config", type=PATH, metavar="FILE", help="The configuration file."),
 ]
+rehearse_option = click.option(
+    "--rehearse",
+    is_flag=True,
+    help="Without a contract: invent answers about the accounts of FILE, in a usual mix; never released.",
+)
 ledger_options: list[Callable[..., Any]] = [
     click.option("--profile", required=True, metavar="NAME", help="The profile that names the ledger."),
     profile_options[1],
@@ -350,7 +355,14 @@ def as_given(command: Callable[[Given], None]) -> Callable[..., None]:
 
     @wraps(command)
     def call(**values: object) -> None:
-        command(Given(**values))
+        given = Given(**values)
+        if values.get("rehearse") and "profile" in values:
+            if given.profile is not None:
+                raise UsageError(Sentence("cli.rehearse_profile"))
+            from schemas.summary import REHEARSAL
+
+            given.profile = REHEARSAL
+        command(given)
 
     return call
 

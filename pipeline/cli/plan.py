@@ -15,6 +15,7 @@ from pipeline.cli.options import (
     order_option,
     profile_options,
     read_mapping,
+    rehearse_option,
     reuse_options,
 )
 from pipeline.cli.standard_streams import payment_file, print_document
@@ -24,6 +25,7 @@ from pipeline.wording import SurfaceKind
 @click.command(cls=Command)
 @click.argument("file", type=PATH)
 @options(profile_options, input_options)
+@rehearse_option
 @click.option(
     "--out",
     type=PATH,

@@ -31,6 +31,7 @@ from pipeline.cli.options import (
     pain002_option,
     profile_options,
     read_mapping,
+    rehearse_option,
     reuse_options,
     sign_option,
 )
@@ -58,6 +59,7 @@ EXIT_STATUS = "\b\nExit status:\n" + "".join(f"  {status:>3}  {said}\n" for stat
 @click.command(cls=Command, epilog=EXIT_STATUS)
 @click.argument("files", nargs=-1, required=True, type=PATH, metavar="FILE...")
 @options(profile_options, input_options)
+@rehearse_option
 @click.option(
     "--out",
     type=PATH,

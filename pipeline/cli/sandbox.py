@@ -40,6 +40,9 @@ from pipeline.cli.options import PATH, Given, as_given
     metavar="SIGMA",
     help="How much the waits differ (log-normal); with 0, each takes --latency.",
 )
+@click.option(
+    "--rehearse", is_flag=True, help="Answer about unknown accounts too, in the usual mix of a bank network."
+)
 @click.option("--responder-faults", is_flag=True, help="Let some simulated banks be slow, fail or break TLS.")
 @click.option(
     "--token-life",

@@ -24,13 +24,14 @@ from pipeline.formats import INPUT_NAMES
 from pipeline.formats.layouts import BankLayout
 from pipeline.sections.values import Section
 from pipeline.wording import Sentence
+from schemas.summary import REHEARSAL
 
 FILE_NAME = "precheck.toml"
 EXAMPLE = files("pipeline.config").joinpath("example.toml").read_text("utf-8")
 """The commented configuration that `precheck init` writes."""
 LAYOUT_NAME = "^[a-z0-9][a-z0-9-]{0,39}$"
-BUILT_IN = ("sandbox", "sandbox-standard")
-"""The profiles that need no configuration: CoP with the VoP Gateway, and VoP Standard."""
+BUILT_IN = ("sandbox", "sandbox-standard", REHEARSAL)
+"""The profiles that need no configuration: CoP with the VoP Gateway, VoP Standard, and a rehearsal."""
 
 
 class Configuration(Section):

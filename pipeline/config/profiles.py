@@ -29,6 +29,7 @@ from pipeline.sections.values import secret_if_named
 from pipeline.wording import Sentence
 from schemas.outcomes import Environment
 from schemas.review import Verdict
+from schemas.summary import REHEARSAL
 
 STOP_MAX_S = 5.0
 SIGN_PASSWORD = "PRECHECK_SIGN_PASSWORD"  # noqa: S105 (the name of a variable)
@@ -69,8 +70,8 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
     file = config if isinstance(config, ConfigurationFile) else ConfigurationFile(config)
     if file.explicit is not None:
         profiles = file.whole.profiles
-        if wanted in BUILT_IN and not profiles:
-            return _built_in(wanted)  # it is named for its layouts
+        if wanted in BUILT_IN and (not profiles or (wanted == REHEARSAL and wanted not in profiles)):
+            return _built_in(wanted)  # it is named for its layouts, or `--rehearse` is given
         if name is None:
             raise UsageError(
                 Sentence("config.no_profile_chosen", explicit=file.explicit),
@@ -95,9 +96,13 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
     )
 
 
+def built_in_fingerprint(name: str) -> str:
+    """What a profile that is built in is known by."""
+    return sha256(f"embedded {name}".encode()).hexdigest()
+
+
 def _built_in(name: str) -> Chosen:
-    fingerprint = sha256(f"embedded {name}".encode()).hexdigest()
-    return Chosen(name, None, None, fingerprint, Environment.SANDBOX)
+    return Chosen(name, None, None, built_in_fingerprint(name), Environment.SANDBOX)
 
 
 def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) -> FormatChoice:
@@ -161,13 +166,13 @@ def opened(chosen: Chosen) -> Iterator[Profile]:
     if chosen.profile is not None:
         yield chosen.profile
         return
-    with sandbox() as config:
+    with sandbox("--rehearse" if chosen.name == REHEARSAL else None) as config:
         yield load(config, chosen.name)
 
 
 @contextmanager
-def sandbox() -> Iterator[Path]:
-    """Serve a sandbox on a free loopback port; give the path of its configuration.
+def sandbox(option: str | None = None) -> Iterator[Path]:
+    """Serve a sandbox on a free loopback port, with an option; give the path of its configuration.
 
     The child stops when the block ends, and also when this process dies: it watches its standard
     input, which only we hold open.
@@ -184,6 +189,7 @@ def sandbox() -> Iterator[Path]:
             "--folder",
             folder,
             "--while-stdin-is-open",
+            *filter(None, [option]),
         ]
         # A session of its own: Ctrl-C is for us, and requests in flight still want their answers.
         child = subprocess.Popen(  # noqa: S603 (our own interpreter and module)

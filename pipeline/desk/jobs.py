@@ -16,6 +16,7 @@ from pipeline.files.atomic import write_atomically
 from pipeline.runs.request import CheckJob, ReusePermission
 from schemas.columns import ColumnsRead
 from schemas.outcomes import Environment
+from schemas.summary import REHEARSAL
 
 SIMULATED = BUILT_IN[0]
 """The profile by which a sandbox answers; it is always there."""
@@ -25,7 +26,7 @@ def profiles() -> list[str]:
     """The profiles that a file may be checked by; the first is the usual one. Raises as `config.read`."""
     path = usual()
     configured = [] if path is None else [*read(path).profiles]
-    return list(dict.fromkeys([*configured, SIMULATED]))
+    return list(dict.fromkeys([*configured, SIMULATED, REHEARSAL]))
 
 
 def is_simulated(profile: str | None) -> bool:
@@ -58,7 +59,7 @@ def job_of(folder: FileFolder) -> CheckJob:
         many_names_reason=file.many_names_reason,
         retry_unanswered=file.retry_unanswered,
         pain002=file.is_pain001,
-        reusable=ReusePermission(before),
+        reusable=ReusePermission(() if file.profile == REHEARSAL else before),
     )
 
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis import Api, basis_of
+from pipeline.config.profiles import built_in_fingerprint
 from pipeline.errors import DiskError, InputError, LockedError, OutputError, UsageError
 from pipeline.frames import CHECKS, AnswerState, Check
 from pipeline.runs.folder import ledger_of
@@ -27,6 +28,7 @@ from pipeline.stores.values import FinalAnswer, ReusedAnswer, RunIdentity
 from pipeline.wording import Sentence, SurfaceKind
 from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.strict import timestamp
+from schemas.summary import REHEARSAL
 
 
 class EarlierAnswers(NamedTuple):
@@ -175,6 +177,8 @@ def refuse_own_folder(folders: Collection[Path], own: Path) -> None:
 
 
 def _require_same_provider(record: LedgerReader, identity: RunIdentity) -> None:
+    if identity.profile_sha256 == built_in_fingerprint(REHEARSAL):
+        raise UsageError(Sentence("jobs.rehearsal_reuses_nothing"))
     where, theirs, ours = record.path.parent, record.run.environment, identity.environment
     if theirs != ours and Environment.SANDBOX in (theirs, ours):
         raise UsageError(Sentence("jobs.answers_came_from", where=where, theirs=theirs, ours=ours))

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.config.profiles import choose
-from pipeline.errors import IncompleteError
+from pipeline.errors import IncompleteError, UsageError
 from pipeline.formats import pain001
 from pipeline.formats.message import Role
 from pipeline.frames import DECISIONS, Decisions
@@ -74,7 +74,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
     """
     time = timestamp(now)
     with finished_run(job.folder, now=time) as run, ExitStack() as files:
-        refuse_simulated(run, allowed=job.allow_simulated)
+        refuse_simulated(run, allowed=job.allow_simulated or run.summary.is_rehearsal)
         if not job.hold_undecided:
             _refuse_undecided(run)
         # What the profile of the run says today.
@@ -89,6 +89,10 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         held_for_it = {} if job.release_again else before
         placements = split(run.outcomes, warned, policy, decisions, held_for_it)
         released_rows = placements.filter(place=Verdict.RELEASE)["row"]
+        if run.summary.is_rehearsal:
+            counts = dict(placements["place"].value_counts().iter_rows())
+            released, held = counts.get(Verdict.RELEASE, 0), counts.get(Verdict.HOLD, 0)
+            raise UsageError(Sentence("review.rehearsed", folder=run.folder, released=released, held=held))
         release = _write_place(run, writer, placements, RELEASE, files)
         hold = _write_place(run, writer, placements, HOLD, files)
         payment_files = [file for file in (release, hold) if file is not None]

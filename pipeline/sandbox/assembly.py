@@ -13,6 +13,7 @@ from pipeline.sandbox.identity import IdentityProvider
 from pipeline.sandbox.journal import Journal
 from pipeline.sandbox.limits import DailyCap, RateLimit
 from pipeline.sandbox.network import Network
+from pipeline.sandbox.rehearsal import Rehearsal
 from pipeline.sandbox.responders import Responder
 from pipeline.sandbox.service import Service
 from pipeline.sandbox.settings import DESCRIPTION_PATH, TOKEN_PATH, Clock, SandboxSettings
@@ -74,7 +75,7 @@ def _checks(
 ) -> dict[str, CheckEndpoint]:
     network = Network(settings.seed, is_faulty=settings.responder_faults)
     answering: dict[Environment, DummyAccounts | Network] = {
-        Environment.SANDBOX: DummyAccounts(),
+        Environment.SANDBOX: Rehearsal() if settings.rehearse else DummyAccounts(),
         Environment.TEST: network,
         Environment.PRODUCTION: network,
     }

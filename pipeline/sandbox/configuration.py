@@ -51,6 +51,7 @@ def write_configuration(
     sandbox, test, production = Environment.SANDBOX, Environment.TEST, Environment.PRODUCTION
     profiles: dict[str, dict[str, Section]] = {
         "sandbox": _both_gateways(sandbox, url, files),
+        "rehearse": _both_gateways(sandbox, url, files),
         "sandbox-standard": {"vop": _standard(sandbox, url, files)},
         "test": {"cop": {**_gateway(test, url, files), "daily_cap": test_daily_cap}},
         "production": _both_gateways(production, url, files),

@@ -420,3 +420,24 @@ def test_a_sentence_on_a_terminal_ends_its_lines_between_words_and_keeps_a_map_w
     [sentence] = desk("plan", file).sentences
     assert " ".join(lines) == sentence
     assert any('--map "name=The tenant"' in line for line in lines)
+
+
+def test_a_rehearsal_answers_about_any_file_and_nothing_of_it_is_reused_or_released(desk):
+    row = {"name": "Jane Payee", "sort_code": "204511", "amount": "1.00", "currency": "GBP"}
+    file = desk.payments([row | {"account_number": f"{number:08d}"} for number in range(1, 61)])
+    run = desk("run", file, "--rehearse", "--out", "one")
+    assert (run.status, "SIMULATED" in run.out) == (0, True)
+    found = [row["check_outcome"] for row in desk.outcomes("one")]
+    assert 45 < found.count("match") < 60
+    for words in (("split", "one"), ("split", "one", "--allow-simulated", "--by", "Anna")):
+        refused = desk(*words)
+        assert refused.status == 2
+        assert (
+            f"a rehearsal, of which nothing is released; {found.count('match')} payments would" in refused.err
+        )
+    assert not [*(desk.folder / "one").glob("release*"), *(desk.folder / "one").glob("approvals*")]
+    again = desk("run", file, "--rehearse", "--out", "two", "--reuse-from", "one")
+    other = desk("run", file, "--out", "three", "--reuse-from", "one")
+    both = desk("run", file, "--rehearse", "--profile", "production")
+    assert [ended.status for ended in (again, other, both)] == [2, 2, 2]
+    assert "reuses none" in again.err
