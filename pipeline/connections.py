@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import structlog
 from platformdirs import user_state_path
 
 from pipeline.apis import Api
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from pipeline.stages.ask import ApiChannel
     from pipeline.transport.proxy import Proxy
 
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 _WAITS = (1 / 30, 1 / 10)
 """Before a server that was not reached is tried again, as parts of its `probe_wait_s`."""
@@ -275,7 +277,11 @@ def _requester(server: Server, now: datetime) -> str | None:
     """The authorisation number in our client certificate, where there is one."""
     if not isinstance(server, MutualTls):
         return None
-    return inspect_certificate(server.client_certificate, now=now).organisation_identifier
+    facts = inspect_certificate(server.client_certificate, now=now)
+    if facts.expires_soon:
+        ends = facts.not_after.date().isoformat()
+        log.warning("the client certificate ends soon; request the next", api=server.name.value, ends=ends)
+    return facts.organisation_identifier
 
 
 def scope_for(server: Server) -> str:

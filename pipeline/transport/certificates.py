@@ -5,6 +5,8 @@ authorisation number of the payment service provider. Where the number is, and h
 ETSI TS 119 495, section 5.2.1, and ETSI EN 319 412-1, section 5.1.4.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -41,21 +43,20 @@ class CertificateFacts:
 
 
 def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
-    """Read the first certificate of a PEM file and report what a server would object to.
+    """Read our certificate from a PEM file and report what a server would object to.
 
     Args:
-        path: A PEM file; what follows the first certificate is its chain.
+        path: A PEM file: our certificate and its chain, in any order.
         now: The current time, with a time zone.
 
     Raises:
         TlsError: the file cannot be read or holds no certificate.
     """
     # Slow to import, and only mutual TLS needs it.
-    from cryptography import x509
     from cryptography.x509.oid import ObjectIdentifier
 
     try:
-        certificate = x509.load_pem_x509_certificate(path.read_bytes())
+        certificate = chain_in(path.read_bytes())[0]
     except OSError as error:
         raise TlsError(Sentence("transport.client_certificate_cannot_read", path=path, why=error)) from None
     except ValueError:
@@ -79,6 +80,20 @@ def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:
     )
 
 
+def chain_in(pem: bytes) -> list[Certificate]:
+    """The certificates of a PEM file, each before its issuer, whatever their order there: ours first."""
+    from cryptography import x509
+
+    left = x509.load_pem_x509_certificates(pem)
+    issuers = {one.issuer for one in left if one.issuer != one.subject}
+    chain = [next((one for one in left if one.subject not in issuers), left[0])]
+    left.remove(chain[0])
+    while (issuer := next((one for one in left if one.subject == chain[-1].issuer), None)) is not None:
+        left.remove(issuer)
+        chain.append(issuer)
+    return chain + left
+
+
 def _problems_of_time(path: Path, not_before: datetime, not_after: datetime, now: datetime) -> list[Sentence]:
     if now < not_before:
         time = Moment(not_before.isoformat())
@@ -96,7 +111,7 @@ def _problems_of_number(path: Path, number: str | None) -> list[Sentence]:
     return []
 
 
-def _may_be_a_client(certificate: "Certificate") -> bool:
+def _may_be_a_client(certificate: Certificate) -> bool:
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID
 

@@ -6,18 +6,22 @@ and "VoP Standard: mutual TLS".
 """
 
 import asyncio
+import base64
+import re
 import socket
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import certifi
 from aiohappyeyeballs import start_connection
 from pydantic import SecretStr
 
 from pipeline.errors import CredentialsError, IncompleteError, PrecheckError, TlsError
-from pipeline.transport.certificates import CertificateFacts, inspect_certificate
+from pipeline.transport.certificates import CertificateFacts, chain_in, inspect_certificate
 from pipeline.transport.cipher_suites import SUITES, limit_suites
 from pipeline.wording import Sentence
 
@@ -28,6 +32,12 @@ REFUSAL_WAIT_S = 0.3
 """How long a TLS 1.3 server is given to refuse the client certificate after the handshake."""
 RACE_S = 0.25
 """How long one address of a host is waited for before the next is tried as well (RFC 8305)."""
+_OLD_PEM = re.compile(rb"DEK-Info: *(?!AES|DES-EDE3|CAMELLIA|ARIA)[A-Z]")
+_OLD_PKCS8 = re.compile(
+    rb"\x2a\x86\x48\x86\xf7\x0d(\x01\x05[\x01-\x0b]|\x01\x0c\x01[\x01\x02\x05\x06]|\x03[\x02\x04])"
+    rb"|\x2b\x0e\x03\x02\x07"
+)
+"""Object identifiers of DES, RC2 and RC4 (RFC 8018, RFC 7292), which OpenSSL 3 has in its legacy part."""
 
 
 Connect = Callable[
@@ -49,8 +59,9 @@ def client_context(
     Certificates are verified, and host names with them; there is no way to switch that off.
 
     Args:
-        ca_file: The only authorities to trust, PEM; without it, those of the certifi package.
-        certificate: Our own certificate and its chain, PEM, for mutual TLS.
+        ca_file: The only authorities to trust, PEM, roots or not; without it, those of the certifi package.
+        certificate: Our own certificate and its chain, PEM in any order, for mutual TLS; presented whenever
+            the server asks for it.
         key: Its private key, PEM; without it, the key is in the certificate's file.
         key_password: What opens the key, where it is encrypted.
 
@@ -66,6 +77,8 @@ def client_context(
 
 
 def _trust(context: ssl.SSLContext, ca_file: Path | None) -> None:
+    if ca_file is not None:
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
         context.load_verify_locations(cafile=ca_file or certifi.where())
     except ssl.SSLError:
@@ -81,12 +94,40 @@ def _present(
     encrypted = _check_pem(certificate, key)
     if encrypted and not key_password:
         raise TlsError(Sentence("transport.client_key_encrypted_give", what=key))
+    context.post_handshake_auth = True
     try:
-        context.load_cert_chain(certificate, key, password=_passphrase(key_password, key))
+        with _in_order(certificate) as chain:
+            context.load_cert_chain(chain, key, password=_passphrase(key_password, key))
     except ssl.SSLError as error:
         raise _rejected_pair(error, certificate, key, encrypted=encrypted) from None
     except OSError as error:
         raise _unreadable("client_certificate", certificate, error) from None
+
+
+@contextmanager
+def _in_order(certificate: Path) -> Iterator[Path]:
+    """The file of a certificate and its chain, or a copy in the order that OpenSSL takes, for as long."""
+    pem = certificate.read_bytes()
+    if pem.count(b"BEGIN CERTIFICATE-----") < 2:
+        yield certificate
+        return
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    with NamedTemporaryFile(suffix=".pem") as copy:
+        try:
+            copy.write(b"".join(one.public_bytes(Encoding.PEM) for one in chain_in(pem)))
+        except ValueError:  # OpenSSL says what is wrong
+            copy.write(pem)
+        copy.flush()
+        yield Path(copy.name)
+
+
+def _has_old_cipher(key: Path) -> bool:
+    """Whether a key is encrypted with a cipher that OpenSSL opens no more, whatever the passphrase."""
+    pem = key.read_bytes()
+    _, _, body = pem.partition(b"BEGIN ENCRYPTED PRIVATE KEY-----")
+    der = base64.b64decode(body.partition(b"-----END")[0])
+    return bool(_OLD_PEM.search(pem) or _OLD_PKCS8.search(der[:100]))
 
 
 def _passphrase(key_password: SecretStr | str | None, key: Path) -> Callable[[], str]:
@@ -133,7 +174,9 @@ def _rejected_pair(error: ssl.SSLError, certificate: Path, key: Path, *, encrypt
     if "MISMATCH" in reason or reason == "NO_CERTIFICATE_ASSIGNED":
         return TlsError(Sentence("transport.client_key_belongs_another", what=key, certificate=certificate))
     if encrypted:
-        return TlsError(Sentence("transport.client_key_passphrase_does", what=key))
+        is_old = _has_old_cipher(key)
+        fault = "transport.client_key_old_cipher" if is_old else "transport.client_key_passphrase_does"
+        return TlsError(Sentence(fault, what=key))
     return TlsError(
         Sentence("transport.pair_unusable", certificate=certificate, key_file=key, reason=reason or "PEM lib")
     )

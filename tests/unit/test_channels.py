@@ -5,11 +5,12 @@ import subprocess
 import sys
 import time
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
 import pytest
+from structlog.testing import capture_logs
 
 from pipeline.apis import cop, vop
 from pipeline.config import Configuration, load
@@ -29,6 +30,7 @@ from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.scopes import scope_of
 from pipeline.stores.values import ServerAccount
 from pipeline.transport.rate_limiter import window_of
+from pipeline.transport.tls import inspect_certificate
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName
 
@@ -136,6 +138,22 @@ def test_channels_are_opened_for_the_apis_that_are_needed(running):
     assert anyio.run(names, ApiName.COP) == {ApiName.COP}
     assert anyio.run(names, ApiName.COP, ApiName.VOP_GATEWAY) == {ApiName.COP, ApiName.VOP_GATEWAY}
     assert anyio.run(names) == set()
+
+
+@pytest.mark.parametrize(("days_left", "is_told"), [(29, True), (31, False)])
+def test_a_run_says_that_its_client_certificate_ends_within_thirty_days(running, days_left, is_told):
+    loaded = load(running, "sandbox-standard")
+    [standard] = loaded.servers
+    ends = inspect_certificate(standard.client_certificate, now=datetime.now(UTC)).not_after
+
+    async def main():
+        now = ends - timedelta(days=days_left)
+        async with open_channels(loaded, [standard.name], now=lambda: now, shares=None):
+            pass
+
+    with capture_logs() as lines:
+        anyio.run(main)
+    assert [line.get("ends") for line in lines] == ([ends.date().isoformat()] if is_told else [])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import os
+import shutil
 import ssl
 import subprocess
 import sys
@@ -9,8 +10,10 @@ import pytest
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from pydantic import SecretStr
 
+from pipeline.apis import post
 from pipeline.errors import CredentialsError, IncompleteError, TlsError
-from pipeline.transport.tls import client_context, preflight
+from pipeline.transport.client import Client
+from pipeline.transport.tls import client_context, inspect_certificate, preflight
 
 NUMBER = "PSDFR-ACPR-99999"
 
@@ -93,6 +96,53 @@ class TestOurOwnCertificate:
         assert "the passphrase does not open it" in message
         assert str(pair.key) in message
         assert "barley" not in message
+
+    @pytest.mark.parametrize("cipher", ["-des", "PBE-MD5-DES", "PBE-SHA1-RC2-40"])
+    @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl")
+    def test_a_key_under_an_old_cipher_is_called_that(self, loopback, tmp_path, cipher):
+        pair, old = loopback.authority.issue("ours", rsa_key=True), tmp_path / "old.pem"
+        kind = ["rsa", "-traditional", cipher] if cipher[0] == "-" else ["pkcs8", "-topk8", "-v1", cipher]
+        words = ["-in", pair.key, "-out", old, "-passout", "pass:sesame"]
+        providers = ["-provider", "legacy", "-provider", "default"]
+        subprocess.run(["openssl", *kind, *words, *providers], check=True, capture_output=True)
+        old.chmod(0o600)
+        said = refusal(certificate=pair.certificate, key=old, key_password="sesame")
+        assert "an old cipher" in said
+        assert "passphrase" not in said
+
+    def test_a_chain_may_be_in_any_order(self, loopback, tmp_path):
+        pair, path = loopback.authority.issue("ours", number=NUMBER), tmp_path / "chain.pem"
+        path.write_bytes(loopback.authority.ca_file.read_bytes() + pair.certificate.read_bytes())
+        client_context(certificate=path, key=pair.key)
+        assert inspect_certificate(path, now=datetime.now(UTC)).organisation_identifier == NUMBER
+
+    def test_a_server_that_asks_later_gets_the_certificate(self, loopback):
+        """As servers do that ask by the path of a request (RFC 8446, section 4.6.2)."""
+        server = loopback.server_context(loopback.pair)
+        server.load_verify_locations(loopback.authority.ca_file)
+        server.verify_mode, server.post_handshake_auth = ssl.CERT_REQUIRED, True
+
+        async def session(reader, writer):
+            await reader.readuntil(b"{}")
+            tls = writer.get_extra_info("ssl_object")
+            tls.verify_client_post_handshake()
+            writer.write(b"HTTP/1.1 103 Early Hints\r\n\r\n")  # the request for it goes with what is written
+            for _ in range(300):
+                if not tls.getpeercert():
+                    await anyio.sleep(0.01)
+            status = b"200 OK" if tls.getpeercert() else b"403 Forbidden"
+            writer.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
+            await reader.read()
+
+        async def main():
+            context = client_of(loopback, loopback.authority.issue("ours"))
+            async with (
+                loopback.talking(session, server) as port,
+                Client(f"https://127.0.0.1:{port}", context=context, in_flight_max=1) as client,
+            ):
+                return (await client.send(post("/check", {}, b"{}"), deadline_s=5)).status_code
+
+        assert anyio.run(main) == 200
 
     @pytest.mark.parametrize("rsa_key", [False, True])
     def test_a_key_of_another_certificate_is_called_that(self, loopback, rsa_key):
@@ -195,6 +245,11 @@ class TestPreflight:
             assert caught.value.exit_code == 77
         else:  # it closed without an alert, as a server does that reloads
             assert caught.value.exit_code == 75
+
+    def test_a_certificate_that_is_no_root_is_trusted_where_it_is_named(self, loopback):
+        context = client_context(ca_file=loopback.pair.certificate)
+        server = loopback.server_context(loopback.pair)
+        assert self.greet(loopback, server, context, blocking=False).startswith("TLSv1.3")
 
     def test_a_server_of_another_authority_is_not_trusted(self, loopback):
         server = loopback.server_context(loopback.stranger.issue("server"))
