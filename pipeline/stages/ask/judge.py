@@ -8,7 +8,7 @@ import httpx
 import structlog
 
 from pipeline.apis import ContractBreachError, Echo, MisdirectedError
-from pipeline.apis.details import problem_detail, with_detail
+from pipeline.apis.details import problem_detail
 from pipeline.apis.problem_codes import problem_code
 from pipeline.apis.refusals import echo_for, own_problem
 from pipeline.errors import CredentialsError, PrecheckError, ProtocolError
@@ -18,6 +18,7 @@ from pipeline.stages.ask.clock_skew import refuses_our_time, wrong_clock
 from pipeline.stages.ask.gate import Reply, asks_for_a_pause, code_of
 from pipeline.stages.ask.values import ApiChannel, AskingContext
 from pipeline.transport import retry
+from pipeline.transport.masking import with_detail
 from pipeline.transport.turned_away import client_invalid, turned_away
 from pipeline.wording import Sentence
 from schemas.problem import ProblemCode

@@ -1,0 +1,59 @@
+"""What another program says of a failure, made fit for a log line, the ledger and the terminal."""
+
+import re
+from collections.abc import Iterable
+
+from pipeline.errors import PrecheckError
+from pipeline.wording import Sentence
+
+DETAIL_CHARS_MAX = 200
+MASK = "***"
+
+_READ_CHARS_MAX = 2_000
+"""More than is shown, because removals make room; and little enough to search."""
+_IBAN = re.compile(
+    r"\b[A-Z]{2}[0-9]{2}(?:[ -]?[A-Z0-9]{4}){2,7}(?:[ -]?[A-Z0-9]{1,3})?\b", re.IGNORECASE
+)  # whole, or in groups of four
+_NUMBER = re.compile(r"(\bAADSTS[0-9]{3,7}\b)|[0-9](?:[ ./-]?[0-9]){4,}")
+"""Account numbers, sort codes and what else has five digits or more; an HTTP status has three. Error codes of
+Microsoft Entra are none of them."""
+_CREDENTIAL = re.compile(r"\b(?:Bearer|Basic)\s+\S+", re.IGNORECASE)
+_LONG = re.compile(r"[\w.~+/=-]{20,}")
+"""A token or a correlation id, if it has letters and digits."""
+
+
+def masked(text: str, said: Iterable[str] = ()) -> str:
+    """At most `DETAIL_CHARS_MAX` characters, all printable: any other is written as its escape.
+
+    Numbers of accounts and tokens are masked, and so is what was said to that program.
+    """
+    text = text[:_READ_CHARS_MAX]
+    text = "".join(letter if letter.isprintable() else _escaped(letter) for letter in " ".join(text.split()))
+    text = _without(text, said)
+    return text if len(text) <= DETAIL_CHARS_MAX else text[: DETAIL_CHARS_MAX - 3] + "..."
+
+
+def with_detail(error: PrecheckError, detail: str) -> PrecheckError:
+    """An error that ends a run, followed by the server's own description, if there is one."""
+    if not detail:
+        return error
+    return type(error)(
+        Sentence("transport.server_says", why=error.reason, detail=detail), advice=error.advice
+    )
+
+
+def _without(text: str, said: Iterable[str]) -> str:
+    """A text with every number of an account masked, every token, and whatever was asked about."""
+    text = _LONG.sub(_unless_a_word, _CREDENTIAL.sub(MASK, text))
+    for word in said:
+        text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, text, flags=re.IGNORECASE)
+    return _NUMBER.sub(lambda found: found[1] or MASK, _IBAN.sub(MASK, text))
+
+
+def _unless_a_word(long: re.Match[str]) -> str:
+    text = long[0]
+    return MASK if re.search("[0-9]", text) and re.search("[A-Za-z]", text) else text
+
+
+def _escaped(letter: str) -> str:
+    return letter.encode("unicode_escape").decode("ascii")
