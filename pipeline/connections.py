@@ -22,8 +22,10 @@ from platformdirs import user_state_path
 from pipeline.apis import Api
 from pipeline.apis.registry import APIS
 from pipeline.config import Profile
-from pipeline.errors import CredentialsError, IncompleteError, PrecheckError, TlsError
+from pipeline.errors import ConfigurationError, CredentialsError, IncompleteError, PrecheckError, TlsError
+from pipeline.files.private import user_folder
 from pipeline.sections.servers import MutualTls, Oauth, Server
+from pipeline.sections.values import proxy_of_environment
 from pipeline.stages.validate import Routes
 from pipeline.stores.leased_shares import LeasedShares, LeaseTerms, WholeShare
 from pipeline.stores.protocols import CapCount, Share, Shares
@@ -51,12 +53,12 @@ _WAITS = (1 / 30, 1 / 10)
 
 def quota_path() -> Path:
     """The file in which the daily caps of all processes of this user are counted."""
-    return user_state_path("payee-precheck") / "quota.db"
+    return user_folder(user_state_path) / "quota.db"
 
 
 def leases_path() -> Path:
     """The folder in which all runs of this user divide the servers' limits among themselves."""
-    return user_state_path("payee-precheck") / "turns"
+    return user_folder(user_state_path) / "turns"
 
 
 def routes(profile: Profile) -> Routes:
@@ -159,6 +161,18 @@ async def try_connection(server: Server, now: datetime, *, waits_s: Sequence[flo
         if isinstance(server, MutualTls):
             raise
         raise IncompleteError(Sentence("transport.closed_connection_during", server=address.netloc)) from None
+    except IncompleteError as error:
+        if proxy is None and _names_a_proxy(server.base_url):
+            raise IncompleteError(Sentence("transport.proxy_unused", why=error.reason)) from None
+        raise
+
+
+def _names_a_proxy(url: str) -> bool:
+    """Whether the environment names a proxy for an address, of whatever kind."""
+    try:
+        return proxy_of_environment(url) is not None
+    except ConfigurationError:
+        return True
 
 
 def context_of(server: Server) -> ssl.SSLContext:
@@ -231,6 +245,7 @@ async def _opened(
     from pipeline.stages.ask.concurrency import ConcurrencyLimit
     from pipeline.transport.client import Client
     from pipeline.transport.exchange import transport_of
+    from pipeline.transport.pool import connections_allowed
 
     tokens = tokens_of(server) if isinstance(server, Oauth) else None
     unreachable: PrecheckError | None = None
@@ -247,10 +262,15 @@ async def _opened(
         places.resize(part.in_flight_max, part.rate_per_s, kept=part.kept_places)
 
     share.follow(use, in_flight=lambda: places.in_flight)
+    if (in_flight_max := connections_allowed(server.in_flight_max)) < server.in_flight_max:
+        log.warning(
+            "the limit of open files allows fewer requests in flight",
+            api=server.name.value, in_flight_max=in_flight_max,
+        )  # fmt: skip
     client = Client(
         server.base_url,
         context=context_of(server),
-        in_flight_max=server.in_flight_max,
+        in_flight_max=in_flight_max,
         tokens=tokens,
         door=door,
         open_transport=partial(transport_of, proxy=proxy_to(server, server.base_url)),
@@ -263,7 +283,7 @@ async def _opened(
         pace=pace,
         places=places,
         quota=quota,
-        in_flight_max=server.in_flight_max,
+        in_flight_max=in_flight_max,
         attempts_max=server.attempts_max,
         deadline_s=_deadline_s(server),
         server_patience=replace(SERVER, probe_wait_s=server.probe_wait_s),

@@ -36,6 +36,17 @@ def _bounded(life: object) -> object:
     return int(min(life, LIFE_MAX_S))
 
 
+class TokenRefusal(Document):
+    """Why there is no token: as RFC 6749 has it, section 5.2, or as problem details."""
+
+    model_config = ConfigDict(alias_generator=None)
+
+    error: str | None = None
+    error_description: str | None = None
+    code: str | None = None
+    detail: str | None = None
+
+
 class TokenResponse(Document):
     """The answer of the token endpoint; the token itself is opaque."""
 

@@ -96,7 +96,10 @@ def _kept(text: str) -> Path | None:
     """The new file, readable by its owner only; None where there is no place for one."""
     from platformdirs import user_state_path
 
-    for folder in (user_state_path("payee-precheck") / "mistakes", Path(tempfile.gettempdir())):
+    folders = [Path(tempfile.gettempdir())]
+    with suppress(RuntimeError):  # a user may have no home
+        folders.insert(0, user_state_path("payee-precheck") / "mistakes")
+    for folder in folders:
         with suppress(OSError):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor, path = tempfile.mkstemp(prefix="precheck-mistake-", suffix=".txt", dir=folder)

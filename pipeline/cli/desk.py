@@ -172,7 +172,9 @@ def _serve(
 def _usual_home() -> Path:
     from platformdirs import user_data_path
 
-    return user_data_path("payee-precheck") / "desk"
+    from pipeline.files.private import user_folder
+
+    return user_folder(user_data_path) / "desk"
 
 
 def _token() -> str:

@@ -19,7 +19,7 @@ from pipeline.config.notify import NotifySection
 from pipeline.config.profile import Profile
 from pipeline.errors import ConfigurationError, ConfigurationFileError, OutputError, WrongValueError
 from pipeline.files.disk_errors import not_writable
-from pipeline.files.private import opened
+from pipeline.files.private import opened, user_folder
 from pipeline.formats import INPUT_NAMES
 from pipeline.formats.layouts import BankLayout
 from pipeline.sections.values import Section
@@ -84,7 +84,10 @@ def find(explicit: Path | None) -> Path:
         ConfigurationError: there is no such file.
     """
     named = explicit or (Path(os.environ["PRECHECK_CONFIG"]) if os.environ.get("PRECHECK_CONFIG") else None)
-    candidates = [named] if named else [Path(FILE_NAME), user_config_path("payee-precheck") / FILE_NAME]
+    candidates = [named or Path(FILE_NAME)]
+    if named is None:
+        with suppress(ConfigurationError):  # a user without a home has no such folder
+            candidates.append(user_folder(user_config_path) / FILE_NAME)
     for path in candidates:
         if path.is_file():
             return path
@@ -124,7 +127,7 @@ class ConfigurationFile:
     def _text(self) -> str:
         path = self.path
         try:
-            return path.read_text("utf-8")
+            return path.read_text("utf-8-sig")
         except UnicodeDecodeError:
             raise ConfigurationError(
                 Sentence("config.not_utf_8_text", path=path), advice=Sentence("config.save_utf_8")

@@ -1,11 +1,25 @@
 """Files and folders that only their owner may read, from their first byte on, whatever the umask."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO
 
+from pipeline.errors import ConfigurationError
 from pipeline.files.disk_errors import not_writable
 from pipeline.wording import Sentence
+
+
+def user_folder(of: Callable[[str], Path]) -> Path:
+    """The user's folder of one kind, such as `platformdirs.user_state_path`.
+
+    Raises:
+        ConfigurationError: the user has no home, as in a container under a number that no user has.
+    """
+    try:
+        return of("payee-precheck")
+    except RuntimeError:
+        raise ConfigurationError(Sentence("files.no_home")) from None
 
 
 def make_folder(folder: Path) -> None:

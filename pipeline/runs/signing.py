@@ -12,6 +12,7 @@ from platformdirs import user_state_path
 from pipeline.errors import PrecheckError
 from pipeline.files import signatures
 from pipeline.files.atomic import write_atomically
+from pipeline.files.private import user_folder
 from pipeline.files.signatures import Signer
 from pipeline.runs.manifest import read_manifest
 from schemas.manifest import Manifest
@@ -38,9 +39,9 @@ def is_outdated(manifest: Manifest) -> bool:
     """Whether a newer manifest of the run was signed on this machine."""
     try:
         return _path_of(manifest).read_text("utf-8") > manifest.written
-    except (OSError, ValueError):
+    except (OSError, ValueError, PrecheckError):
         return False
 
 
 def _path_of(manifest: Manifest) -> Path:
-    return user_state_path("payee-precheck") / "signed" / manifest.ledger.digests["run"]
+    return user_folder(user_state_path) / "signed" / manifest.ledger.digests["run"]

@@ -34,6 +34,9 @@ def _newest_below_folder(said: str, info: ValidationInfo) -> str:
     return str(Path(glob.escape(str(folder))) / Path(pattern.strip()).expanduser())
 
 
+_LAST_DOT = re.compile(r"\.+(?=(:[0-9]*)?$)")
+
+
 def _https(url: str) -> str:
     try:
         parts = urlsplit(url)
@@ -45,7 +48,8 @@ def _https(url: str) -> str:
         raise WrongValueError(Sentence("config.https"))
     if not is_reachable or _NOT_IN_AN_ADDRESS.search(url):
         raise WrongValueError(Sentence("config.plain_address"))
-    return url.rstrip("/")
+    # A dot at the end of a host name is part of no certificate, and would make it another server to the cap.
+    return parts._replace(netloc=_LAST_DOT.sub("", parts.netloc)).geturl().rstrip("/")
 
 
 def _proxy(url: str) -> str:
@@ -86,6 +90,8 @@ def secret(variable: str | None, path: Path | None) -> SecretStr:
     """
     if variable is not None:
         value = os.environ.get(variable)
+        if value:
+            value = value.rstrip("\r\n")  # as a file of a mounted secret ends
         if not value:
             state = "not set" if value is None else "empty"
             raise ConfigurationError(

@@ -11,11 +11,11 @@ from importlib.metadata import version
 
 import httpx
 
-from pipeline.errors import ConfigurationError, PrecheckError
+from pipeline.errors import ConfigurationError, IncompleteError, PrecheckError
 from pipeline.transport.pool import AiohttpTransport
 from pipeline.transport.proxy import Proxy
 from pipeline.transport.retry import NetworkFailure
-from pipeline.transport.tls import explain
+from pipeline.transport.tls import TOO_FEW_FILES, explain
 from pipeline.wording import Sentence
 
 BODY_BYTES_MAX = 64 * 1024
@@ -112,6 +112,8 @@ def _failure_of(error: httpx.TransportError, url: httpx.URL) -> NetworkFailure |
     """The error for an exception of httpx: the one place that maps them."""
     cause: BaseException | None = error
     while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in TOO_FEW_FILES:
+            return IncompleteError(Sentence("transport.too_few_files"))
         if isinstance(cause, ssl.SSLError):
             return explain(cause, f"{url.host}:{url.port or 443}") or NetworkFailure("tls")
         cause = cause.__cause__ or cause.__context__

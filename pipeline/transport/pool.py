@@ -7,6 +7,7 @@ costs.
 """
 
 import asyncio
+import resource
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -31,6 +32,8 @@ _SENDING = "http11.send_request_headers.started"
 """The event of httpx's `trace` extension for a request that has its connection and is about to leave."""
 _SILENCE_S = 0.25
 """How long a connection of its own must bring nothing before its request leaves."""
+_OTHER_FILES = 40
+"""What a run has open beside its connections."""
 _CONNECTIONS_TRIED_MAX = 2
 """Connections that a request is handed, each of which turns out to be unusable before it leaves."""
 
@@ -41,6 +44,20 @@ _AS_HTTPX_SAYS = (
     (OSError, httpx.ReadError),
 )
 """aiohttp's classes and httpx's for the same thing, the special before the general."""
+
+
+def connections_allowed(count: int) -> int:
+    """So many connections to each of two servers, or as many as the system lets this process have open.
+
+    The process's own limit of open files is raised up to the system's.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * count + _OTHER_FILES
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return max(min((wanted - _OTHER_FILES) // 2, count), 1)
 
 
 class AiohttpTransport(httpx.AsyncBaseTransport):

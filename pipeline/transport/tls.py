@@ -7,6 +7,7 @@ and "VoP Standard: mutual TLS".
 
 import asyncio
 import base64
+import errno
 import re
 import socket
 import ssl
@@ -27,6 +28,8 @@ from pipeline.wording import Sentence
 
 __all__ = ["CertificateFacts", "client_context", "explain", "inspect_certificate", "preflight"]
 
+TOO_FEW_FILES = frozenset({errno.EMFILE, errno.ENFILE})
+"""Errors of the system for a process, or a computer, with too many open files."""
 HANDSHAKE_DEADLINE_S = 10.0
 REFUSAL_WAIT_S = 0.3
 """How long a TLS 1.3 server is given to refuse the client certificate after the handshake."""
@@ -308,6 +311,8 @@ async def _connected(host: str, port: int, context: ssl.SSLContext, connect: Con
     except ConnectionResetError:
         failure = IncompleteError(Sentence("transport.closed_connection_during", server=server))
     except OSError as error:
+        if error.errno in TOO_FEW_FILES:
+            raise IncompleteError(Sentence("transport.too_few_files")) from None
         # A proxy that is away says so itself.
         reason: Sentence | None = getattr(error, "reason", None)
         failure = IncompleteError(reason or Sentence("transport.no_connection", server=server, reason=error))

@@ -1,22 +1,32 @@
 """The token endpoint of an identity provider: client credentials in, an access token out."""
 
+import asyncio
 import ssl
 from datetime import UTC, datetime
 from typing import Literal
 from urllib.parse import urlencode, urlsplit
 
 import httpx
+import structlog
 
-from pipeline.errors import ConfigurationError, CredentialsError, ProtocolError
+from pipeline.errors import ConfigurationError, CredentialsError, IncompleteError, ProtocolError
 from pipeline.transport.exchange import HEADERS, once, plainly_https
+from pipeline.transport.masking import masked, with_detail
 from pipeline.transport.proxy import Proxy
 from pipeline.transport.retry import NetworkFailure, pause_s
 from pipeline.transport.tokens import TokenUnavailable
 from pipeline.wording import Sentence
 from schemas.strict import parse
-from schemas.token import TokenRequest, TokenResponse
+from schemas.token import TokenRefusal, TokenRequest, TokenResponse
 
 TOKEN_DEADLINE_S = 10.0
+_AGAIN_S = 0.5
+"""Before a refusal that may be one server's of many, or something's in between, is tried once more."""
+_REFUSALS = frozenset({400, 401, 403})
+_LATER = frozenset({"temporarily_unavailable", "server_error", "slow_down"})
+"""Errors of OAuth that pass by themselves, whatever the status."""
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 class TokenEndpoint:
@@ -51,7 +61,7 @@ class TokenEndpoint:
         self._proxy = proxy
 
     async def __call__(self, request: TokenRequest) -> TokenResponse:
-        """Ask once for a token.
+        """Ask for a token, and once more after a 401 or a refusal that is not the provider's own by its form.
 
         Raises:
             TokenUnavailable: no answer, or one that says "later".
@@ -60,42 +70,55 @@ class TokenEndpoint:
             ConfigurationError: there is no token endpoint at this address; or, as TlsError, no trusted way
                 to it.
         """
+        response = await self._ask(request)
+        if response.status_code == 401 or (
+            response.status_code in _REFUSALS and not _refusal(response).error
+        ):
+            await asyncio.sleep(_AGAIN_S)
+            response = await self._ask(request)
+        return self._read(response, request)
+
+    async def _ask(self, request: TokenRequest) -> httpx.Response:
         form = {**request.model_dump(), "client_secret": request.client_secret.get_secret_value()}
         headers = {**HEADERS, "Content-Type": "application/x-www-form-urlencoded"}
         http_request = httpx.Request(
             self._method, self._url, headers=headers, content=urlencode(form).encode()
         )
         try:
-            response = await once(
+            return await once(
                 http_request, context=self._context, deadline_s=TOKEN_DEADLINE_S, proxy=self._proxy
             )
         except NetworkFailure as failure:
             raise TokenUnavailable(
                 Sentence("transport.token_no_answer", where=self._where, kind=failure.kind)
             ) from None
-        return self._read(response)
 
     @property
     def _where(self) -> Sentence:
         return Sentence("transport.token_endpoint", host=urlsplit(self._url).hostname)
 
-    def _read(self, response: httpx.Response) -> TokenResponse:
-        match response.status_code:
-            case 200:
-                pass
-            case 400 | 401 | 403 as status:
-                raise CredentialsError(
-                    Sentence(
-                        "transport.http_refuses_client", where=self._where, status=status, method=self._method
-                    )
+    def _read(self, response: httpx.Response, request: TokenRequest) -> TokenResponse:
+        if (status := response.status_code) != 200:
+            refusal = _refusal(response)
+            said = (refusal.error or refusal.code, refusal.error_description or refusal.detail)
+            detail = masked(
+                ": ".join(filter(None, said)).partition("Trace ID:")[0].strip(),
+                [request.client_secret.get_secret_value()],
+            )
+            log.warning("no token", status=status, detail=detail)
+            if status in {408, 429} or status >= 500 or (status in _REFUSALS and refusal.error in _LATER):
+                later = with_detail(
+                    IncompleteError(Sentence("transport.token_later", where=self._where, status=status)),
+                    detail,
                 )
-            case status if status in {408, 429} or status >= 500:
-                later = Sentence("transport.token_later", where=self._where, status=status)
-                raise TokenUnavailable(later, pause_s=pause_s(response.headers, now=datetime.now(UTC)))
-            case status:
-                raise ConfigurationError(
-                    Sentence("transport.http_hands_out", where=self._where, status=status)
-                )
+                raise TokenUnavailable(later.reason, pause_s=pause_s(response.headers, now=datetime.now(UTC)))
+            refused = Sentence(
+                "transport.http_refuses_client", where=self._where, status=status, method=self._method
+            )
+            elsewhere = Sentence("transport.http_hands_out", where=self._where, status=status)
+            is_refused = status in _REFUSALS
+            error = CredentialsError(refused) if is_refused else ConfigurationError(elsewhere)
+            raise with_detail(error, detail)
         try:
             answer = parse(TokenResponse, response.content)
         except ValueError:
@@ -106,3 +129,11 @@ class TokenEndpoint:
         if not (value.isascii() and value.isprintable() and " " not in value):
             raise ProtocolError(Sentence("transport.token_not_for_header", where=self._where))
         return answer
+
+
+def _refusal(response: httpx.Response) -> TokenRefusal:
+    """What an endpoint says of a refusal, as far as it says it in a known form."""
+    try:
+        return parse(TokenRefusal, response.content)
+    except ValueError:
+        return TokenRefusal()

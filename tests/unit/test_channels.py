@@ -231,6 +231,29 @@ def test_a_server_that_is_not_there_is_an_outage_and_not_a_mistake(running):
         anyio.run(try_connection, nowhere, datetime.now(UTC))
 
 
+def test_a_proxy_of_the_environment_that_is_not_used_is_named_where_there_is_no_connection(
+    running, monkeypatch
+):
+    [standard] = load(running, "sandbox-standard").servers
+    nowhere = standard.model_copy(update={"base_url": "https://127.0.0.1:9"})
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://user:word@proxy.example")
+
+    with pytest.raises(IncompleteError, match='proxy = "environment"') as caught:
+        anyio.run(try_connection, nowhere, datetime.now(UTC))
+    assert "word" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("hard", "count"), [(60, 10), (25, 1), (4096, 64)])
+def test_requests_in_flight_are_as_many_as_files_may_be_open(hard, count):
+    said = (
+        f"import resource as r; r.setrlimit(r.RLIMIT_NOFILE, (20, {hard}));"
+        "from pipeline.transport.pool import connections_allowed;"
+        "print(connections_allowed(64), r.getrlimit(r.RLIMIT_NOFILE)[0])"
+    )
+    done = subprocess.run([sys.executable, "-c", said], check=True, capture_output=True, text=True)
+    assert done.stdout.split() == [str(count), str(min(hard, 168))]
+
+
 def test_relative_paths_of_the_configuration_are_relative_to_it(running):
     [standard] = load(running, "sandbox-standard").servers
 

@@ -15,6 +15,7 @@ from pipeline.config import EXAMPLE, Profile, load, read, write_example
 from pipeline.config.mistakes import QUOTED
 from pipeline.connections import account_of, proxy_to
 from pipeline.errors import ConfigurationError, OutputError
+from pipeline.files.private import user_folder
 from pipeline.sections.servers import TEST_SERVER_DAILY_CAP
 from pipeline.stores.postgres.address import parsed
 from schemas.cop import AccountType
@@ -193,6 +194,8 @@ def test_address_that_is_not_plain_https_is_refused_and_not_quoted(refusal, key,
         ("https://cop.example/", "https://cop.example"),
         ("https://cop.example:8443/gateway/", "https://cop.example:8443/gateway"),
         ("https://[::1]:8443", "https://[::1]:8443"),
+        ("https://cop.example./", "https://cop.example"),
+        ("https://cop.example.:8443/v1.0", "https://cop.example:8443/v1.0"),
         ("https://xn--kb-yja.example", "https://xn--kb-yja.example"),
     ],
 )
@@ -272,6 +275,20 @@ def test_file_that_is_no_configuration_is_told_by_its_name(tmp_path, content):
         read(path)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_file(file_of):
+    path = file_of(cop=COP)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert load(path, "main").servers
+
+
+def test_a_user_without_a_home_is_told_so():
+    def no_home(_name):
+        raise RuntimeError
+
+    with pytest.raises(ConfigurationError, match="set HOME to a folder"):
+        user_folder(no_home)
+
+
 def test_unknown_profile_names_those_there_are(file_of):
     with pytest.raises(ConfigurationError, match="pick one of main"):
         load(file_of(cop=COP), "other")
@@ -327,7 +344,7 @@ def test_secret_comes_from_the_environment_when_it_is_needed(file_of):
         os.environ["PRECHECK_TEST_SECRET"] = ""
         with pytest.raises(ConfigurationError, match="PRECHECK_TEST_SECRET is empty; put the secret in it"):
             secret_of(file_of)
-        os.environ["PRECHECK_TEST_SECRET"] = SECRET
+        os.environ["PRECHECK_TEST_SECRET"] = f"{SECRET}\r\n"
         assert secret_of(file_of).get_secret_value() == SECRET
     finally:
         del os.environ["PRECHECK_TEST_SECRET"]

@@ -1,5 +1,6 @@
 import asyncio
 import copy
+import errno
 import gc
 import gzip
 import json
@@ -9,6 +10,7 @@ import traceback
 import warnings
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 
 import anyio
 import httpx
@@ -16,8 +18,9 @@ import pytest
 from aiohttp import web
 
 from pipeline.apis import post
-from pipeline.errors import ConfigurationError, CredentialsError, TlsError
+from pipeline.errors import ConfigurationError, CredentialsError, IncompleteError, TlsError
 from pipeline.transport.client import Client, NetworkFailure
+from pipeline.transport.exchange import exchange as exchange_by
 from pipeline.transport.exchange import transport_of
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.tls import client_context
@@ -515,6 +518,15 @@ class TestTheDeadline:
                 return (await failure_of(client, deadline_s=0.2)).kind
 
         assert anyio.run(main) == "deadline"
+
+
+def test_too_few_open_files_are_called_that():
+    class Full(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, _request):
+            raise httpx.ConnectError("no socket") from OSError(errno.EMFILE, "Too many open files")
+
+    with pytest.raises(IncompleteError, match="limit of open files"):
+        anyio.run(partial(exchange_by, Full(), httpx.Request("GET", "https://cop.example"), deadline_s=1))
 
 
 def test_a_port_where_nobody_listens_is_a_failure_to_connect(loopback):

@@ -3,6 +3,7 @@ from urllib.parse import parse_qs
 import anyio
 import pytest
 from aiohttp import web
+from structlog.testing import capture_logs
 
 from pipeline.errors import ConfigurationError, CredentialsError, ProtocolError, TlsError
 from pipeline.transport.tls import client_context
@@ -84,6 +85,51 @@ def test_get_is_the_method_unless_another_is_set(loopback):
 def test_a_refused_client_is_a_matter_of_credentials(loopback, status):
     said = refusal(CredentialsError, loopback, saying(status, data={"error": "invalid_client"}))
     assert f"HTTP {status}" in said
+
+
+ENTRA = {
+    "error": "invalid_client",
+    "error_description": "AADSTS7000215: Invalid client secret provided. Ensure it is the value, not the ID: "
+    "h&sh=% of app '11aa22bb-11aa-22bb-11aa-22bb33cc44dd'.\r\nTrace ID: 33cc44dd-11aa-22bb-11aa-22bb33cc44dd",
+    "error_codes": [7000215],
+}
+
+
+def test_the_providers_own_error_is_repeated_masked_in_the_sentence_and_in_the_log(loopback):
+    with capture_logs() as lines:
+        said = refusal(CredentialsError, loopback, saying(401, data=ENTRA))
+    detail = (
+        "invalid_client: AADSTS7000215: Invalid client secret provided. Ensure it is the value, not the ID"
+    )
+    assert f"it says: \"{detail}: *** of app '***'.\"" in said
+    assert [line["detail"].startswith(detail) for line in lines] == [True]
+    said = refusal(ConfigurationError, loopback, saying(404, data={"code": "NOT_FOUND", "detail": "x" * 999}))
+    assert "NOT_FOUND: xxx" in said
+    assert "x" * 200 not in said
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 503])
+def test_what_an_endpoint_calls_temporary_is_worth_another_try(loopback, status):
+    data = {"error": "temporarily_unavailable", "error_description": "AADSTS90033: A transient error"}
+    assert "AADSTS90033: A transient error" in refusal(TokenUnavailable, loopback, saying(status, data=data))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "asked_count"),
+    [(401, '{"error":"invalid_client"}', 2), (400, "<h1>400</h1>", 2), (400, '{"error":"invalid_scope"}', 1)],
+)
+def test_a_refusal_that_may_be_one_servers_of_many_is_tried_once_more(loopback, status, body, asked_count):
+    seen = []
+
+    async def handler(_request):
+        seen.append(1)
+        return web.json_response(GOOD) if len(seen) == 2 else web.Response(status=status, text=body)
+
+    if asked_count == 2:
+        assert ask(loopback, handler).expires_in == 3599
+    else:
+        refusal(CredentialsError, loopback, handler)
+    assert len(seen) == asked_count
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
