@@ -126,9 +126,9 @@ class TestOurOwnCertificate:
             tls = writer.get_extra_info("ssl_object")
             for number in range(2):
                 await reader.readuntil(b"{}")
+                status = b"200 OK" if tls.getpeercert() else b"403 Forbidden"
                 if number == 0:
                     tls.verify_client_post_handshake()  # it goes with what is written next
-                status = b"200 OK" if tls.getpeercert() else b"403 Forbidden"
                 writer.write(b"HTTP/1.1 " + status + b"\r\nContent-Length: 0\r\n\r\n")
             await reader.read()
 
