@@ -11,7 +11,6 @@ from pipeline.config.notify import NotifySection
 from pipeline.errors import IncompleteError, PrecheckError
 from pipeline.files import child_process as children
 from pipeline.sections.values import secret
-from pipeline.transport.ping import post
 from pipeline.transport.tls import client_context
 from pipeline.wording import Sentence
 from schemas.notification import Notification
@@ -48,6 +47,8 @@ async def notify(
 
 
 async def _post(section: NotifySection, document: bytes) -> None:
+    from pipeline.transport.ping import post  # slow to import, and most runs notify nobody
+
     url = secret(section.webhook_env, section.webhook_file).get_secret_value()
     context = client_context(ca_file=section.webhook_ca_file)
     await post(url, document, context=context, deadline_s=NOTIFY_MAX_S)
