@@ -16,6 +16,7 @@ from pipeline.review.corrections import (
     accepted_corrections,
     correctable,
     fix,
+    payee_key,
     released_ones_stay,
     unknown_corrections,
 )
@@ -125,14 +126,23 @@ def _wanted(job: FixJob, run: FinishedRun, corrections: Corrections, approver: A
 def _write_corrections(
     run: FinishedRun, corrections: pl.DataFrame, applied: pl.Series, files: ExitStack
 ) -> None:
-    listed = corrections.select(
+    source = run.source
+    payments = source.payments.select(
+        "row", "payment_id", "sort_code", account=pl.coalesce("iban", "account_number")
+    ).with_columns(payee_key=payee_key(source.original))
+    listed = corrections.join(payments, on="row", how="left", maintain_order="left").select(
         "row",
         place_texts(corrections["row"], run.summary.input.places),
         "field",
         "from",
         "to",
         pl.concat_str("why", "obstacle", separator=" ", ignore_nulls=True),
-        applied=pl.when(pl.col("row").is_in(applied.implode())).then(pl.lit("yes")).otherwise(pl.lit("no")),
+        pl.when(pl.col("row").is_in(applied.implode()))
+        .then(pl.lit("yes"))
+        .otherwise(pl.lit("no"))
+        .alias("applied"),
+        # By which a system of the user's finds the payment, the account and the payee.
+        *("payment_id", "sort_code", "account", "payee_key"),
     )
     write_for_people(listed, run, CORRECTIONS, files)
 

@@ -27,6 +27,7 @@ from pipeline.jobs.report import report
 from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.reports.reviews import print_split
+from pipeline.review.corrections import payee_key
 from pipeline.review.decisions import RunDecisions
 from pipeline.review.placements import judged, preview
 from pipeline.runs.ended import ended_run
@@ -810,3 +811,11 @@ def test_a_preview_is_what_the_split_does(folder_of, split_of):
     assert before.release == ControlTotal(**done.release.model_dump(include={"row_count", "totals"}))
     assert before.hold == ControlTotal(**done.hold.model_dump(include={"row_count", "totals"}))
     assert before.refused.to_list() == done.unheeded_rows == [2]
+
+
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [("Vendor No", ["V1"]), ("supplier_id", ["V1"]), ("Lieferanten-Nr.", ["V1"]), ("Vendor name", [None])],
+)
+def test_a_correction_names_the_payee_as_the_users_own_system_does(header, found):
+    assert payee_key(pl.DataFrame({"name": ["A"], header: ["V1"]})).to_list() == found
