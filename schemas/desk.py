@@ -48,6 +48,13 @@ class RowsDecided(Entry):
     ] = None
 
 
+class RowCommented(Entry):
+    """A line of `comments.jsonl`: what a person has to say about a row. It decides nothing."""
+
+    row: int
+    comment: str
+
+
 class Deed(StrEnum):
     """What people do at the desk that is put on record."""
 
@@ -62,6 +69,8 @@ class Deed(StrEnum):
     HANDED_OVER = "handed over"
     SENT_BACK = "sent back"
     APPROVED = "approved"
+    GIVEN = "given to the bank"
+    COMMENTED = "commented"
     DOWNLOADED = "downloaded"
     VERIFIED = "verified"
     PURGED = "purged"
@@ -143,6 +152,9 @@ class DeskFile(OwnDocument):
     handed_over: Signed | None = None
     sent_back: Annotated[SentBack | None, Field(description="Null once it was handed over again.")] = None
     approved: Signed | None = None
+    given: Annotated[Signed | None, Field(description="That the bank has the release file: it is final.")] = (
+        None
+    )
     released_count: Annotated[
         int | None, Field(description="Of payments, by the last approval; null: not known.")
     ] = None

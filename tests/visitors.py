@@ -111,6 +111,7 @@ class Visitor:
         fields = dict(fields)
         if "shown" not in fields and (acted := re.fullmatch(_ACTS, path)):
             fields["shown"] = self.shown(acted[1], "release" if acted[2] == "release" else "review")
+            fields.setdefault("voids", "yes")
         headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
         return self.ask("POST", path, urlencode(fields), **headers)
 

@@ -81,7 +81,8 @@ def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
         theirs = _rows_of_first(files, file_id)
         for release in file.releases:
             taken = taken_by(audit, file_id, release)
-            is_offered = release is file.releases[-1] and _is_offered(home, file_id, release)
+            is_last = release is file.releases[-1]
+            is_offered = is_last and (file.given is not None or _is_offered(home, file_id, release))
             if not (taken and not is_offered if file_id == folder.id else taken or is_offered):
                 continue
             rows = listed(release.rows)

@@ -5,6 +5,7 @@ HOME/runs/ID/desk.json          the file, and what people said about it
 HOME/runs/ID/input/payroll.csv  the file
 HOME/runs/ID/run.precheck/      the folder of its run, as the command leaves one
 HOME/runs/ID/decisions.jsonl    who decided what about which row
+HOME/runs/ID/comments.jsonl     who said what about which row
 HOME/runs/ID/progress.json      how far its check is, and check.lock, which its process holds
 """
 
@@ -27,7 +28,7 @@ from pipeline.desk.refusals import Missing
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
 from pipeline.wording import Sentence
-from schemas.desk import AuditEntry, DeskFile, RowsDecided
+from schemas.desk import AuditEntry, DeskFile, RowCommented, RowsDecided
 from schemas.review import Shaped
 from schemas.strict import AnyDocument, parse
 
@@ -73,6 +74,11 @@ class FileFolder:
     def decisions(self) -> ChainedJournal[RowsDecided]:
         """Who decided what."""
         return ChainedJournal(self.path / DECISIONS, RowsDecided)
+
+    @property
+    def comments(self) -> ChainedJournal[RowCommented]:
+        """Who said what about a row."""
+        return ChainedJournal(self.path / "comments.jsonl", RowCommented)
 
     def read(self) -> DeskFile:
         """What is known of it; an InputError where that cannot be read."""

@@ -17,7 +17,7 @@ from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.review.decisions import RunDecisions
 from pipeline.runs.families import ranges
 from pipeline.runs.manifest import identity_of, read_manifest
-from pipeline.wording import Sentence
+from pipeline.wording import Moment, Sentence
 from schemas.desk import DeskFile, Release, RowsDecided, Signed
 from schemas.folder import (
     APPROVALS,
@@ -51,6 +51,8 @@ class Decided(NamedTuple):
     """Whom the workbook names that it stood in."""
     is_next: bool = False
     """Whether it counts only if nothing was decided since its page was shown."""
+    may_void: bool = False
+    """Whether this person was asked, and agreed, that it voids an approval."""
 
 
 class ToApprove(NamedTuple):
@@ -89,6 +91,9 @@ def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: d
             if at.state is State.RUNNING
             else Sentence("desk.undecidable_without_names")
         )
+    require_not_given(at)
+    if at.state is State.RELEASED and not wanted.may_void:
+        raise Conflict(Sentence("desk.decision_would_void"))
     require_reason(wanted)
     reason = reason_of(wanted)
 
@@ -109,6 +114,12 @@ def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: d
         )
 
     return at.folder.decisions.append(entry)
+
+
+def require_not_given(at: Standing) -> None:
+    """Refuse to change what the bank has (Conflict)."""
+    if (given := at.file.given) is not None:
+        raise Conflict(Sentence("desk.given_is_locked", name=given.by, time=Moment(given.time)))
 
 
 def require_possible(review: Review, row: int, decision: Decision) -> None:
@@ -138,6 +149,7 @@ def approve(at: Standing, wanted: ToApprove, person: Person, now: datetime) -> P
     """
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
         raise Conflict(Sentence("desk.nothing_to_approve"))
+    require_not_given(at)
     refuse_shaper(person, wanted.shaped)
     if corrected_file(at.folder) is not None or is_corrected(wanted.said):
         correct(at, wanted, person, now)

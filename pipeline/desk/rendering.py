@@ -56,6 +56,8 @@ DEEDS = {
     Deed.HANDED_OVER: gettext_noop("handed over"),
     Deed.SENT_BACK: gettext_noop("sent back"),
     Deed.APPROVED: gettext_noop("approved"),
+    Deed.GIVEN: gettext_noop("gave to the bank"),
+    Deed.COMMENTED: gettext_noop("commented"),
     Deed.DOWNLOADED: gettext_noop("downloaded"),
     Deed.VERIFIED: gettext_noop("verified"),
     Deed.PURGED: gettext_noop("deleted the names"),
@@ -128,7 +130,7 @@ def environment() -> Environment:
     made.policies["ext.i18n.trimmed"] = True
     made.filters |= {
         "n": languages.number,
-        "moment": languages.moment,
+        "moment": _moment,
         "shown": shown,
         "breakable": breakable,
         "amounts": _amounts,
@@ -155,6 +157,11 @@ def environment() -> Environment:
         "HTTPStatus": HTTPStatus,
     }
     return made
+
+
+def _moment(time: str) -> Markup:
+    """A time, which the browser shows in the zone of who reads it."""
+    return Markup('<time datetime="{}">{}</time>').format(time, languages.moment(time))
 
 
 @cache

@@ -35,6 +35,7 @@ from schemas.review import ControlTotal, Decision, Verdict
 from schemas.summary import Summary
 
 ROWS_ON_PAGE = 50
+REASONS_SUGGESTED = 8
 _OF_A_PREVIEW = {name: DECISIONS[name] for name in ("row", "decision")}
 _ANSWER = ("check_outcome", "check_code", "check_matched_name", "check_id")
 ACCOUNTS = ("account_number", "iban")
@@ -253,6 +254,11 @@ class Review(NamedTuple):
             return None
         rows = [row for row in entry.rows if row in said and _is_of(said[row], entry)]
         return entry.model_copy(update={"rows": rows}) if rows else None
+
+    def reasons(self) -> list[str]:
+        """The last reasons that were given, each once, the latest first."""
+        said = (entry.reason for entry in reversed(self.decisions.entries()) if entry.reason)
+        return [*dict.fromkeys(said)][:REASONS_SUGGESTED]
 
     def undecided_counts(self, said: Mapping[int, LastWord]) -> dict[str, int]:
         """Group -> how many of its rows nobody decided about."""

@@ -53,6 +53,7 @@ WORDS: Mapping[State, StateWords] = MappingProxyType({
     State.PURGED: StateWords(_N("Names deleted"), _N("See what is left"), "release"),
 })  # fmt: skip
 _REFUSED = StateWords(_N("Cannot be read"), _N("See why"), "columns")
+_GIVEN = StateWords(_N("Given to the bank"), _N("Get the files"), "release")
 _NOTHING_RELEASED = StateWords(_N("Approved: nothing to release"), _N("Get the files"), "release")
 
 
@@ -89,6 +90,8 @@ class Standing(NamedTuple):
         """Where it stands, for people."""
         if self.is_refused:
             return _REFUSED
+        if self.file.given is not None and self.state is State.RELEASED:
+            return _GIVEN
         return _NOTHING_RELEASED if self.releases_nothing else WORDS[self.state]
 
 

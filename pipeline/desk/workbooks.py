@@ -43,6 +43,8 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     path: Path,
     person: Person,
     now: datetime,
+    *,
+    may_void: bool,
 ) -> int:
     """Put the decisions of a workbook on record, as those of who uploads it: about how many rows.
 
@@ -64,5 +66,6 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
         raise Conflict(Sentence("desk.no_new_decision"))
     by_reason = new.group_by("decision", "reason", "claimed_by", maintain_order=True).agg(pl.col("row"))
     for decision, reason, claimed_by, rows in by_reason.iter_rows():
-        decide(at, review, Decided(rows, Decision(decision), reason or "", claimed_by), person, now)
+        wanted = Decided(rows, Decision(decision), reason or "", claimed_by, may_void=may_void)
+        decide(at, review, wanted, person, now)
     return new.height

@@ -30,6 +30,7 @@ from pipeline.desk.releasing import (
     require_as_recorded,
     shaped_by,
     shaping,
+    signed,
     voided_by,
 )
 from pipeline.desk.rendering import html
@@ -95,6 +96,10 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         and at.state is not State.RUNNING,
         may_have_names=person.has_names,
         undecided_count=0 if at.summary is None else at.summary.undecided_count,
+        may_give=person.can(Role.UPLOADER, Role.APPROVER)
+        and at.state is State.RELEASED
+        and bool(at.file.released_count)
+        and at.file.given is None,
         may_forget=person.can(Role.APPROVER) and at.state is not State.PURGED,
         left_count=0 if run is None else sum(run.undecided_counts(words).values()),
     )
@@ -165,6 +170,22 @@ def _taken(home: DeskHome, at: Standing) -> AuditEntry | None:
     if at.state is not State.RELEASED or not at.file.released_count or not at.file.releases:
         return None
     return taken_by(home.audit.entries(), at.id, at.file.releases[-1])
+
+
+@routes.post("/files/{id}/given")
+async def given(request: web.Request) -> web.Response:
+    """Say that the bank has the release file: nothing of this file changes any more."""
+    context, person, at = await opened_by(request, Role.UPLOADER, Role.APPROVER)
+    said = await request.post()
+    if at.state is not State.RELEASED or not at.file.released_count or at.file.given is not None:
+        raise Conflict(Sentence("desk.nothing_to_give"))
+    release = at.file.releases[-1]
+    if said.get("sha256") != release.sha256:
+        raise Conflict(Sentence("desk.changed_since_shown", what=[Sentence("desk.shown_totals")]))
+    agreed = signed(at, person, context.clock())
+    await asyncio.to_thread(lambda: at.folder.change(given=agreed))
+    await context.record(request, Deed.GIVEN, at.id, file=release.file, sha256=release.sha256)
+    raise web.HTTPSeeOther(f"/files/{at.id}/release#files")
 
 
 @routes.post("/files/{id}/send-back")

@@ -15,6 +15,7 @@ from pipeline.desk.guards import person_of
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.releasing import (
+    REASON_CHARS_MAX,
     Decided,
     decide,
     reason_of,
@@ -30,9 +31,10 @@ from pipeline.desk.states import Standing, State
 from pipeline.desk.uploads import uploaded_to
 from pipeline.desk.workbooks import NAME, exported, taken_over
 from pipeline.wording import Sentence
-from schemas.desk import Deed, RowsDecided
+from schemas.desk import Deed, RowCommented, RowsDecided
 from schemas.outcomes import Outcome
 from schemas.review import Act, Decision
+from schemas.strict import timestamp
 
 routes = web.RouteTableDef()
 WORKBOOK_BYTES_MAX = 64 * 1024**2
@@ -81,13 +83,24 @@ async def _page(request: web.Request, said: Mapping[str, str]) -> web.Response:
         chosen_group=next((group for group in run.groups if group.key == asked.group), None),
         choice=run.choice(asked, words),
         at_once=run.last_at_once(words),
+        comments=await asyncio.to_thread(comments_on, at),
+        reasons=run.reasons(),
         may_decide=may_decide(request, at),
     )
 
 
+def comments_on(at: Standing) -> dict[int, list[RowCommented]]:
+    """Row -> what people said about it, oldest first."""
+    found: dict[int, list[RowCommented]] = {}
+    for entry in at.folder.comments.entries():
+        found.setdefault(entry.row, []).append(entry)
+    return found
+
+
 def may_decide(request: web.Request, at: Standing) -> bool:
     """Whether who asks may decide about rows now."""
-    return person_of(request).can(Role.REVIEWER) and at.state not in (State.RUNNING, State.PURGED)
+    is_open = at.state not in (State.RUNNING, State.PURGED) and at.file.given is None
+    return is_open and person_of(request).can(Role.REVIEWER)
 
 
 def _asked(said: Mapping[str, str]) -> Asked:
@@ -114,7 +127,7 @@ async def decide_row(request: web.Request) -> web.Response:
     refuse_changed(said.get("shown"), now, OF_A_ROW)
     if decision is not None:
         require_possible(run, row, decision)
-    wanted = Decided([row], decision, said.get("reason", ""))
+    wanted = Decided([row], decision, said.get("reason", ""), may_void=said.get("voids") == "yes")
     make = partial(decide, at, run, wanted, person, context.clock())
     made = await asyncio.to_thread(_record_once, run, wanted, person.name, said.get("before"), make)
     if made is not None:
@@ -138,10 +151,31 @@ async def decide_row(request: web.Request) -> web.Response:
             group=next((group for group in run.groups if group.key == line.group), None),
             left=left.get(line.group, 0),
             choice=run.choice(_asked(said), words),
+            comments=await asyncio.to_thread(comments_on, at),
             row_count=run.to_look_at_count,
             decided_count=run.to_look_at_count - sum(left.values()),
         )
     raise web.HTTPSeeOther(f"{_way_back(at, said)}#row-{row}")
+
+
+@routes.post("/files/{id}/rows/{row:[0-9]{1,9}}/comments")
+async def comment(request: web.Request) -> web.Response:
+    """Say something about a row, which decides nothing."""
+    context, person, at = await opened_by(request, Role.REVIEWER, Role.APPROVER, Role.UPLOADER)
+    row = int(request.match_info["row"])
+    if at.summary is None or not 1 <= row <= at.summary.input.row_count:
+        raise DeskRefusal(Sentence("desk.no_such_row"))
+    text = " ".join(str((await request.post()).get("comment", "")).split())[:REASON_CHARS_MAX]
+    if not text:
+        raise DeskRefusal(Sentence("desk.comment_is_empty"))
+    now = timestamp(context.clock())
+    journal = at.folder.comments
+    await asyncio.to_thread(
+        journal.append,
+        lambda previous: RowCommented(previous=previous, time=now, by=person.name, row=row, comment=text),
+    )
+    await context.record(request, Deed.COMMENTED, at.id, row=row)
+    raise web.HTTPSeeOther(f"/files/{at.id}/rows/{row}#comments")
 
 
 def _record_once(
@@ -189,7 +223,8 @@ async def decide_group(request: web.Request) -> web.Response:
     if found.is_empty():
         raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
     rows = found["row"].to_list()
-    wanted = Decided(rows, decision, said.get("reason", ""), is_next=True)
+    may_void = said.get("voids") == "yes"
+    wanted = Decided(rows, decision, said.get("reason", ""), is_next=True, may_void=may_void)
     require_reason(wanted)
     if said.get("confirmed") != "yes":
         return html(
@@ -216,11 +251,12 @@ async def undo_group(request: web.Request) -> web.Response:
     """Take back the last decision that was made at once, of each row that was not decided again since."""
     context, person, at = await opened_by(request, Role.REVIEWER)
     run, words = await asyncio.to_thread(reviewed, at.folder)
-    refuse_changed((await request.post()).get("shown"), shown_of(run, words, at.decisions))
+    said = await request.post()
+    refuse_changed(said.get("shown"), shown_of(run, words, at.decisions))
     entry = run.last_at_once(words)
     if entry is None:
         raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
-    wanted = Decided(entry.rows, None, "", is_next=True)
+    wanted = Decided(entry.rows, None, "", is_next=True, may_void=said.get("voids") == "yes")
     await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
     await context.record(request, Deed.DECIDED, at.id, row_count=len(entry.rows), decision="taken back")
     raise web.HTTPSeeOther(f"/files/{at.id}/review#group")
@@ -247,7 +283,9 @@ async def take_over(request: web.Request) -> web.Response:
     with tempfile.TemporaryDirectory(prefix="precheck-desk-") as folder:  # for its owner only
         path = Path(folder) / NAME
         await uploaded_to(path, request, bytes_max=WORKBOOK_BYTES_MAX)
-        count = await asyncio.to_thread(taken_over, at, run, words, path, person, context.clock())
+        may_void = request.query.get("voids") == "yes"
+        take = partial(taken_over, at, run, words, path, person, context.clock(), may_void=may_void)
+        count = await asyncio.to_thread(take)
     await context.record(request, Deed.DECIDED, at.id, row_count=count, from_workbook=1)
     raise web.HTTPSeeOther(f"/files/{at.id}/review?decided=yes#group")
 

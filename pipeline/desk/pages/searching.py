@@ -12,7 +12,7 @@ from pipeline.desk.context import context_of
 from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
 from pipeline.desk.guards import person_of
 from pipeline.desk.languages import amount, gettext, place_in_words
-from pipeline.desk.pages.reviewing import may_decide
+from pipeline.desk.pages.reviewing import comments_on, may_decide
 from pipeline.desk.refusals import Conflict, Missing
 from pipeline.desk.rendering import html
 from pipeline.desk.review import last_words, opened
@@ -80,6 +80,8 @@ async def row_story(request: web.Request) -> web.Response:
         history=history,
         word=last_words(run).get(row),
         repeats=run.repeated.get(row),
+        comments=(await asyncio.to_thread(comments_on, at)).get(row, []),
+        may_comment=person_of(request).has_names,
         may_decide=may_decide(request, at),
         corrected=await asyncio.to_thread(corrected_before, context.home, at.file, row),
         row_before=row_before(at.file, row),

@@ -21,6 +21,12 @@ if (live) {
   setTimeout(look, 500);
 }
 
+for (const time of document.querySelectorAll("time[datetime]")) {
+  time.title = time.textContent;
+  const local = new Intl.DateTimeFormat(document.documentElement.lang, { dateStyle: "long", timeStyle: "short", hourCycle: "h23" });
+  time.textContent = local.format(new Date(time.dateTime));
+}
+
 // The row that keys act on: the one that has the focus, or had it last.
 const rows = document.getElementById("rows");
 const mark = (row) => {
@@ -35,6 +41,7 @@ if (rows) {
   rows.addEventListener("submit", async (event) => {
     event.preventDefault();
     const form = event.target, row = form.closest("tr");
+    const isTyped = !document.activeElement.matches("button"); // Enter saves, and goes to the next row
     const body = new URLSearchParams(new FormData(form));
     const answer = await fetch(form.action, { method: "POST", body, headers: { "X-Part": "row" } }).catch(() => null);
     const text = answer ? await answer.text() : "";
@@ -44,8 +51,9 @@ if (rows) {
       const shown = now.getElementById("shown").value;
       for (const field of document.querySelectorAll("input[name=shown]")) field.value = shown;
       const fresh = document.getElementById(row.id);
-      mark(fresh);
-      fresh.querySelector("button").focus();
+      const next = (isTyped && fresh.nextElementSibling) || fresh;
+      mark(next);
+      next.querySelector(next === fresh ? "button" : "input[type=radio]")?.focus();
     } else {
       const said = form.querySelector(".said");
       const why = new DOMParser().parseFromString(text, "text/html").querySelector(".notice");

@@ -140,7 +140,7 @@ def test_the_same_file_twice_is_said_wherever_it_may_be_sent_or_paid(desk_here, 
     second = desk_here.copy(first)
     assert "(released)" not in text_of(rita, f"/files/{second}/release")
     released(rita, first)
-    said = rf'<a href="/files/{first}">[^<]*</a> <b>\(released\)</b>'
+    said = rf'<a href="/files/{first}"><time [^>]*>[^<]*</time></a> <b>\(released\)</b>'
     assert re.search(said, rita.get(f"/files/{second}/release").text)
     released(rita, second)
     assert re.search(said, rita.get(f"/files/{second}/release").text)

@@ -278,7 +278,7 @@ def test_a_file_is_sent_back_with_a_comment_until_it_is_handed_over_again(desk_h
     reviewer.post(f"/files/{reviewed}/hand-over")
     assert reviewer.post(f"/files/{reviewed}/send-back", {"comment": " "}).status == 422
     assert reviewer.post(f"/files/{reviewed}/send-back", {"comment": "call row 16"}).status == 303
-    said = r"<b>Sent back</b> by Rita, [^:]*:[^:]*: <q>call row 16</q>"
+    said = r"<b>Sent back</b> by Rita, <time .*</time>: <q>call row 16</q>"
     for page in ("review", "release"):
         assert re.search(said, reviewer.get(f"/files/{reviewed}/{page}").text)
     assert "</span> To review</p>" in reviewer.get(f"/files/{reviewed}/review").text

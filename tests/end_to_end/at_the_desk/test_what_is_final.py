@@ -1,0 +1,64 @@
+"""What an approval stands for: a decision asks before it voids it, and what the bank has is final."""
+
+from pathlib import Path
+
+import pytest
+
+MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def rita(desk_here):
+    return desk_here.visitor("Rita")
+
+
+@pytest.fixture(scope="module")
+def released(rita):
+    at = rita.checked(MIXED, "payments_mixed.csv")
+    rita.post(f"/files/{at}/rows/10", {"decision": "release", "reason": "phoned"})
+    assert rita.approve(at).status == 303
+    return at
+
+
+def test_a_decision_asks_before_it_voids_an_approval(desk_here, rita, released):
+    at = desk_here.copy(released)
+    path, said = f"/files/{at}/rows/10", {"decision": "hold", "reason": "no"}
+    refused = rita.post(path, {**said, "voids": ""})
+    assert refused.status == 409
+    assert "a decision voids the approval" in refused.text
+    assert 'name="voids" value="yes" required' in rita.get(f"/files/{at}/review").text
+    assert rita.post(path, {**said, "voids": "yes"}).status == 303
+    assert 'name="voids"' not in rita.get(f"/files/{at}/review").text
+
+
+def test_what_the_bank_has_is_final(desk_here, rita, released):
+    at = desk_here.copy(released)
+    digest = rita.get(f"/files/{at}/release").text.partition('name="sha256" value="')[2][:64]
+    assert rita.post(f"/files/{at}/given", {"sha256": "0" * 64}).status == 409
+    assert rita.post(f"/files/{at}/given", {"sha256": digest}).status == 303
+    assert rita.post(f"/files/{at}/given", {"sha256": digest}).status == 409
+    for path, said in [
+        ("rows/10", {"decision": "hold", "reason": "no"}),
+        ("release", {}),
+        ("groups/undo", {}),
+    ]:
+        assert rita.post(f"/files/{at}/{path}", said).status in (409, 422), path
+    page = rita.get(f"/files/{at}/release").text
+    assert "This file is final" in page
+    assert "Payments to release" in page
+    assert 'name="decision"' not in rita.get(f"/files/{at}/review").text
+
+
+def test_a_comment_decides_nothing_and_is_beside_its_row(desk_here, rita, released):
+    at = desk_here.copy(released)
+    assert rita.post(f"/files/{at}/rows/10/comments", {"comment": " "}).status == 422
+    assert rita.post(f"/files/{at}/rows/999/comments", {"comment": "x"}).status == 422
+    answer = rita.post(f"/files/{at}/rows/10/comments", {"comment": "ask <Ann> about it"})
+    assert answer.to.endswith("/rows/10#comments")
+    assert "ask &lt;Ann&gt; about it" in rita.get(f"/files/{at}/rows/10").text
+    assert "ask &lt;Ann&gt; about it" in rita.get(f"/files/{at}/review").text
+    assert "Void the approval" in rita.get(f"/files/{at}/review").text  # the approval counts still
+
+
+def test_reasons_that_were_given_are_suggested(rita, released):
+    assert '<option value="phoned">' in rita.get(f"/files/{released}/review").text
