@@ -137,6 +137,7 @@ class DeskFile(OwnDocument):
     input_format: str | None = None
     country: Annotated[str | None, Field(description="Of accounts that are no IBAN.")] = None
     is_pain001: Annotated[bool, Field(description="Whether bank software can have a report on it.")] = False
+    language: Annotated[str, Field(description="Of its page and workbook: that of who uploaded it.")] = "en"
     many_names_reason: str | None = None
     retry_unanswered: Annotated[
         bool, Field(description="Whether what was asked in several checks without an answer is asked again.")

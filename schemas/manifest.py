@@ -147,6 +147,8 @@ class Manifest(OwnDocument):
     input: InputFile
     mapping: dict[str, str]
     """Canonical field -> header, as --map gave it."""
+    language: str = "en"
+    """Of the page and the workbook; every other file is English."""
     outcome_file: FileEvidence
     files: list[FileEvidence]
     """The other files of the folder: the summary, the reports, and what was made of them later."""

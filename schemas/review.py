@@ -68,7 +68,7 @@ class Fix(OwnDocument):
     """Where the rows stand in the file; None where it has no lines."""
     refused_rows: list[int]
     """Rows that were to be corrected and cannot be, for a reason that corrections.csv gives."""
-    before_next: str
+    before_next: Spoken
     """What a person does before it."""
     next_step: str
     """The command that goes on."""
@@ -100,7 +100,7 @@ class Split(OwnDocument):
     """What a bank may have against the files: a sentence each."""
     released_warnings: list[WarningCount]
     """What is odd about released rows, and did not hold them."""
-    how_to_hold: str | None
+    how_to_hold: Spoken | None
     """How to hold the rows with a warning; None where none of them was released."""
     reasons: str
     """The path of hold_reasons.csv."""

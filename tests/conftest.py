@@ -230,7 +230,7 @@ def finish_run():
             write_manifest(
                 folder,
                 summary,
-                RunSettings(profile, PROFILE, "0" * 64, dict(mapping)),
+                RunSettings(profile, PROFILE, "0" * 64, dict(mapping), "en"),
                 LedgerSummary(finish, ledger.counts, ledger.created_at, 1, ledger.digests(1)),
                 [written.path, folder / "summary.json", *made],
             )

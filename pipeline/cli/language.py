@@ -23,7 +23,8 @@ language_option = click.option(
     is_eager=True,  # so that a mistake in other options is reported in this language
     expose_value=False,
     callback=_spoken,
-    help="Language of the terminal. Default: PRECHECK_LANG, then the locale. Files and JSON are English.",
+    help="Language of the terminal, the page and the workbook. Default: PRECHECK_LANG, then the locale; page "
+    "and workbook keep the one that their run began in. Other files and JSON are English.",
 )
 
 

@@ -5,6 +5,7 @@ import click
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import notify, reporting_a_lost_signature
 from pipeline.cli.helps import Command
+from pipeline.cli.language import given_language
 from pipeline.cli.options import (
     PATH,
     Given,
@@ -50,7 +51,12 @@ def report(given: Given) -> None:
     for_bank = BankReport(given.input_file) if given.pain002 else None
     with reporting_a_lost_signature(folder):
         summary, kept = write_reports(
-            folder, given.sign_with, adopt=given.adopt, for_bank=for_bank, now=now()
+            folder,
+            given.sign_with,
+            adopt=given.adopt,
+            for_bank=for_bank,
+            language=given_language(click.get_current_context()),
+            now=now(),
         )
     if kept is not None:
         notify(Sentence("cli.workbook_kept", workbook=folder / REPORT_XLSX, kept=folder / kept))

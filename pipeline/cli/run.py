@@ -14,6 +14,7 @@ from pipeline.cli.clock import now
 from pipeline.cli.data_sets import how_to_check
 from pipeline.cli.exit_status import ENDINGS, about_one_file, notify, reporting_a_lost_signature, stoppable
 from pipeline.cli.helps import Command, Word
+from pipeline.cli.language import given_language
 from pipeline.cli.options import (
     PATH,
     TIME,
@@ -164,6 +165,7 @@ def run(given: Given) -> None:
                 file=file,
                 out=folder,
                 mapping=read_mapping(given.mapping),
+                language=given_language(ctx),
                 reusable=ReusePermission(given.reuse_from, given.reuse_max_age, in_ledger=asks_ledger),
                 wait_max_s=inf if given.wait_max is None else given.wait_max.total_seconds(),
             )

@@ -59,6 +59,7 @@ def job_of(folder: FileFolder) -> CheckJob:
         many_names_reason=file.many_names_reason,
         retry_unanswered=file.retry_unanswered,
         pain002=file.is_pain001,
+        language=file.language,
         reusable=ReusePermission(() if file.profile == REHEARSAL else before),
     )
 

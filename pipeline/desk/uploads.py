@@ -18,7 +18,7 @@ from pipeline.desk.refusals import DeskRefusal, TooLarge
 from pipeline.errors import DiskError, InputError
 from pipeline.files.private import opened
 from pipeline.runs.manifest import identity_of
-from pipeline.wording import Sentence
+from pipeline.wording import Sentence, language
 from schemas.desk import DeskFile
 from schemas.strict import timestamp
 
@@ -51,7 +51,7 @@ async def take(context: Context, request: web.Request, by: str) -> FileFolder:
         digest, byte_count = await _write(part, path, bytes_max, too_large)
         if not byte_count:
             raise DeskRefusal(Sentence("desk.upload_is_empty", file=name))
-        uploaded = DeskFile(name=name, sha256=digest, byte_count=byte_count, uploaded_by=by, uploaded_at=now)
+        uploaded = _uploaded(name, digest, byte_count, by, now)
         await asyncio.to_thread(folder.write, uploaded)
         is_whole = True
     except OSError as error:
@@ -72,7 +72,18 @@ async def made_here(
     path = folder.path / "input" / name
     await asyncio.to_thread(make, path)
     digest, byte_count = await asyncio.to_thread(identity_of, path)
-    return folder, DeskFile(name=name, sha256=digest, byte_count=byte_count, uploaded_by=by, uploaded_at=now)
+    return folder, _uploaded(name, digest, byte_count, by, now)
+
+
+def _uploaded(name: str, digest: str, byte_count: int, by: str, now: str) -> DeskFile:
+    return DeskFile(
+        name=name,
+        sha256=digest,
+        byte_count=byte_count,
+        uploaded_by=by,
+        uploaded_at=now,
+        language=language(),
+    )
 
 
 async def uploaded_to(path: Path, request: web.Request, *, bytes_max: int) -> None:

@@ -26,6 +26,7 @@ from pipeline.rules.enumeration import unknown_in_sequence
 from pipeline.runs.ended import changes_in
 from pipeline.runs.folder import has_begun
 from pipeline.runs.input_file import require_pain001
+from pipeline.runs.manifest import language_of_reports
 from pipeline.runs.proof import is_past_signing, open_ledger
 from pipeline.runs.request import CheckJob, Notice, Phase, Surface
 from pipeline.runs.shared_folder import settled
@@ -34,6 +35,7 @@ from pipeline.stages.plan import bases
 from pipeline.stages.read import PaymentSource
 from pipeline.stages.resolve import resolve
 from pipeline.stages.write import write
+from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence
 from schemas.changes import Change
 from schemas.outcomes import WarningCode
@@ -104,10 +106,7 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
         if ledger is None:  # a refused file must leave no folder behind, and delete no answers
             over = surface.notify if job.fresh else None
             ledger = opens.enter_context(open_ledger(job.out, identity, chosen, now=now, over=over))
-        if job.many_names_reason is not None:
-            ledger.allow(job.many_names_reason, time=timestamp(clock()))
-        if ledger.last_finish is None:
-            remove_outdated(job.out)
+        language = begin(job, ledger, now=timestamp(clock()))
         _warn_before_asking(prepared, source, surface)
 
         # The HTTP libraries come with them, and a run that is refused needs none.
@@ -133,7 +132,7 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
             format_name=job.format or source.outcome_format,
             dialect=source.dialect,
         )
-        run = OpenRun(job, source, chosen, prepared, profile, ledger, started)
+        run = OpenRun(job, source, chosen, prepared, profile, ledger, started, language)
         decided = DecidedRun(outcomes, reasons, findings.warnings, questions.bases, asked)
         summary, changes = leave(run, decided, written, surface)
         return RunResult(
@@ -143,6 +142,15 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
             next_step=asked.next_step(questions.bases) if summary.next_step else None,
             ended_by=asked.ended_by,
         )
+
+
+def begin(job: CheckJob, ledger: SqliteLedger, *, now: str) -> str:
+    """Record what was said for this run, and remove results of other answers; the language of its reports."""
+    if job.many_names_reason is not None:
+        ledger.allow(job.many_names_reason, time=now)
+    if ledger.last_finish is None:
+        remove_outdated(job.out)
+    return language_of_reports(job, ledger, now=now)
 
 
 def _finished(

@@ -28,7 +28,7 @@ from pipeline.connections import routes
 from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.results import AskingResult
-from pipeline.jobs.check import RunResult
+from pipeline.jobs.check import RunResult, begin
 from pipeline.jobs.data_set_outcomes import (
     Answered,
     CheckedSet,
@@ -45,7 +45,7 @@ from pipeline.runs.folder import has_begun
 from pipeline.runs.proof import open_ledger
 from pipeline.runs.request import CheckJob, DataSetJob, Notice, Phase, Surface
 from pipeline.runs.shared_folder import settled
-from pipeline.runs.starting import refuse_foreign_files, remove_outdated
+from pipeline.runs.starting import refuse_foreign_files
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import RunIdentity
 from pipeline.wording import Sentence
@@ -101,10 +101,7 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
         if ledger is None:  # a refused data set must leave no folder behind, and delete no answers
             over = surface.notify if check.fresh else None
             ledger = opens.enter_context(open_ledger(check.out, identity, chosen, now=now, over=over))
-        if check.many_names_reason is not None:
-            ledger.allow(check.many_names_reason, time=timestamp(surface.clock()))
-        if ledger.last_finish is None:
-            remove_outdated(check.out)
+        language = begin(check, ledger, now=timestamp(surface.clock()))
         write_record(check.out, data, input_sha256, planned.unusable, shared.files)
 
         # The HTTP libraries come with it, and a run that is refused needs none.
@@ -115,7 +112,7 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
         plan, look = AskingPlan(questions, chosen, profile), partial(look_at_answers, shared, planned)
         asked, answered = _ask(job, plan, ledger, look, surface)
         surface.watch.enter(Phase.WRITING)
-        run = CheckedSet(job, data, chosen, planned, asked, answered, now)
+        run = CheckedSet(job, data, chosen, planned, asked, answered, now, language)
         with engine(job.engine, job.scheduler) as at_work:
             decided = decide_parts(run, shared, at_work, surface.watch.count)
         summary = leave(run, decided, shared.files, None if is_shared else ledger, surface)

@@ -32,7 +32,7 @@ from pipeline.runs.part_files import PartFiles, read_as_written, read_document, 
 from pipeline.runs.request import DataSetJob, SetStep, Surface
 from pipeline.stages.summarise import SummaryHeader
 from pipeline.stores.protocols import RunLedger
-from pipeline.wording import Sentence
+from pipeline.wording import Sentence, speaking
 from schemas.data_set import PartDecided
 from schemas.folder import ATTENTION, OUTCOMES, REPORT_HTML
 from schemas.outcomes import ApiName
@@ -63,6 +63,8 @@ class CheckedSet(NamedTuple):
     asked: AskingResult
     answered: Answered
     started: str
+    language: str
+    """Of the page."""
 
     @property
     def format(self) -> str:
@@ -194,13 +196,14 @@ def leave(
     )
     summary = add_up(header, parts, calls_of(counts, asked.tally))
     numbers = [part.part.number for part in parts if part.decided is not None]
-    data_set_reports(
-        out,
-        summary,
-        attention=(read_as_written(files.attention(number)) for number in numbers),
-        shown=(read_as_written(files.shown(number)) for number in numbers),
-        sums=[read_as_written(files.sums(number)) for number in numbers],
-    )
+    with speaking(run.language):
+        data_set_reports(
+            out,
+            summary,
+            attention=(read_as_written(files.attention(number)) for number in numbers),
+            shown=(read_as_written(files.shown(number)) for number in numbers),
+            sums=[read_as_written(files.sums(number)) for number in numbers],
+        )
     write_summary(out, summary)
     if ledger is not None:
         ledger.finish(
@@ -263,6 +266,8 @@ def finished_before(job: DataSetJob, data: DataSet, ledger: RunLedger | None) ->
     if ledger is not None:
         finish = ledger.last_finish
         if finish is None or ledger.finished_at is None or _digest(summary) != finish.outcome_sha256:
+            return None
+        if job.check.language not in (None, ledger.language):
             return None
     is_same = (
         summary.complete

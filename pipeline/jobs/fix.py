@@ -42,8 +42,10 @@ from pipeline.runs.approvals import record_approval
 from pipeline.runs.finished import FinishedRun, finished_run
 from pipeline.runs.proof import signer_again
 from pipeline.runs.signing import sign
+from pipeline.wording import Sentence
 from schemas.folder import CORRECTED, CORRECTIONS, REPORT_XLSX
 from schemas.review import Acceptance, Decision, Fix, PaymentFile
+from schemas.said import Said
 from schemas.strict import timestamp
 
 
@@ -147,15 +149,14 @@ def _write_corrections(
     write_for_people(listed, run, CORRECTIONS, files)
 
 
-def _before_next(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> str:
+def _before_next(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> Said:
     if corrected is not None:
         built_in = run.summary.profile in BUILT_IN
-        how = "" if built_in else ", with the --config of the run if it had one"
-        return f"The corrected rows have not been checked yet. Next{how}:"
+        return Sentence("review.not_checked_yet" if built_in else "review.not_checked_yet_config").recorded()
     if isinstance(job.decisions, Path):
-        return f"{job.decisions} corrects no row: write fix and a reason beside a row on its sheet Fix, then:"
+        return Sentence("review.corrects_no_row", file=job.decisions).recorded()
     copy = shlex.join(["cp", str(run.folder / REPORT_XLSX), str(_copy(run))])
-    return f"To correct the file, decide in a copy of the workbook ({copy}), then:"
+    return Sentence("review.decide_in_a_copy", copy=copy).recorded()
 
 
 def _copy(run: FinishedRun) -> Path:

@@ -18,7 +18,7 @@ from pipeline.runs.input_file import pain001_of
 from pipeline.runs.manifest import keep_changed_workbook, refresh_manifest
 from pipeline.runs.proof import named_signer, opened_to_read, signer_again
 from pipeline.runs.signing import sign
-from pipeline.wording import Sentence
+from pipeline.wording import Sentence, speaking
 from schemas.manifest import Adoption
 from schemas.review import Verdict
 from schemas.strict import timestamp
@@ -32,17 +32,19 @@ class BankReport(NamedTuple):
     """Where the payment file of the run is; None: where `input_path` finds it."""
 
 
-def report(
+def report(  # noqa: PLR0913 (what is written, and how)
     folder: Path,
     sign_with: Path | None = None,
     *,
     adopt: str | None = None,
     for_bank: BankReport | None = None,
+    language: str | None = None,
     now: datetime,
 ) -> tuple[Summary, str | None]:
     """Write the reports of a run again, from the files in its folder.
 
-    The summary, and the new name of a workbook that had been changed. A pain.002 that is there is left as it
+    The summary, and the new name of a workbook that had been changed. Page and workbook keep their language
+    unless another is given, which goes into the manifest. A pain.002 that is there is left as it
     is unless one is wanted. With a reason to adopt it, a folder that is not signed is signed as it is.
 
     Raises:
@@ -67,12 +69,13 @@ def report(
         message = None if for_bank is None else pain001_of(folder, summary, for_bank.input_file)
         kept = keep_changed_workbook(folder)
         policy = _policy_today(summary.profile)
-        written = reports(folder, summary, rows, outcome_name=run.outcome_file.name, policy=policy)
+        with speaking(language or run.manifest.language):
+            written = reports(folder, summary, rows, outcome_name=run.outcome_file.name, policy=policy)
         if message is not None:
             written.append(bank_report(folder, summary, message, rows.outcomes, now=now))
         adoption = None if adopt is None else Adoption(time=timestamp(now), reason=adopt)
         names = [path.name for path in written]
-        refresh_manifest(folder, now=now, written=names, made=adoption)
+        refresh_manifest(folder, now=now, written=names, made=adoption, language=language)
         sign(folder, signer)
     return summary, kept
 

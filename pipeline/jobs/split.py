@@ -160,14 +160,11 @@ def _released_warnings(warned: pl.DataFrame, placements: pl.DataFrame) -> list[W
     ]
 
 
-def _how_to_hold(run: FinishedRun, warnings: Sequence[WarningCount]) -> str | None:
+def _how_to_hold(run: FinishedRun, warnings: Sequence[WarningCount]) -> Said | None:
     if not warnings:
         return None
-    keys = ", ".join(f'{count.code} = "{Verdict.HOLD}"' for count in warnings)
-    return (
-        f"To hold such rows, write {keys} into [profiles.{run.summary.profile}.policy]; "
-        "to hold one of them, decide so in a copy of the workbook (--decisions)."
-    )
+    keys = [f'{count.code} = "{Verdict.HOLD}"' for count in warnings]
+    return Sentence("review.how_to_hold", keys=keys, profile=run.summary.profile).recorded()
 
 
 def _refused(decisions: pl.DataFrame, placements: pl.DataFrame) -> pl.DataFrame:

@@ -27,7 +27,7 @@ from pipeline.stages.read import PaymentSource
 from pipeline.stages.summarise import SummaryHeader, summarise
 from pipeline.stages.write import WrittenOutcomes
 from pipeline.stores.sqlite.ledger import SqliteLedger
-from pipeline.wording import Sentence
+from pipeline.wording import Sentence, speaking
 from schemas.changes import Change
 from schemas.folder import REASONS
 from schemas.strict import timestamp
@@ -45,6 +45,8 @@ class OpenRun(NamedTuple):
     """The chosen one, with its servers running."""
     ledger: SqliteLedger
     started: datetime
+    language: str
+    """Of the page and the workbook."""
 
 
 class DecidedRun(NamedTuple):
@@ -83,7 +85,8 @@ def leave(
         surface.notify(Notice(changed, {"kept_as": str(job.out / kept)}))
     changes = None if compared is None else compared.changes
     rows = Rows(source.payments, decided.outcomes, source.original, changes, said_reasons(decided.reasons))
-    documents = reports(job.out, summary, rows, outcome_name=written.path.name, policy=run.chosen.policy)
+    with speaking(run.language):
+        documents = reports(job.out, summary, rows, outcome_name=written.path.name, policy=run.chosen.policy)
     files = [written.path, write_summary(job.out, summary), _keep(decided.reasons, job.out), *documents]
     if compared is not None:  # the next run compares with it
         files += keep(compared, decided.outcomes, run.ledger.payee_key, job.out)
@@ -91,7 +94,7 @@ def leave(
         files.append(bank_report(job.out, summary, source.message, decided.outcomes, now=clock()))
     remove_stale(job.out, files)
     recorded = _record(run, decided, written, timestamp(clock()))
-    settings = RunSettings(run.chosen.name, run.profile, run.chosen.fingerprint, job.mapping)
+    settings = RunSettings(run.chosen.name, run.profile, run.chosen.fingerprint, job.mapping, run.language)
     write_manifest(job.out, summary, settings, recorded, files)
     sign(job.out, run.chosen.signer)
     return summary, changes_of(summary, source.payments, changes)

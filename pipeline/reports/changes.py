@@ -7,22 +7,22 @@ import polars as pl
 
 from pipeline.frames import CHANGES, PAYMENTS
 from pipeline.reports.groups import WORD_CHARS_MAX, amount_text, currency_text, shown
-from pipeline.reports.wording import visible
+from pipeline.reports.wording import counted, in_words, places_in_words, say, visible
 from pipeline.rules.totals import money_of, plain
+from pipeline.wording import Sentence
 from schemas.changes import Change, Comparison
 from schemas.outcomes import WarningCode
-from schemas.places import Places, place_text
-from schemas.summary import Summary
+from schemas.places import Places
+from schemas.summary import Summary, WarningCount
 
 LISTED_MAX = 1000
 """Of the documents and the page; the largest amounts of the gravest code first."""
-WORDS: Mapping[WarningCode, str] = {
-    WarningCode.ACCOUNT_CHANGED: "other account",
-    WarningCode.NAME_CHANGED: "other name",
-    WarningCode.PAYEE_NEW: "new payee",
+WORDS: Mapping[WarningCode, Sentence] = {
+    WarningCode.ACCOUNT_CHANGED: Sentence("changes.account_changed"),
+    WarningCode.NAME_CHANGED: Sentence("changes.name_changed"),
+    WarningCode.PAYEE_NEW: Sentence("changes.payee_new"),
 }
 """What has changed, the gravest first."""
-NO_LONGER_KEPT = "no longer kept"
 
 
 def listed(changes: pl.DataFrame, payments: pl.DataFrame, comparison: Comparison) -> list[Change]:
@@ -69,19 +69,26 @@ def all_are_new(comparison: Comparison) -> bool:
 def compared_with(comparison: Comparison) -> str:
     """What the comparison was and came to, as a sentence."""
     if not comparison.runs:
-        return (
-            f"Compared with nothing: there is no earlier run for {comparison.said}. "
-            "What the next run needs to compare with this one is kept."
-        )
-    folders = " and ".join(run.folder for run in comparison.runs)
+        return say("changes.compared_nothing", said=comparison.said)
+    folders = [run.folder for run in comparison.runs]
     if comparison.payee_count and all_are_new(comparison):
-        return f"No payee and no account of this file is known from {folders}: is it the run you mean?"
-    return f"Compared with {folders}."
+        return say("changes.all_are_new", folders=folders)
+    return say("changes.compared", folders=folders)
+
+
+def counts_in_words(counts: Iterable[WarningCount]) -> str:
+    """How many payments have changed in which way, as a sentence; empty where none has."""
+    told = [
+        Sentence("changes.counted", payments=counted(count.row_count, "payment"), what=WORDS[count.code])
+        for count in counts
+        if count.code in WORDS
+    ]
+    return say("changes.told", told=told) if told else ""
 
 
 def sides(change: Change) -> tuple[str, str]:
     """Old and new, as they are shown beside each other."""
-    then = "-" if change.code is WarningCode.PAYEE_NEW else change.then or NO_LONGER_KEPT
+    then = "-" if change.code is WarningCode.PAYEE_NEW else change.then or say("changes.no_longer_kept")
     return visible(then), visible(change.now)
 
 
@@ -107,10 +114,10 @@ def lines(changes: Iterable[Change], rows: pl.DataFrame, places: Places | None) 
         then, now = sides(change)
         yield ChangeLine(
             change.row,
-            place_text(change.row, places),
+            places_in_words([change.row], places),
             shown(payment_id, WORD_CHARS_MAX),
             shown(name),
-            WORDS[change.code],
+            in_words(WORDS[change.code]),
             then,
             now,
             "" if change.amount is None else amount_text(change.amount),
@@ -120,7 +127,7 @@ def lines(changes: Iterable[Change], rows: pl.DataFrame, places: Places | None) 
 
 def beside_rows(changes: Iterable[Change]) -> pl.DataFrame:
     """What changed about each payment, in one line: `row`, `changed`, `then` and `now`."""
-    told = [(change.row, WORDS[change.code], *sides(change)) for change in changes]
+    told = [(change.row, in_words(WORDS[change.code]), *sides(change)) for change in changes]
     columns = {"row": pl.UInt32(), **dict.fromkeys(("changed", "then", "now"), pl.String())}
     joined = [pl.col(column).str.join("; ") for column in ("changed", "then", "now")]
     return pl.DataFrame(told, columns, orient="row").group_by("row", maintain_order=True).agg(joined)

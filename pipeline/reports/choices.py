@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from pipeline.frames import WARNED, Outcomes, Warned
+from pipeline.reports.wording import say
 from pipeline.rules.policy import ANSWERED, verdicts
+from pipeline.wording import Sentence
 from schemas.outcomes import Action, Outcome, WarningCode
 from schemas.review import Decision, Verdict
 from schemas.summary import Summary
@@ -27,14 +29,14 @@ IS_CORRECTABLE = pl.col("check_action").is_in(_CORRECTABLE) & (
 PROFILE_CHARS_MAX = 40
 """Of a name that is shown where a spreadsheet has room for 255 characters."""
 _NEVER: Mapping[str, str] = {
-    Outcome.REJECTED: "No bank was asked: correct the row in the payment file and check again.",
-    Outcome.DEFERRED: "There is no answer yet: run the same command again.",
-    Outcome.UNANSWERED: "There is no answer yet: run the same command again.",
+    Outcome.REJECTED: "sheet.no_bank_was_asked",
+    Outcome.DEFERRED: "sheet.no_answer_yet",
+    Outcome.UNANSWERED: "sheet.no_answer_yet",
 }
 """Why no policy releases a row, and what to do instead."""
-_IN_WORDS: Mapping[str, str] = {
-    Verdict.RELEASE: "Released without a decision. Hold keeps a row back.",
-    Verdict.REVIEW: "A row is released where a person decides so and gives a reason.",
+_SAID: Mapping[str, str] = {
+    Verdict.RELEASE: "sheet.released_without_decision",
+    Verdict.REVIEW: "sheet.released_by_decision",
 }
 
 
@@ -159,13 +161,15 @@ def told(summary: Summary, policy: Policy) -> list[PolicyLine]:
         never = outcome if outcome in _NEVER else None
         held_by = [key] if verdict == Verdict.HOLD else []
         offer = choice(never, held_by, policy.profile, can_fix=False)
-        found.append(PolicyLine(key, sum(of_codes), verdict, offer.words, offer.why or _IN_WORDS[verdict]))
+        found.append(PolicyLine(key, sum(of_codes), verdict, offer.words, offer.why or say(_SAID[verdict])))
     for count in summary.warning_codes:
         if (verdict := policy.verdicts.get(count.code)) is not None:
             held_by = [count.code] if verdict is Verdict.HOLD else []
             offer = choice(None, held_by, policy.profile, can_fix=False)
             found.append(
-                PolicyLine(count.code, count.row_count, verdict, offer.words, offer.why or _IN_WORDS[verdict])
+                PolicyLine(
+                    count.code, count.row_count, verdict, offer.words, offer.why or say(_SAID[verdict])
+                )
             )
     return found
 
@@ -178,7 +182,7 @@ def choice(never: str | None, held_by: Sequence[str], profile: str, *, can_fix: 
     """
     fix = (Decision.FIX,) if can_fix else ()
     if never is not None:
-        return OfferedDecisions((*fix, Decision.HOLD), _NEVER[never], is_final=True)
+        return OfferedDecisions((*fix, Decision.HOLD), say(_NEVER[never]), is_final=True)
     if held_by:
         return OfferedDecisions((*fix, Decision.HOLD), how_to_release(held_by, profile), is_final=False)
     return OfferedDecisions((Decision.RELEASE, *fix, Decision.HOLD), "", is_final=True)
@@ -191,17 +195,14 @@ def how_to_release(held_by: Sequence[str], profile: str) -> str:
     'The policy holds no_match. To release by decision, first write no_match = "review" into \
 [profiles.main.policy] of the configuration.'
     """
-    keys = " and ".join(f'{key} = "{Verdict.REVIEW}"' for key in held_by)
-    table = f"[profiles.{profile}.policy]" if len(profile) <= PROFILE_CHARS_MAX else "the profile's policy"
-    return (
-        f"The policy holds {' and '.join(held_by)}. To release by decision, first write {keys} into "
-        f"{table} of the configuration."
-    )
+    keys = [f'{key} = "{Verdict.REVIEW}"' for key in held_by]
+    is_short = len(profile) <= PROFILE_CHARS_MAX
+    table = f"[profiles.{profile}.policy]" if is_short else Sentence("sheet.policy_of_profile")
+    return say("sheet.how_to_release", held=held_by, keys=keys, table=table)
 
 
 RANGES_MAX = 100
 """Of cells in one list, as programs are slow with one that is in thousands of places."""
-_TITLE = "Decision"
 
 
 def write_lists(page: "Worksheet", at: int, runs: Sequence[RowSpan], *, first_line: int) -> None:
@@ -223,9 +224,9 @@ def _list(choice: OfferedDecisions) -> dict[str, str | list[str]]:
         "source": words,
         # Who has changed the policy since may write what it can follow now.
         "error_type": "stop" if choice.is_final else "warning",
-        "error_title": _TITLE,
-        "error_message": choice.why or f"Choose one of {', '.join(words)}.",
+        "error_title": say("sheet.decision"),
+        "error_message": choice.why or say("sheet.choose_one", words=words),
     }
     if choice.why:
-        shown |= {"input_title": _TITLE, "input_message": choice.why}
+        shown |= {"input_title": say("sheet.decision"), "input_message": choice.why}
     return shown

@@ -16,8 +16,10 @@ from pipeline.formats.message import Message
 from pipeline.frames import Changes, Original, Outcomes, Payments
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of
-from pipeline.reports.reasons import SaidReasons
+from pipeline.reports.reasons import SaidReasons, sentences_of
+from pipeline.reports.wording import in_words
 from pipeline.rules.places import place_texts
+from pipeline.wording import ENGLISH, language
 from schemas.folder import ATTENTION, REPORT_HTML, pain002_name
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome
 from schemas.review import Verdict
@@ -62,12 +64,30 @@ def reports(
     from pipeline.reports.workbook import Payments, write_workbook
 
     changes = changes_of(summary, rows.payments, rows.changes)
+    in_english = rows
+    summary, rows = _in_words(summary, rows)
     shown = rows.payments.hstack([*rows.outcomes.drop("row").get_columns(), *_batches(summary, rows)])
     return [
         _page(folder / REPORT_HTML, page(summary, shown, changes)),
         write_workbook(summary, Payments(shown, changes, policy), folder, outcome_name=outcome_name),
-        _attention(folder / ATTENTION, summary, rows),
+        _attention(folder / ATTENTION, summary, in_english),
     ]
+
+
+def _in_words(summary: Summary, rows: Rows) -> tuple[Summary, Rows]:
+    """The same with reasons in the language of now; one of which only the English is known stays so."""
+    if language() == ENGLISH or not rows.reasons:
+        return summary, rows
+    places = summary.input.places
+    spoken = {
+        text: " ".join(map(in_words, sentences_of(text, rows.reasons, places))) for text in rows.reasons
+    }
+    codes = [
+        code.model_copy(update={"reason": spoken.get(code.reason, code.reason)}) for code in summary.codes
+    ]
+    reasons = pl.col("check_reason").replace(spoken)
+    outcomes = Outcomes(rows.outcomes.with_columns(reasons))
+    return summary.model_copy(update={"codes": codes}), rows._replace(outcomes=outcomes)
 
 
 def _batches(summary: Summary, rows: Rows) -> list[pl.Series]:

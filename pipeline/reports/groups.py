@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from pipeline.reports.differences import Difference, Piece, difference
-from pipeline.reports.wording import ADVICE_BY_CODE, advice, visible
+from pipeline.reports.wording import ADVICE_BY_CODE, advice, number, places_in_words, say, visible
 from pipeline.rules.identifiers import masked
 from pipeline.rules.totals import MONEY_FIELDS, money_of
 from pipeline.wording import Sentence
 from schemas.outcomes import UNDECIDED, Action, Outcome
-from schemas.places import Places, place_text
+from schemas.places import Places
 
 COLUMNS = (
     "row", "payment_id", "name", "lei", "organisation_bic", "organisation_id", "account_number", "iban",
@@ -263,7 +263,7 @@ def _row(row: dict[str, Any], places: Places | None, compared: _Compared) -> Row
     decimal: Decimal | None = row["decimal"]
     return Row(
         number=row["row"],
-        place=place_text(row["row"], places),
+        place=places_in_words([row["row"]], places),
         batch=shown(row.get("batch"), WORD_CHARS_MAX),
         payment_id=shown(row["payment_id"], WORD_CHARS_MAX),
         names=_names(row, compared),
@@ -297,7 +297,7 @@ def shown(text: str | None, chars_max: int = TEXT_CHARS_MAX) -> str:
     if len(text) <= chars_max and text.isascii() and text.isprintable():
         return text  # as nearly all are
     if len(text) > chars_max:
-        return f"{shown(text[:chars_max], chars_max)}… ({len(text):,} characters)"
+        return say("page.cut", text=shown(text[:chars_max], chars_max), number=len(text))
     return visible(unicodedata.normalize("NFC", text))
 
 
@@ -307,9 +307,9 @@ def amount_text(amount: Decimal) -> str:
     >>> amount_text(Decimal("1234.500")), amount_text(Decimal("1.234"))
     ('1,234.50', '1.234')
     """
-    return f"{amount:,.3f}".removesuffix("0")
+    return number(amount, ",.3f").removesuffix("0")
 
 
 def currency_text(code: str | None) -> str:
     """A currency as the file gives it, bounded; some words where it gives none."""
-    return shown(code, CURRENCY_CHARS_MAX) or "(no currency)"
+    return shown(code, CURRENCY_CHARS_MAX) or say("page.no_currency")

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.changes import WORDS, compared_with, sides
+from pipeline.reports.changes import WORDS, compared_with, counts_in_words, sides
 from pipeline.reports.message_fields import COLUMNS_WIDTH_MIN, print_fields, values_in_short
 from pipeline.reports.reasons import sentence_of
 from pipeline.reports.terminal import outcome_table, rule_table, table_of, text_line
@@ -20,7 +20,10 @@ from pipeline.reports.wording import (
     in_words,
     not_payments_told,
     notes_told,
+    number,
+    places_in_words,
     price_text,
+    say,
     visible,
     warning_text,
 )
@@ -31,7 +34,7 @@ from schemas.changes import Change
 from schemas.columns import Column, ColumnsRead
 from schemas.forecast import ApiForecast, BrokenRule, Forecast
 from schemas.outcomes import Outcome
-from schemas.places import Places, place_text
+from schemas.places import Places
 from schemas.summary import OutcomeTotal, Summary
 
 REJECTS_SHOWN_MAX = 20
@@ -57,10 +60,9 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
     print_changes(forecast, forecast.changes, console)
     if forecast.apis:
         console.print(_apis(forecast))
-    for spared in (*_spared(forecast), Sentence("terminal.calls_saved", count=forecast.saved_call_count)):
-        console.print(text_line(spared))
-    for line in _costs(forecast):
-        console.print(Text(line))
+    saved = Sentence("terminal.calls_saved", count=forecast.saved_call_count)
+    for said in (*_spared(forecast), saved, *_costs(forecast)):
+        console.print(text_line(said))
     told = (
         *notes_told(forecast.notes),
         *not_payments_told(forecast.not_payments),
@@ -87,8 +89,8 @@ def _apis(forecast: Forecast) -> Table:
     for api in forecast.apis:
         apis.add_row(
             api.api.value,
-            f"{api.row_count:,}",
-            f"{api.call_count:,}",
+            number(api.row_count),
+            number(api.call_count),
             *([in_words(_NO_PRICE) if api.cost is None else price_text(api.cost)] if cost else []),
             in_words(
                 Sentence(
@@ -104,7 +106,7 @@ def _apis(forecast: Forecast) -> Table:
 
 def _numbered(row: int, forecast: Forecast) -> str:
     """The number of a row, and its place in the file below it."""
-    return f"{row}\n{place_text(row, forecast.places)}".strip()
+    return f"{row}\n{places_in_words([row], forecast.places)}".strip()
 
 
 def _spared(forecast: Forecast) -> Iterator[Sentence]:
@@ -119,17 +121,18 @@ def _spared(forecast: Forecast) -> Iterator[Sentence]:
         yield Sentence("terminal.other_hosts_not_counted", ledger=forecast.shared_ledger)
 
 
-def _costs(forecast: Forecast) -> Iterator[str]:
+def _costs(forecast: Forecast) -> Iterator[Sentence]:
     """What the calls cost, and what is not in it; nothing where no price is known."""
     if not forecast.costs:
         return
-    prices = (
-        f"{api.api} {price_text(api.price_per_call)} a call" for api in forecast.apis if api.price_per_call
-    )
-    total = ", ".join(map(price_text, forecast.costs))
-    yield f"Cost: {total} ({', '.join(prices)}); repeated calls are not included."
+    prices = [
+        Sentence("terminal.price", api=api.api.value, price=price_text(api.price_per_call))
+        for api in forecast.apis
+        if api.price_per_call
+    ]
+    yield Sentence("terminal.cost", total=list(map(price_text, forecast.costs)), prices=prices)
     if unpriced := [api.api.value for api in forecast.apis if api.price_per_call is None]:
-        yield f"Nor are calls to {', '.join(unpriced)}: the profile has no price_per_call for them."
+        yield Sentence("terminal.cost_without", apis=unpriced)
 
 
 def _rejects(forecast: Forecast, width: int) -> Table:
@@ -148,7 +151,7 @@ def _rejects(forecast: Forecast, width: int) -> Table:
         return rule_table(">row", each, width=width)
     kinds = [
         (
-            f"{kind.row_count:,}",
+            number(kind.row_count),
             kind.field,
             kind.code,
             f"{_said(kind, forecast.places)}: {_rows_of(kind, forecast.places)}",
@@ -223,11 +226,11 @@ def print_quota(
     if not uses and shared:
         return
     if not uses:
-        console.print(Text("No daily cap has been used by this user."))
+        console.print(text_line(Sentence("terminal.no_cap_used")))
         return
     table = table_of("server and client", ">used", ">cap", "begins anew")
     for scope, used, cap, resets_at in uses:
-        table.add_row(Text(visible(scope)), f"{used:,}", f"{cap:,}", f"{resets_at:%Y-%m-%d %H:%M} UTC")
+        table.add_row(Text(visible(scope)), number(used), number(cap), f"{resets_at:%Y-%m-%d %H:%M} UTC")
     console.print(table)
 
 
@@ -252,25 +255,28 @@ def _mark(well: bool) -> Text:
 
 
 def _duration(api: ApiForecast) -> str:
+    days = counted(api.day_count, "day")
     if api.daily_cap is not None and api.used_count >= api.daily_cap and api.call_count:
-        return f"{counted(api.day_count, 'day')}, from tomorrow: today's {api.daily_cap:,} are used"
+        return say("terminal.days_from_tomorrow", days=days, cap=api.daily_cap)
     if api.day_count > 1:
-        used = f": {api.used_count:,} of today's are used" if api.used_count else ""
-        return f"{api.day_count:,} days{used}"
+        return say("terminal.days_some_used", days=days, used=api.used_count) if api.used_count else days
     seconds = round(api.duration_s)
     if seconds < 120:
         return f"{seconds} s"
-    return f"{seconds // 60:,} min" if seconds < 7200 else f"{seconds // 3600:,} h {seconds % 3600 // 60} min"
+    return (
+        f"{number(seconds // 60)} min"
+        if seconds < 7200
+        else f"{number(seconds // 3600)} h {seconds % 3600 // 60} min"
+    )
 
 
 def print_changes(told: Summary | Forecast, changes: Sequence[Change], console: Console) -> None:
     """Show the gravest of the listed changes on a console, if a run or a plan compared the file."""
     if told.compared is None:
         return
-    counts = [count for count in told.warning_codes if count.code in WORDS]
-    what = "; ".join(f"{counted(count.row_count, 'payment')}: {WORDS[count.code]}" for count in counts)
-    nothing = "Nothing changed." if told.compared.runs else ""
-    said = " ".join(filter(None, (compared_with(told.compared), f"{what}." if what else nothing)))
+    nothing = say("changes.nothing") if told.compared.runs else ""
+    what = counts_in_words(told.warning_codes) or nothing
+    said = " ".join(filter(None, (compared_with(told.compared), what)))
     console.print(Text(f"\n{visible(said)}", style="bold"))
     if not changes:
         return
@@ -279,9 +285,10 @@ def print_changes(told: Summary | Forecast, changes: Sequence[Change], console: 
         ">row", *([] if places is None else [f">{places.unit}"]), ">amount", "what", "then", "now"
     )
     for change in changes[:CHANGES_SHOWN_MAX]:
-        amount = "" if change.amount is None else f"{change.amount:,} {visible(change.currency or '')}"
+        amount = "" if change.amount is None else f"{number(change.amount)} {visible(change.currency or '')}"
         place = [] if places is None else [str(places.of(change.row))]
-        table.add_row(str(change.row), *place, Text(amount), WORDS[change.code], *map(Text, sides(change)))
+        what = in_words(WORDS[change.code])
+        table.add_row(str(change.row), *place, Text(amount), what, *map(Text, sides(change)))
     console.print(table)
 
 
@@ -313,7 +320,7 @@ def print_files(ends: Collection[FileEnd], console: Console) -> None:
     """Show a line for each file, and the outcomes of all rows; nothing before the first has ended."""
     if all(end.exit_code is None for end in ends):
         return
-    console.print(Text(f"\n{counted(len(ends), 'file')}:", style="bold"))
+    console.print(Text(f"\n{say('terminal.files', files=counted(len(ends), 'file'))}", style="bold"))
     console.print(_each(ends))
     summaries = [end.summary for end in ends if end.summary is not None]
     if summaries:
@@ -334,6 +341,6 @@ def _each(ends: Iterable[FileEnd]) -> Table:
     return table
 
 
-def _counts(summary: Summary) -> tuple[str, str, str, str]:
+def _counts(summary: Summary) -> tuple[str, ...]:
     rows, left, to_look_at = summary.input.row_count, summary.undecided_count, summary.to_look_at_count
-    return f"{rows:,}", f"{rows - left - to_look_at:,}", f"{to_look_at:,}", f"{left:,}"
+    return tuple(map(number, (rows, rows - left - to_look_at, to_look_at, left)))

@@ -6,8 +6,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.terminal import table_of
-from pipeline.reports.wording import controls_in_words, counted, facts_in_words, notes_told, visible
+from pipeline.reports.terminal import table_of, text_line
+from pipeline.reports.wording import (
+    controls_in_words,
+    counted,
+    facts_in_words,
+    notes_told,
+    number,
+    say,
+    visible,
+)
+from pipeline.wording import Sentence
 from schemas.columns import Column, ColumnsRead
 from schemas.summary import StatedControl
 
@@ -20,7 +29,8 @@ CONTROLS_LISTED_MAX = 20
 
 def print_fields(told: ColumnsRead, console: Console) -> None:
     """Show where each field of a payment format stands, what the file is, and whether its totals agree."""
-    title = f"{told.file}: {told.format}, {counted(told.row_count or 0, 'payment')}"
+    payments = counted(told.row_count or 0, "payment")
+    title = say("terminal.fields_title", file=told.file, format=told.format, payments=payments)
     console.print(Text(visible(title), style="bold"))
     console.print()
     console.print(_fields(told.columns, has_room=console.width >= COLUMNS_WIDTH_MIN))
@@ -34,7 +44,7 @@ def print_fields(told: ColumnsRead, console: Console) -> None:
     if lines:
         console.print()
     for line in lines:
-        console.print(Text(visible(line)))
+        console.print(text_line(line))
 
 
 def values_in_short(column: Column) -> str:
@@ -56,7 +66,7 @@ def _fields(columns: list[Column], *, has_room: bool) -> Table:
     for column in columns:
         field = Text(column.field or "-", style="bold")
         where, values = Text(visible(column.header)), Text(visible(values_in_short(column)), style="dim")
-        count = f"{column.row_count or 0:,}"
+        count = number(column.row_count or 0)
         if has_room:
             table.add_row(field, where, count, values)
         else:
@@ -83,13 +93,14 @@ def _controls(told: ColumnsRead) -> Iterator[Text | Table]:
         table.add_row(
             Text(visible(control.where)),
             Text(visible(control.said)),
-            Text(visible(control.found or "not known")),
+            Text(visible(control.found or say("terminal.not_known"))),
             _mark(control),
         )
     yield table
     if (more := told.control_count - CONTROLS_LISTED_MAX) > 0:
-        yield Text(f"and {more:,} more, which --json lists")
+        yield text_line(Sentence("terminal.more_in_json", number=more))
 
 
 def _mark(control: StatedControl) -> Text:
-    return Text("agrees", style="green") if control.agrees else Text("differs", style="bold yellow")
+    said = Sentence("terminal.agrees" if control.agrees else "terminal.differs")
+    return text_line(said, "green" if control.agrees else "bold yellow")

@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from pipeline.reports.groups import amount_text, currency_text
+from pipeline.reports.wording import number, say
 from schemas.outcomes import Outcome
 from schemas.summary import OutcomeTotal
 
@@ -69,7 +70,7 @@ def overview(outcomes: Sequence[OutcomeTotal]) -> Overview:
     drawn_count = _drawn_count([amount_text(_sum(found, code)) for code in currencies])
     drawn, rest = currencies[:drawn_count], currencies[drawn_count:]
     bars = [
-        _bars([Decimal(total.row_count) for total in found], "{:,}".format),
+        _bars([Decimal(total.row_count) for total in found], number),
         *(_bars([_amount(total, code) for total in found], amount_text) for code in drawn),
     ]
     row_count = sum(total.row_count for total in found)
@@ -79,12 +80,12 @@ def overview(outcomes: Sequence[OutcomeTotal]) -> Overview:
         for code in rest[:CURRENCIES_NAMED_MAX]
     )
     return Overview(
-        headers=("Rows", *(currency_text(code) for code in drawn)),
+        headers=(say("page.rows"), *(currency_text(code) for code in drawn)),
         lines=tuple(
             OutcomeLine(total.outcome, of_outcome)
             for total, of_outcome in zip(found, zip(*bars, strict=True), strict=True)
         ),
-        totals=(f"{row_count:,}", *(amount_text(_sum(found, code)) for code in drawn)),
+        totals=(number(row_count), *(amount_text(_sum(found, code)) for code in drawn)),
         more=more,
         unnamed_count=len(rest) - len(more),
         without_amount_count=row_count - sum(row_counts.values()),

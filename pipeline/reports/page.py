@@ -8,15 +8,15 @@ hash and nothing else (RELIABILITY, table E). Every text goes through the templa
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from typing import NamedTuple
 
 import polars as pl
 from jinja2 import Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from pipeline.reports.changes import LISTED_MAX, WORDS, compared_with, lines
+from pipeline.reports.changes import LISTED_MAX, WORDS, compared_with, counts_in_words, lines
 from pipeline.reports.compiled import template_file, templates
 from pipeline.reports.groups import (
     PARTS_ROWS_MAX,
@@ -36,11 +36,14 @@ from pipeline.reports.wording import (
     controls_in_words,
     counted,
     facts_in_words,
+    in_words,
+    number,
+    say,
     which_rows,
 )
 from pipeline.rules.warnings import earlier_row
+from pipeline.wording import ENGLISH, Value, language
 from schemas.changes import Change
-from schemas.outcomes import Environment as Server
 from schemas.outcomes import Outcome, WarningCode
 from schemas.places import Places
 from schemas.summary import BatchTotal, PartTotal, Summary, WarningRow
@@ -66,12 +69,6 @@ ROWS_ON_PAPER = 2_000
 _REPEATED = WarningCode.PAYMENT_REPEATED
 _TOLD_APART = (_REPEATED, *WORDS)
 
-ENVIRONMENTS = {
-    Server.SANDBOX: "Sandbox: simulated answers",
-    Server.TEST: "Test server, live network",
-    Server.PRODUCTION: "Production",
-}
-
 
 def page(
     summary: Summary, rows: pl.DataFrame, changes: Sequence[Change] = (), *, sums: pl.DataFrame | None = None
@@ -87,8 +84,8 @@ def page(
     return template().render(
         summary=summary,
         file=shown(summary.input.name),
-        server=ENVIRONMENTS[summary.environment],
-        simulated=str(SIMULATED) if summary.simulated else "",
+        server=say(f"page.server_{summary.environment}"),
+        simulated=in_words(SIMULATED) if summary.simulated else "",
         has_answers=any(total.row_count for total in summary.outcomes if total.outcome not in _NO_ANSWER),
         finished=f"{datetime.fromisoformat(summary.finished):%Y-%m-%d %H:%M} UTC",
         overview=overview(summary.outcomes),
@@ -104,11 +101,7 @@ def page(
         ),
         compared=None if summary.compared is None else compared_with(summary.compared),
         changes=list(lines(changes, rows, summary.input.places)),
-        change_counts=[
-            (counted(count.row_count, "payment"), WORDS[count.code])
-            for count in summary.warning_codes
-            if count.code in WORDS
-        ],
+        change_counts=counts_in_words(summary.warning_codes),
         facts=facts_in_words(summary.input.facts),
         controls=controls_in_words(summary.input.controls, summary.input.control_count),
         requests=sum(call.request_count for call in summary.calls),
@@ -133,6 +126,14 @@ def template() -> Template:
     environment.filters["amounts"] = _amounts
     style, script = template_file(_PACKAGE, "report.css"), template_file(_PACKAGE, "report.js")
     environment.globals |= {
+        "language": language,
+        "say": _said,
+        "in_words": in_words,
+        "number": number,
+        "bold": partial(_within, "b"),
+        "bdi": partial(_within, "bdi"),
+        "capital": lambda text: text[:1].upper() + text[1:],
+        "script_words": _script_words,
         "style": Markup(style),  # noqa: S704 (our own file, in which nothing is filled in)
         "script": Markup(script),  # noqa: S704 (the same)
         "policy": _policy(style, script),
@@ -149,6 +150,37 @@ def template() -> Template:
         "rows_on_paper": ROWS_ON_PAPER,
     }
     return environment.get_template("report.html")
+
+
+def _said(key: str, **values: Value) -> Markup:
+    """A sentence of ours as markup, with its values escaped."""
+    escaped = {name: escape(value) if isinstance(value, str) else value for name, value in values.items()}
+    return Markup(say(key, **escaped))  # noqa: S704 (the words are ours, and the values escaped)
+
+
+def _within(tag: str, text: str) -> Markup:
+    return Markup("<{0}>{1}</{0}>").format(tag, text)
+
+
+_OF_SCRIPT = {
+    "grouped": "page.rows_grouped",
+    "groupedHere": "page.rows_grouped_here",
+    "sorted": "page.rows_sorted",
+    "sortedHere": "page.rows_sorted_here",
+    "allInFile": "page.all_in_file",
+    "copy": "page.copy",
+    "copied": "page.copied",
+    "notCopied": "page.not_copied",
+    "ofRow": "page.word_of_row",
+    "rowCopied": "page.row_copied",
+    "rowSelected": "page.row_selected",
+}
+_PLACEHOLDERS = {name: f"{{{name}}}" for name in ("shown", "all", "first", "last", "word", "row")}
+
+
+def _script_words() -> dict[str, str]:
+    """What the script says, with its values still in braces."""
+    return {name: say(key, **_PLACEHOLDERS) for name, key in _OF_SCRIPT.items()}
 
 
 def _policy(style: str, script: str) -> str:
@@ -178,7 +210,9 @@ def warning_lines(warnings: Iterable[WarningRow], places: Places | None) -> list
     """Each thing that was odd, once, with its rows and their places; not more than a person reads."""
     rows: dict[str, list[int]] = {}
     for warning in warnings:
-        rows.setdefault(warning.message, []).append(warning.row)
+        # The sentence of each code is in every language; what was said of the row itself, in English.
+        told = warning.message if language() == ENGLISH else say(f"warned.{warning.code}")
+        rows.setdefault(told, []).append(warning.row)
     return [
         WarningLine(shown(message, REASON_CHARS_MAX), which_rows(numbers, places=places))
         for message, numbers in list(rows.items())[:LINES_MAX]

@@ -10,6 +10,7 @@ from markupsafe import Markup, escape
 
 from pipeline.reports.differences import Piece
 from pipeline.reports.groups import Row
+from pipeline.reports.wording import in_words, say
 
 ID_CHARS_MAX = 35
 """Of a word of an id that is shown in one piece: as many as a payment message has room for."""
@@ -57,27 +58,26 @@ def _line(row: Row) -> str:
         _marked(row.names.supplied),
         row.payment_id,
         _marked(row.names.matched),
-        " ".join(map(str, row.names.said)),
+        " ".join(map(in_words, row.names.said)),
         row.account,
         row.amount,
         row.currency,
         row.code,
-        row.outcome,
+        say(f"outcome.{row.outcome}"),
         row.reason,
     )
     place = f" <small>{_breakable(place)}</small>" if place else ""
     batch = f" <small>{_breakable(batch)}</small>" if batch else ""
     kind_of_id = "endless" if _endless(row.payment_id, ID_CHARS_MAX) else "id"
     kind_of_amount = " class=endless" if _endless(row.amount, AMOUNT_CHARS_MAX) else ""
-    outcome_in_words = outcome.replace("_", " ")
     return (
-        f'<tr class="{outcome}" data-rank="{row.amount_rank}">'
+        f'<tr class="{row.outcome}" data-rank="{row.amount_rank}">'
         f'<th scope="row"><b>{row.number}</b>{place}{batch}</th>'
         f'<td><bdi>{supplied}</bdi> <small class="{kind_of_id}">{_breakable(payment_id)}</small></td>'
         f"<td><bdi>{matched}</bdi> <small>{sentence}</small></td>"
         f"<td><span>{account}</span></td>"
         f"<td><span{kind_of_amount}>{amount}</span> <small>{currency}</small></td>"
-        f"<td><b>{_breakable(code)}</b> <i>{outcome_in_words}</i> <small>{reason}</small></td></tr>\n"
+        f"<td><b>{_breakable(code)}</b> <i>{outcome}</i> <small>{reason}</small></td></tr>\n"
     )
 
 

@@ -1,12 +1,13 @@
 """What each sheet of the workbook shows: which rows, under which headers, how wide."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import polars as pl
 
 from pipeline.apis.cop import ACCOUNT_TYPES_FOUND
-from pipeline.formats.excel.decisions import DECIDED_BY, DECISION, REASON, ROW
+from pipeline.formats.excel.decisions import DECIDED_BY, DECISION, REASON, ROW, key_of
+from pipeline.reports.wording import say
 from pipeline.rules.totals import with_money
 from schemas.outcomes import Action, Outcome
 
@@ -15,6 +16,7 @@ class SheetColumn(NamedTuple):
     """A column of a sheet."""
 
     header: str
+    """English; a person sees `in_words` of it."""
     source: str | None
     """The column of the rows; None where a person fills it in."""
     width: int
@@ -29,11 +31,18 @@ class ReportSheet(NamedTuple):
     """A sheet of rows."""
 
     name: str
+    """English, as a column's header."""
     title: str
+    """Key of its sentence."""
     which: pl.Expr
     columns: Sequence[SheetColumn]
     colour: str
     """Of its tab."""
+
+
+def header_in_words(header: str) -> str:
+    """A header or a sheet's name in the language of now, from the English words that make its key."""
+    return say(key_of(header))
 
 
 _CORRECTED = (
@@ -72,7 +81,7 @@ _WITH_NAME = (*_WHO, _MATCHED, *_ACCOUNT, _BATCH, *_MONEY, *_WHY, *_DECIDED)
 
 CHANGED = ReportSheet(
     "Changed",
-    "not as in the run that the file was compared with. Ask by a contact that you knew before.",
+    "sheet.changed_title",
     pl.lit(value=True),
     (
         *_WHO,
@@ -89,35 +98,35 @@ CHANGED = ReportSheet(
 REVIEWS = (
     ReportSheet(
         "Fix",
-        "the answer says what is to be corrected. Decide fix, and precheck fix --decisions writes the file.",
+        "sheet.fix_title",
         pl.col("check_action").is_in(_CORRECTED),
         (*_WHO, _MATCHED, *_ACCOUNT, _TYPE_FOUND, _BATCH, *_MONEY, *_WHY, *_DECIDED),
         "#2563EB",
     ),
     ReportSheet(
         "No match",
-        "the name does not belong to the account. Do not pay before you know why.",
+        "sheet.no_match_title",
         pl.col("check_outcome") == Outcome.NO_MATCH,
         _REVIEW,
         "#B91C1C",
     ),
     ReportSheet(
         "Not possible",
-        "the bank could not check the name. That is no sign of a wrong account, and none of a right one.",
+        "sheet.not_possible_title",
         pl.col("check_outcome") == Outcome.NOT_POSSIBLE,
         _REVIEW,
         "#7E22CE",
     ),
     ReportSheet(
         "Close match",
-        "the name is nearly the one on the account. Compare, then correct it or ask the payee.",
+        "sheet.close_match_title",
         pl.col("check_outcome") == Outcome.CLOSE_MATCH,
         _WITH_NAME,
         "#CA8A04",
     ),
     ReportSheet(
         "Rejected",
-        "the row breaks a rule and was not checked. Correct it in the payment file.",
+        "sheet.rejected_title",
         pl.col("check_outcome") == Outcome.REJECTED,
         _REVIEW,
         "#64748B",
@@ -125,7 +134,7 @@ REVIEWS = (
 )
 ALL = ReportSheet(
     "All",
-    "every row of the file, in its order. What stands after Reason is not printed.",
+    "sheet.all_title",
     pl.lit(value=True),
     (
         *_WHO,
@@ -189,7 +198,7 @@ def _width(column: SheetColumn, char_count: int, kind: pl.DataType) -> int:
     if kind == pl.Decimal:
         comma_count = max(char_count - 4, 0) // 3  # a comma for each three digits before the point
         return max(column.width, char_count + comma_count + _MARGIN_CHARS)
-    return min(column.width, max(_header_width(column.header), char_count + _MARGIN_CHARS))
+    return min(column.width, max(_header_width(header_in_words(column.header)), char_count + _MARGIN_CHARS))
 
 
 _MARGIN_CHARS = 2
@@ -204,6 +213,10 @@ def shown(rows: pl.DataFrame) -> pl.DataFrame:
         account_type_found=pl.col("check_code")
         .cast(pl.String)
         .replace_strict(ACCOUNT_TYPES_FOUND, default=None, return_dtype=pl.String),
-        outcome=pl.col("check_outcome").cast(pl.String).str.replace_all("_", " "),
-        action=pl.col("check_action").cast(pl.String).str.replace_all("_", " "),
+        outcome=pl.col("check_outcome").cast(pl.String).replace(_spoken("outcome", Outcome)),
+        action=pl.col("check_action").cast(pl.String).replace(_spoken("action", Action)),
     )
+
+
+def _spoken(room: str, words: Iterable[str]) -> dict[str, str]:
+    return {word: say(f"{room}.{word}") for word in words}

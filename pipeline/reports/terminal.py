@@ -17,17 +17,18 @@ from pipeline.reports.wording import (
     advice,
     currencies_told,
     differing_told,
+    in_brackets,
     in_words,
     money_lines,
     not_payments_told,
     notes_told,
+    number,
     visible,
     warning_text,
 )
 from pipeline.wording import Sentence
 from schemas.folder import REPORT_HTML, pain002_name
 from schemas.outcomes import Action, Outcome
-from schemas.places import in_brackets
 from schemas.summary import OutcomeTotal, Summary
 
 ROWS_SHOWN_MAX = 10
@@ -132,7 +133,7 @@ def outcome_table(totals: Iterable[OutcomeTotal]) -> Table:
             continue
         amounts = money_lines(total.row_count, total.totals) if total.totals else ""
         name = Text(in_words(Sentence(f"outcome.{total.outcome}")), style=STYLES[total.outcome])
-        table.add_row(name, f"{total.row_count:,}", Text(amounts))
+        table.add_row(name, number(total.row_count), Text(amounts))
     return table
 
 
@@ -149,7 +150,7 @@ def _what_to_do(summary: Summary, reasons: SaidReasons) -> Table:
             to_do = "" if count.action is Action.CORRECT_ROW else in_words(advice(count.action, count.code))
             reason = map(in_words, sentences_of(count.reason, reasons, summary.input.places))
             meaning = " ".join(filter(None, (*reason, to_do, which)))
-            table.add_row(f"{count.row_count:,}", _code(count.code, count.outcome), Text(visible(meaning)))
+            table.add_row(number(count.row_count), _code(count.code, count.outcome), Text(visible(meaning)))
     return table
 
 
@@ -164,7 +165,7 @@ def _attention(summary: Summary) -> RenderableType:
     where = [] if places is None else [f">{header}" for header in places.headers]
     table = table_of(">row", *where, ">amount", "code", "payment id")
     for row in summary.attention[:ROWS_SHOWN_MAX]:
-        amount = "" if row.amount is None else f"{row.amount:,} {visible(row.currency or '')}"
+        amount = "" if row.amount is None else f"{number(row.amount)} {visible(row.currency or '')}"
         payment_id = Text(visible(row.payment_id or ""))
         numbers = [row.row, *([] if places is None else places.numbers(row.row))]
         table.add_row(*map(str, numbers), Text(amount), _code(row.code, row.outcome), payment_id)
@@ -204,11 +205,11 @@ def rule_table(first: str, rows: Iterable[tuple[str, str, str, str]], *, width: 
     """
     heading = "what is wrong, and what to do"
     table = table_of(first, "field", "code", heading) if width >= ROOMY_WIDTH else table_of(first, heading)
-    for number, field, code, sentence in rows:
+    for row, field, code, sentence in rows:
         if width >= ROOMY_WIDTH:
-            table.add_row(number, field, code, Text(visible(sentence)))
+            table.add_row(row, field, code, Text(visible(sentence)))
         else:
-            table.add_row(number, Text(f"{field}, {code}\n{visible(sentence)}"))
+            table.add_row(row, Text(f"{field}, {code}\n{visible(sentence)}"))
     return table
 
 

@@ -3,13 +3,16 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from textwrap import fill
 
 from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE
 from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
-from pipeline.wording import Sentence, SurfaceKind, aloud
+from pipeline.wording import Sentence, SurfaceKind, Value, aloud, language
+from pipeline.wording.rows import places_named, rows_named
+from pipeline.wording.values import Number
 from schemas.outcomes import ABOUT_THE_PAYEE, Action
-from schemas.places import Places, in_brackets
+from schemas.places import Places
 from schemas.prices import Price
 from schemas.summary import CurrencySources, Money, NotPayment, StatedControl, WarningCount
 
@@ -64,13 +67,23 @@ def advice(action: Action, code: str) -> Sentence:
     return ADVICE_BY_CODE.get(code) or ADVICE[action]
 
 
+def say(key: str, /, **values: Value) -> str:
+    """A sentence of the catalogues in the language of now, on a surface of any kind."""
+    return aloud(Sentence(key, **values), SurfaceKind.ANY)
+
+
+def number(count: float | Decimal, style: str = ",") -> str:
+    """A number as the language of now writes it."""
+    return format(Number.of(count, language()), style)
+
+
 def counted(count: int, thing: str) -> str:
     """A number of things.
 
     >>> counted(1, "row"), counted(1200, "row")
     ('1 row', '1,200 rows')
     """
-    return f"{count:,} {thing}" + ("" if count == 1 else "s")
+    return say(f"counted.{thing.replace(' ', '_')}", count=count)
 
 
 def which_rows(rows: Sequence[int], row_count: int | None = None, *, places: Places | None = None) -> str:
@@ -81,10 +94,30 @@ def which_rows(rows: Sequence[int], row_count: int | None = None, *, places: Pla
     >>> which_rows([2]), which_rows([2, 1200]), which_rows(range(1, 13))
     ('row 2', 'rows 2, 1200', 'rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more')
     """
-    numbers = ", ".join(map(str, rows[:ROWS_NAMED_MAX]))
     count = len(rows) if row_count is None else row_count
-    more = f" and {count - ROWS_NAMED_MAX:,} more" if count > ROWS_NAMED_MAX else ""
-    return f"row{'' if count == 1 else 's'} {numbers}{in_brackets(rows[:ROWS_NAMED_MAX], places)}{more}"
+    return in_words(rows_named(rows[:ROWS_NAMED_MAX], places, row_count=count))
+
+
+def places_in_words(rows: Sequence[int], places: Places | None) -> str:
+    """Where rows are, such as `lines 24, 25`; empty where the format has no places, or there is no row."""
+    return say("places.at", places=places_named(rows, places)) if places is not None and rows else ""
+
+
+def place_pattern(places: Places | None) -> str:
+    """For `place_texts`, where a place has words; a path has none."""
+    match None if places is None else places.unit:
+        case "line":
+            return say("places.lines", count=1, places="{}")
+        case "sheet row":
+            return say("places.sheet_rows", count=1, places="{}")
+        case _:
+            return ""
+
+
+def in_brackets(rows: Sequence[int], places: Places | None) -> str:
+    """The same, to be added to a sentence that has just named the rows."""
+    where = places_in_words(rows, places)
+    return f" ({where})" if where else ""
 
 
 def visible(text: str) -> str:
@@ -105,7 +138,7 @@ def visible(text: str) -> str:
 
 def money_text(money: Money) -> str:
     """A total as people write it: `1,234.56 GBP`."""
-    return f"{money.amount:,} {visible(money.currency or '(no currency)')}"
+    return f"{number(money.amount)} {visible(money.currency or say('page.no_currency'))}"
 
 
 def price_text(price: Price) -> str:
@@ -117,15 +150,15 @@ def price_text(price: Price) -> str:
     >>> price_text(Price(amount=Decimal("0.002500"), currency="EUR"))
     '0.0025 EUR'
     """
-    whole, _, decimals = f"{price.amount:,.6f}".partition(".")
-    return f"{whole}.{decimals.rstrip('0').ljust(2, '0')} {price.currency}"
+    decimals = f"{price.amount:f}".partition(".")[2].rstrip("0")
+    return f"{number(price.amount, f',.{max(2, len(decimals))}f')} {price.currency}"
 
 
 def money_lines(row_count: int, totals: Sequence[Money]) -> str:
     """Totals, a line each, and how many rows are in no total."""
     lines = [money_text(money) for money in totals]
     if without_count := row_count - sum(money.row_count for money in totals):
-        lines.append(f"{counted(without_count, 'row')} without a readable amount")
+        lines.append(say("terminal.rows_without_amount", rows=counted(without_count, "row")))
     return "\n".join(lines)
 
 
@@ -133,10 +166,10 @@ def warning_text(count: WarningCount, places: Places | None = None) -> str:
     """A warning, and the rows that it is about, with their places in the file."""
     more = ", ..." if count.row_count > len(count.rows) else ""
     rows = ", ".join(map(str, count.rows))
-    where = f"; {in_brackets(count.rows, places)[2:-1]}{more}" if places is not None else ""
-    numbers = f"{rows}{more}{where}"
+    where = f"; {places_in_words(count.rows, places)}{more}" if places is not None else ""
     what = Sentence(f"warned.{count.code}")
-    return in_words(Sentence("terminal.warned_rows", what=what, count=count.row_count, rows=numbers))
+    told = Sentence("terminal.warned_rows", what=what, count=count.row_count, rows=f"{rows}{more}{where}")
+    return in_words(told)
 
 
 def notes_told(notes: Iterable[str]) -> list[str]:
@@ -174,18 +207,19 @@ def currencies_told(sources: CurrencySources) -> list[str]:
 
 CONTROLS_SHOWN_MAX = 5
 """Of the control totals that differ; a file that is cut in one batch differs in two or three."""
-_FACTS = {"name_chars_max": "names", "sealed": "signature"}
-_WORDS = {
-    "name_chars_max": "at most {} characters",
-    "sealed": "signed, so that no changed copy can be written",
-}
-"""Of the facts that are no words by themselves."""
+_SAID_OTHERWISE = {"name_chars_max": "fact.at_most_chars", "sealed": "fact.signed"}
+"""The facts that are no words by themselves."""
 
 
 def facts_in_words(facts: Mapping[str, str]) -> list[tuple[str, str]]:
     """What is known of a file as a whole: what it is called, and what it is."""
     return [
-        (_FACTS.get(name, name), _WORDS.get(name, "{}").format(fact)) for name, fact in facts.items() if fact
+        (
+            say(f"fact.{name.replace(' ', '_')}"),
+            say(_SAID_OTHERWISE[name], number=fact) if name in _SAID_OTHERWISE else fact,
+        )
+        for name, fact in facts.items()
+        if fact
     ]
 
 
@@ -193,12 +227,10 @@ def controls_in_words(controls: Sequence[StatedControl], count: int) -> str:
     """How many totals a file states of itself, and how many of them its payments do not keep."""
     differing_count = sum(not control.agrees for control in controls)
     if not differing_count:
-        agree = "agrees" if count == 1 else "all agree"
-        return f"{counted(count, 'control total')}: {agree} with the payments."
+        return say("controls.agree", count=count)
     if count == 1:
-        return "1 control total: it does not agree with the payments."
-    verb = "does" if differing_count == 1 else "do"
-    return f"{differing_count:,} of {counted(count, 'control total')} {verb} not agree with the payments."
+        return say("controls.only_one_differs")
+    return say("controls.differ", count=differing_count, all=count)
 
 
 def differing_told(controls: Sequence[StatedControl]) -> list[str]:

@@ -28,13 +28,23 @@ from pipeline.formats.excel.decisions import DECISION, ROW, RUN_ID
 from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_text, rows_xml
 from pipeline.reports.changes import beside_rows
 from pipeline.reports.choices import Policy, offered, policy_of, told, write_lists
-from pipeline.reports.sheets import ALL, CHANGED, REVIEWS, ReportSheet, fitted, shown
+from pipeline.reports.sheets import (
+    ALL,
+    CHANGED,
+    REVIEWS,
+    ReportSheet,
+    fitted,
+    header_in_words,
+    shown,
+)
 from pipeline.reports.wording import (
     CONTROLS_SHOWN_MAX,
     SIMULATED,
     controls_in_words,
-    counted,
     facts_in_words,
+    in_words,
+    place_pattern,
+    say,
     visible,
 )
 from pipeline.rules.places import place_texts
@@ -49,9 +59,6 @@ ALL_ROWS_MAX = 50_000
 REVIEW_ROWS_MAX = 10_000
 """Of each other sheet; those with the largest amounts, as no reader looks at more."""
 
-_POLICY_UNKNOWN = (
-    "What the policy says was not known here: a decision to release counts where the policy says review."
-)
 _HEADER_LINE = 2
 _FROZEN_COLUMNS = 4
 _MEANING_WIDTH, _MEANING_CHARS = 70, 74
@@ -93,9 +100,9 @@ def write_workbook(summary: Summary, payments: Payments, folder: Path, *, outcom
     empty = io.BytesIO()
     with xlsxwriter.Workbook(empty, _OPTIONS) as book:
         finished = datetime.fromisoformat(summary.finished)
-        book.set_properties({"title": "Payee check", "created": finished.replace(tzinfo=None)})
+        book.set_properties({"title": say("sheet.document"), "created": finished.replace(tzinfo=None)})
         writer = _Writer(book, summary, policy_of(summary, payments.policy))
-        places = place_texts(payments.rows["row"], summary.input.places)
+        places = place_texts(payments.rows["row"], summary.input.places, place_pattern(summary.input.places))
         writer.write(shown(payments.rows.with_columns(places)), payments.changes, outcome_name)
     with write_atomically(path) as file:
         # Through memory: a ZIP that a full disk cuts short must not be closed with another error.
@@ -170,21 +177,20 @@ class _Writer:
             self._write_batches()
         if changes:
             changed = beside_rows(changes).join(rows, on="row", how="left", maintain_order="left")
-            self._write_rows(CHANGED, changed, f"{CHANGED.name} ({changed.height:,}): {CHANGED.title}")
+            self._write_rows(CHANGED, changed, _titled(CHANGED, changed.height))
         for sheet in REVIEWS:
             chosen = rows.filter(sheet.which).sort("amount", "row", descending=[True, False], nulls_last=True)
             largest = chosen.head(REVIEW_ROWS_MAX)
-            which = "" if largest.height == chosen.height else f", here the largest {largest.height:,}"
-            self._write_rows(sheet, largest, f"{sheet.name} ({chosen.height:,}{which}): {sheet.title}")
+            self._write_rows(sheet, largest, _titled(sheet, chosen.height, largest.height))
         if rows.height <= ALL_ROWS_MAX:
-            self._write_rows(ALL, rows, f"{ALL.name} ({rows.height:,}): {ALL.title}")
+            self._write_rows(ALL, rows, _titled(ALL, rows.height))
         else:
-            where = f"{rows.height:,} rows are more than a sheet should hold; they are in {outcome_name}."
-            self._write_rows(ALL, rows.clear(), f"{ALL.name}: {where}")
+            named = {"sheet": header_in_words(ALL.name), "outcome_file": outcome_name}
+            self._write_rows(ALL, rows.clear(), say("sheet.elsewhere", count=rows.height, **named))
 
     def _write_rows(self, sheet: ReportSheet, rows: pl.DataFrame, title: str) -> None:
         columns = fitted(sheet.columns, rows)
-        page = self._page(sheet.name, title, [column.width for column in columns])
+        page = self._page(header_in_words(sheet.name), title, [column.width for column in columns])
         page.set_tab_color(sheet.colour)
         self._write_headers(page, _HEADER_LINE, [column.header for column in columns])
         page.set_row(_HEADER_LINE, 2 * LINE_POINTS + 4)
@@ -229,7 +235,8 @@ class _Writer:
     def _write_headers(self, page: Worksheet, line: int, headers: Sequence[str]) -> None:
         page.set_row(line, 20)
         for at, header in enumerate(headers):
-            page.write_string(line, at, header, self._number_header if header in _NUMBERS else self._header)
+            style = self._number_header if header in _NUMBERS else self._header
+            page.write_string(line, at, header_in_words(header), style)
 
     def _page(self, name: str, title: str, widths: Sequence[int]) -> Worksheet:
         """A new sheet with its title, and with the notice of simulated answers."""
@@ -246,43 +253,46 @@ class _Writer:
         page.write_string(0, 0, title, self._title)
         if self._summary.simulated:
             page.set_row(1, 20)
-            page.write_string(1, 0, str(SIMULATED), self._warning)
+            page.write_string(1, 0, in_words(SIMULATED), self._warning)
             for at in range(1, len(widths)):
                 page.write_blank(1, at, None, self._warning)
         return page
 
     def _write_summary(self) -> None:
         summary = self._summary
-        title = f"Payee check of {_told(summary.input.name)}"
-        page = self._page("Summary", title, [27, 11, 25, 14, _MEANING_WIDTH])
+        title = say("sheet.title", file=_told(summary.input.name))
+        page = self._page(say("sheet.summary"), title, [27, 11, 25, 14, _MEANING_WIDTH])
         page.hide_gridlines(2)
         page.repeat_rows(0, 1)
         line = _HEADER_LINE + 1
-        page.write_string(line, 0, "Payments", self._label)
+        page.write_string(line, 0, say("sheet.payments"), self._label)
         page.write_number(line, 1, summary.input.row_count, self._number_fact)
         facts = [
-            ("Environment", summary.environment.value),
-            ("Profile", _told(summary.profile)),
-            ("Finished", summary.finished),
-            ("SHA-256 of the file", summary.input.sha256),
-            (RUN_ID, summary.run_id),
-            ("Written by", f"payee-precheck {summary.tool_version}"),
+            (say("sheet.environment"), summary.environment.value),
+            (say("sheet.profile"), _told(summary.profile)),
+            (say("sheet.finished"), summary.finished),
+            (say("sheet.sha_256"), summary.input.sha256),
+            (header_in_words(RUN_ID), summary.run_id),
+            (say("sheet.written_by"), f"payee-precheck {summary.tool_version}"),
         ]
+        differs = say("sheet.differs")
         facts += [
-            ("Differs" if row.agrees is False else "No payment", _told(row.said))
+            (differs if row.agrees is False else say("sheet.no_payment"), _told(in_words(row.said)))
             for row in summary.input.not_payments
         ]
         file = summary.input
-        facts += [(name.capitalize(), _told(fact)) for name, fact in facts_in_words(file.facts)]
+        facts += [(name[:1].upper() + name[1:], _told(fact)) for name, fact in facts_in_words(file.facts)]
         if file.control_count:
-            facts.append(("Totals", controls_in_words(file.controls, file.control_count)))
-        facts += [("Not checked", _told(aside.said)) for aside in summary.input.set_aside]
+            facts.append((say("sheet.totals"), controls_in_words(file.controls, file.control_count)))
+        facts += [
+            (say("sheet.not_checked"), _told(in_words(aside.said))) for aside in summary.input.set_aside
+        ]
         differing = [control.difference for control in summary.input.controls if control.difference]
-        facts += [("Differs", _told(sentence)) for sentence in differing[:CONTROLS_SHOWN_MAX]]
+        facts += [(differs, _told(in_words(sentence))) for sentence in differing[:CONTROLS_SHOWN_MAX]]
         if more := len(differing[CONTROLS_SHOWN_MAX:]):
-            facts.append(("Differs", f"{counted(more, 'more control total')}, in summary.json"))
+            facts.append((differs, say("page.more_differ", count=more)))
         if summary.next_step:
-            facts.append(("Not complete", _told(summary.next_step)))
+            facts.append((say("sheet.not_complete"), _told(in_words(summary.next_step))))
         for label, fact in facts:
             line += 1
             page.write_string(line, 0, label, self._label)
@@ -296,11 +306,11 @@ class _Writer:
         self._write_headers(page, line, ["Outcome", "Rows", "Amount", "Currency"])
         told = self._summary.outcomes
         of_outcomes = [
-            (one.outcome.value.replace("_", " "), one.row_count, one.totals) for one in told if one.row_count
+            (say(f"outcome.{one.outcome}"), one.row_count, one.totals) for one in told if one.row_count
         ]
         for word, row_count, totals in (
             *of_outcomes,
-            ("file", self._summary.input.row_count, control_totals(told)),
+            (say("sheet.file"), self._summary.input.row_count, control_totals(told)),
         ):
             line += 1
             page.write_string(line, 0, word, self._text)
@@ -311,9 +321,9 @@ class _Writer:
     def _write_batches(self) -> None:
         """A sheet with a line for each batch and currency."""
         batches, count = self._summary.batches, self._summary.batch_count
-        which = "" if count == len(batches) else f", here the first {len(batches):,}"
-        title = f"Batches ({count:,}{which}): what the payments are booked with."
-        page = self._page("Batches", title, [40, 22, 11, 13, 25, 14])
+        key = "sheet.batches_title" if count == len(batches) else "sheet.batches_title_first"
+        title = say(key, count=count, shown=len(batches))
+        page = self._page(say("sheet.batches"), title, [40, 22, 11, 13, 25, 14])
         page.repeat_rows(0, _HEADER_LINE)
         page.freeze_panes(_HEADER_LINE + 1, 0)
         line = _HEADER_LINE
@@ -334,7 +344,7 @@ class _Writer:
                 for blank in range(at):
                     page.write_blank(line, blank, None, self._text)
             self._write_amount(page, line, at, money.amount)
-            page.write_string(line, at + 1, _told(money.currency or "(none)"), self._text)
+            page.write_string(line, at + 1, _told(money.currency or say("sheet.none")), self._text)
         return line
 
     def _write_codes(self, page: Worksheet, line: int) -> int:
@@ -346,8 +356,8 @@ class _Writer:
             page.set_row(line_of_code, LINE_POINTS * ceil(len(meaning) / _MEANING_CHARS))
             page.write_string(line_of_code, 0, _told(code.code), self._text)
             page.write_number(line_of_code, 1, code.row_count, self._count)
-            page.write_string(line_of_code, 2, code.action.value.replace("_", " "), self._text)
-            page.write_string(line_of_code, 3, code.outcome.value.replace("_", " "), self._text)
+            page.write_string(line_of_code, 2, say(f"action.{code.action}"), self._text)
+            page.write_string(line_of_code, 3, say(f"outcome.{code.outcome}"), self._text)
             page.write_string(line_of_code, 4, meaning, self._wrapped)
         return line + len(self._summary.codes)
 
@@ -355,7 +365,7 @@ class _Writer:
         """The verdict of the policy on these rows, the decisions that it can follow, and how to change it."""
         said = told(self._summary, self._policy)
         if not said:
-            page.write_string(line, 0, _POLICY_UNKNOWN, self._label)
+            page.write_string(line, 0, say("sheet.policy_unknown"), self._label)
             return
         headers = ["Policy for", "Rows", "It says", "Decisions", "What that means"]
         self._write_headers(page, line, headers)
@@ -366,6 +376,13 @@ class _Writer:
             page.write_string(line_of_key, 2, one.verdict, self._text)
             page.write_string(line_of_key, 3, ", ".join(one.words), self._text)
             page.write_string(line_of_key, 4, _told(one.why), self._wrapped)
+
+
+def _titled(sheet: ReportSheet, count: int, shown_count: int | None = None) -> str:
+    """The first line of a sheet: how many rows it has, of which only the largest may be there."""
+    name, title = header_in_words(sheet.name), say(sheet.title)
+    key = "sheet.titled" if shown_count in (None, count) else "sheet.titled_largest"
+    return say(key, sheet=name, count=count, title=title, shown=shown_count)
 
 
 def _told(text: str) -> str:

@@ -41,8 +41,11 @@ def _runs(values: pl.Series) -> pl.DataFrame:
     return pl.DataFrame({"runs": values.rle()}).unnest("runs").select(pl.all().cast(pl.Int64))
 
 
-def place_texts(rows: pl.Series, places: Places | None) -> pl.Series:
-    """The place of each row, in any order, in words such as `line 18`; null where the format has none."""
+def place_texts(rows: pl.Series, places: Places | None, pattern: str = "") -> pl.Series:
+    """The place of each row, in any order, in words such as `line 18`; null where the format has none.
+
+    With a pattern such as `Zeile {}` they are in other words, also of the parts of a data set, which has two.
+    """
     if places is None:
         return pl.Series("place", [None], dtype=pl.String).new_from_index(0, rows.len())
     stretches = pl.DataFrame(
@@ -55,7 +58,7 @@ def place_texts(rows: pl.Series, places: Places | None) -> pl.Series:
         texts = pl.format("PmtInf[{}]/CdtTrfTxInf[{}]", place, nth)
     elif places.unit == "part":
         names = pl.Series(places.names, dtype=pl.String).gather(place - 1)
-        texts = pl.format("{} row {}", names, nth)
+        texts = pl.format(pattern or "{} row {}", names, nth)
     else:
-        texts = pl.format(f"{places.unit} {{}}", place)
+        texts = pl.format(pattern or f"{places.unit} {{}}", place)
     return pl.select(texts).to_series().alias("place")

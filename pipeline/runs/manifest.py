@@ -9,7 +9,7 @@ from functools import cache
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
 from pydantic import ValidationError
@@ -25,7 +25,7 @@ from pipeline.runs.profile_used import RunSettings, profile_used
 from pipeline.stores.sqlite import SQLITE_VERSION
 from pipeline.stores.sqlite.ledger_file import ledger_files
 from pipeline.stores.values import FinishRecord, LedgerCounts
-from pipeline.wording import Sentence
+from pipeline.wording import Sentence, language
 from schemas.folder import (
     APPROVALS,
     DATA_SET,
@@ -47,6 +47,10 @@ from schemas.manifest import (
 )
 from schemas.strict import parse, timestamp
 from schemas.summary import Summary
+
+if TYPE_CHECKING:
+    from pipeline.runs.request import CheckJob
+    from pipeline.stores.protocols import RunLedger
 
 _PAYABLE = ("release", "corrected", "outcomes", "payment")
 LIBRARIES = ("aiohttp", "anyio", "httpx", "polars", "pyarrow", "pydantic", "schwifty")
@@ -90,6 +94,7 @@ def write_manifest(
         written=recorded.finish.time,
         input=summary.input,
         mapping=dict(settings.mapping),
+        language=settings.language,
         outcome_file=outcome_file,
         files=others,
         outcomes=summary.outcomes,
@@ -111,6 +116,18 @@ def write_manifest(
     _write(folder, manifest)
 
 
+def language_of_reports(job: "CheckJob", ledger: "RunLedger", *, now: str) -> str:
+    """The language of the page and the workbook of a run, which its ledger has on record.
+
+    It is what the user said now, or what they were written in last, or what was said as the run began.
+    """
+    before = _replaced(job.out)
+    code = job.language or (ledger.language if before is None else before.language) or language()
+    if code != ledger.language:
+        ledger.speak(code, time=now)
+    return code
+
+
 def _replaced(folder: Path) -> Manifest | None:
     """The manifest that is about to be replaced; None where it cannot be read."""
     try:
@@ -119,19 +136,20 @@ def _replaced(folder: Path) -> Manifest | None:
         return None
 
 
-def refresh_manifest(
+def refresh_manifest(  # noqa: PLR0913 (what is renewed)
     folder: Path,
     *,
     now: datetime,
     written: Collection[str],
     removed: Collection[str] = (),
     made: SplitMade | Adoption | None = None,
+    language: str | None = None,
 ) -> Manifest:
     """Add files that were written to a run folder, and the approvals there, to its manifest.
 
     What the run itself recorded stays as it was recorded, so that a later change of it shows. Files that were
     just written are hashed again. Those removed are no longer there, and need not be. Made was a split, or
-    the folder is about to be signed as it was found.
+    the folder is about to be signed as it was found. The page and the workbook may have another language.
 
     Raises:
         UsageError: there is no manifest.
@@ -151,6 +169,7 @@ def refresh_manifest(
             "approvals": approvals,
             "adoptions": [*manifest.adoptions, *([made] if isinstance(made, Adoption) else [])],
             "splits": [*manifest.splits, *([made] if isinstance(made, SplitMade) else [])],
+            "language": language or manifest.language,
             "written": timestamp(now),
         }
     )

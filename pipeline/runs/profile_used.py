@@ -18,6 +18,8 @@ class RunSettings(NamedTuple):
     fingerprint: str
     mapping: Mapping[str, str]
     """Canonical field -> header, as the user mapped them."""
+    language: str
+    """Of the page and the workbook."""
 
 
 def profile_used(settings: RunSettings) -> ProfileUsed:

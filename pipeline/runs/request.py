@@ -73,6 +73,8 @@ class CheckJob:
     """The private key that signs the manifest; None: that of the profile, if any."""
     pain002: bool = False
     """Write the report for bank software, too."""
+    language: str | None = None
+    """Of the page and the workbook, by its code; None: the one they have, or else that of the terminal."""
     compare_with: Sequence[Path] = ()
     """Folders of earlier runs; none: the one that the profile says, if any."""
 

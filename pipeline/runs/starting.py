@@ -120,7 +120,8 @@ def finished_before(
         hashes = {file.name: file.sha256 for file in manifest.files}
         wanted = [pain002_name(simulated=summary.simulated)] if job.pain002 else []
         unchanged = [*wanted, *(name for name in (SUMMARY, PAYEES, CHANGES) if name in hashes)]
-        if any(hashes.get(name) != identity_of(job.out / name)[0] for name in unchanged):
+        is_same = job.language in (None, manifest.language)
+        if not is_same or any(hashes.get(name) != identity_of(job.out / name)[0] for name in unchanged):
             return None
         outcomes_now, _ = identity_of(outcome_file(job.out, job.format or source.outcome_format))
         if {outcomes_now, manifest.outcome_file.sha256} != {finish.outcome_sha256}:

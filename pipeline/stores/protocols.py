@@ -98,6 +98,13 @@ class RunLedger(Ledger, Protocol):
     def allow(self, reason: str, *, time: str) -> None:
         """Record why this run may ask in spite of a warning that would have stopped it."""
 
+    @property
+    def language(self) -> str | None:
+        """The language of the page and the workbook, by its code; None where the run has just begun."""
+
+    def speak(self, language: str, *, time: str) -> None:
+        """Record the language of the page and the workbook."""
+
     def finish(
         self, time: str, *, question_count: int, unanswered_count: int, outcome_sha256: str
     ) -> FinishRecord:

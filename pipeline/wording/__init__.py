@@ -5,7 +5,7 @@ Code raises, records and passes on a `Sentence`; a surface puts it into words wi
 """
 
 from pipeline.wording.catalogue import ENGLISH
-from pipeline.wording.language import LANGUAGES, aloud, language, language_of, speak
+from pipeline.wording.language import LANGUAGES, aloud, language, language_of, speak, speaking
 from pipeline.wording.sentences import (
     ANY_COLUMN,
     PLACE,
@@ -33,5 +33,6 @@ __all__ = [
     "language_of",
     "require_words",
     "speak",
+    "speaking",
     "words",
 ]

@@ -3,7 +3,8 @@
 What machines and auditors compare is English: `str()` of a sentence, whatever is spoken.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
 
@@ -25,6 +26,16 @@ def language() -> str:
 def speak(code: str) -> None:
     """Go on in this language."""
     _current.set(code)
+
+
+@contextmanager
+def speaking(code: str) -> Iterator[None]:
+    """Speak this language while the block lasts."""
+    before = _current.set(code)
+    try:
+        yield
+    finally:
+        _current.reset(before)
 
 
 def aloud(said: Sentence | str, surface: SurfaceKind) -> str:

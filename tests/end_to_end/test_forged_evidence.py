@@ -126,7 +126,10 @@ def test_a_ledger_that_another_began_is_not_taken_for_ones_own(desk, folder, wor
         shutil.copy(own / name, folder / name)
     follow_the_advice_of_verify(folder)
     again = desk(*words, *signing[0])
-    assert (again.status, "its lines differ in: intent, answer, finish, run" in again.err) == (65, True)
+    assert (again.status, "its lines differ in: intent, answer, finish, language, run" in again.err) == (
+        65,
+        True,
+    )
 
 
 def test_an_outcome_file_that_only_the_ledger_vouches_for_is_not_split(desk, folder, signing):

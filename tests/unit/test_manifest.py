@@ -107,7 +107,7 @@ def folder(tmp_path, summary):
         path.write_bytes(path.name.encode())
     sha256 = hashlib.sha256(b"outcomes.csv").hexdigest()
     recorded = LedgerSummary(FinishRecord(TIME, 2, 0, sha256), LedgerCounts(3, 1, 1), TIME, 1, {})
-    settings = RunSettings("main", PROFILE, "2e" * 32, {"name": "Payee"})
+    settings = RunSettings("main", PROFILE, "2e" * 32, {"name": "Payee"}, "en")
     write_manifest(tmp_path, summary, settings, recorded, files)
     return tmp_path
 

@@ -17,21 +17,28 @@ from babel.messages.pofile import read_po
 
 import pipeline.wording
 from pipeline.errors import InputError
+from pipeline.formats.excel.decisions import RUN_ID, key_of
 from pipeline.headers.choice import rule_of
 from pipeline.headers.guesses import KINDS
 from pipeline.headers.meaning import header_rules
+from pipeline.reports.sheets import ALL, CHANGED, REVIEWS
 from pipeline.reports.terminal import header_of
 from pipeline.rules.rules import RULES
 from pipeline.wording import ColumnPair, Moment, Sentence, SurfaceKind, require_words, words
 from pipeline.wording.rows import rows_named
 from pipeline.wording.sentences import SYSTEM_ERRORS
-from schemas.outcomes import ABOUT_THE_PAYEE, Action, Outcome, WarningCode
+from schemas.outcomes import ABOUT_THE_PAYEE, Action, Environment, Outcome, WarningCode
 from schemas.payments import FIELDS, IGNORE
 from schemas.places import Places
 
 ROOT = Path(pipeline.wording.__file__).parents[1]
 CATALOGUES = Path(pipeline.wording.__file__).parent / "catalogues"
 LANGUAGES = ("en", "de", "fr")
+FACTS = (
+    *("layout", "encoding", "days", "contras", "currency", "labels", "serial", "service user number"),
+    *("work code", "processing day", "version", "namespace", "dialect", "name_chars_max", "sealed"),
+)
+"""What formats say of a file as a whole."""
 FAMILIES = {
     *(f"field.{field}" for field in (*FIELDS, IGNORE, "row")),
     *(f"outcome.{outcome}" for outcome in Outcome),
@@ -40,6 +47,16 @@ FAMILIES = {
     *(rule.sentence.key for rule in RULES if rule.said is None),
     *(f"explain.step_{action}" for action in Action),
     *(f"warned.{code}" for code in WarningCode),
+    *(f"action.{action}" for action in Action),
+    *(f"page.server_{environment}" for environment in Environment),
+    *(f"page.below_{unit}" for unit in ("line", "sheet_row", "pmtinf", "part", "batch")),
+    *(f"counted.{thing}" for thing in ("row", "payment", "file", "day", "request", "distinct_question")),
+    *(f"review.{name}" for name in ("input", "release", "hold")),
+    *(f"fact.{name.replace(' ', '_')}" for name in FACTS),
+    *(key_of(column.header) for sheet in (*REVIEWS, ALL, CHANGED) for column in sheet.columns),
+    *(key_of(sheet.name) for sheet in (*REVIEWS, ALL, CHANGED)),
+    *(key_of(header) for header in (RUN_ID, "Batch", "Rows", "To look at", "Policy for", "It says")),
+    *(key_of(header) for header in ("Decisions", "What that means")),
     *(header_of(text).key for text in ("cost", "line", "sheet row", "PmtInf", "CdtTrfTxInf", "part", "rule")),
     header_of("what is wrong, and what to do").key,
     *(f"explain.{code.lower()}{part}" for code in WarningCode for part in ("", "_not", "_do")),
@@ -65,10 +82,16 @@ def entries(language):
 def said_in_code():
     """Key -> the names of the values of each place that says it; None where they are not written there."""
     found = {}
+    pages = " ".join(path.read_text("utf-8") for path in (ROOT / "reports" / "templates").glob("*.html"))
+    found |= {key: [] for key in re.findall(r'"([a-z0-9_]+\.[a-z0-9_]+)"', pages)}
     for path in ROOT.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             match node:
-                case ast.Call(func=ast.Name("Sentence"), args=[ast.Constant(str(key))], keywords=values):
+                case ast.Call(
+                    func=ast.Name("Sentence" | "say" | "said_of_each"),
+                    args=[ast.Constant(str(key))],
+                    keywords=values,
+                ):
                     names = {value.arg for value in values}
                     found.setdefault(key, []).append(None if None in names else names)
                 case ast.Call(func=ast.Name("rule_of"), args=[ast.Constant(str(text))]):
@@ -77,9 +100,6 @@ def said_in_code():
                     for text in texts:
                         if isinstance(text, ast.Constant) and str(text.value).strip(">"):
                             found.setdefault(header_of(str(text.value)).key, []).append(set())
-                case ast.Call(func=ast.Name("said_of_each"), args=[ast.Constant(str(key))], keywords=values):
-                    names = {value.arg for value in values}
-                    found.setdefault(key, []).append(None if None in names else names)
                 case ast.Constant(str(key)) if re.fullmatch(r"[a-z0-9_]+\.[a-z0-9_]+", key):
                     found.setdefault(key, [])
     return found

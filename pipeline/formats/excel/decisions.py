@@ -4,8 +4,11 @@ A workbook has been through other people's hands and programs, so that it is par
 everything that strangers made, and believed only where it names the run that it was written for.
 """
 
+import json
+import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +20,7 @@ from pipeline.formats.excel import refuse_what_is_no_workbook
 from pipeline.formats.excel.archive import copied
 from pipeline.formats.excel.grid import refuse_huge_sheets
 from pipeline.frames import DECISIONS
-from pipeline.wording import Sentence
+from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, words
 from pipeline.wording.rows import rows_named
 from schemas.places import Places
 from schemas.review import Decision
@@ -29,6 +32,23 @@ ROW, DECISION, REASON = "Row", "Decision", "Reason"
 DECIDED_BY = "Decided by"
 """That of a column that may be there too: a name in it is a claim, kept as such."""
 CLAIM_CHARS_MAX = 120
+
+
+def key_of(header: str) -> str:
+    """The key of a header in every language.
+
+    >>> key_of("Decided by")
+    'sheet.decided_by'
+    """
+    return "sheet." + "_".join(re.findall("[a-z0-9]+", header.lower()))
+
+
+def _in_every_language() -> dict[str, str]:
+    """What is read back, as each language writes it -> in English."""
+    headers = (RUN_ID, ROW, DECISION, REASON, DECIDED_BY)
+    every = product(headers, LANGUAGES)
+    return {words(Sentence(key_of(header)), SurfaceKind.ANY, code): header for header, code in every}
+
 
 _BYTES_MAX = 64 * 1024**2
 _HEADER_LINE_MAX = 10
@@ -53,7 +73,7 @@ def read(path: Path, *, run_id: str, row_count: int, places: Places | None = Non
         data,
         where=where,
         what=Sentence("files.the_workbook"),
-        options={"bytes_max": table_bytes_max(len(data))},
+        options={"bytes_max": table_bytes_max(len(data)), "headers": json.dumps(_in_every_language())},
     )
     if run_id not in cells["run_id"]:
         raise InputError(Sentence("excel.not_workbook_present", where=where))
@@ -73,11 +93,12 @@ def read(path: Path, *, run_id: str, row_count: int, places: Places | None = Non
     return decisions.sort("row").select(pl.col(column).cast(kind) for column, kind in _DECIDED.items())
 
 
-def parse(data: bytes, *, bytes_max: int) -> Iterator[pl.DataFrame]:
+def parse(data: bytes, *, bytes_max: int, headers: str) -> Iterator[pl.DataFrame]:
     """Parse a workbook, in the child, under the guards of a workbook of payments.
 
     It is one part: one row per row of a sheet that has the three columns, and one per run id. The cells of a
-    sheet may take `bytes_max`, as `unfolding.table_bytes_max` gives it.
+    sheet may take `bytes_max`, as `unfolding.table_bytes_max` gives it. The headers are known by the names
+    in this JSON object, each with its English one.
 
     Raises:
         InputError: a sheet has more in it than a person writes.
@@ -88,18 +109,19 @@ def parse(data: bytes, *, bytes_max: int) -> Iterator[pl.DataFrame]:
     copy = copied(data)
     refuse_huge_sheets(copy, bytes_max=bytes_max)
     workbook = fastexcel.read_excel(copy)
-    parts = [pl.DataFrame(schema=_SCHEMA)]
+    parts, known = [pl.DataFrame(schema=_SCHEMA)], json.loads(headers)
     for name in workbook.sheet_names:
         sheet = workbook.load_sheet(name, header_row=None, skip_rows=0, dtypes="string").to_polars()
         rows = [[(cell or "").strip() or None for cell in row] for row in sheet.rows()]
-        parts.append(_sheet(name, rows))
+        parts.append(_sheet(name, rows, known))
     yield pl.concat(parts)
 
 
-def _sheet(name: str, rows: Sequence[Sequence[str | None]]) -> pl.DataFrame:
-    run_ids = [row[1] for row in rows if len(row) > 1 and row[0] == RUN_ID]
+def _sheet(name: str, rows: Sequence[Sequence[str | None]], headers: Mapping[str, str]) -> pl.DataFrame:
+    run_ids = [row[1] for row in rows if len(row) > 1 and headers.get(row[0] or "") == RUN_ID]
     found: list[tuple[str | None, ...]] = [(name, *[None] * len(_CELLS), run_id) for run_id in run_ids]
-    for position, row in enumerate(rows[:_HEADER_LINE_MAX]):
+    for position, cells in enumerate(rows[:_HEADER_LINE_MAX]):
+        row = [headers.get(cell or "") for cell in cells]
         if {ROW, DECISION, REASON} <= set(row):
             columns = [row.index(header) for header in (ROW, DECISION, REASON)]
             claims = row.index(DECIDED_BY) if DECIDED_BY in row else None

@@ -2,14 +2,17 @@
 {
   const [table, search, action, outcome, status, pages] =
     ["payments", "search", "action", "outcome", "status", "pages"].map((id) => document.getElementById(id));
-  const collator = new Intl.Collator("en", { numeric: true });
+  const language = document.documentElement.lang;
+  const collator = new Intl.Collator(language, { numeric: true });
   const plain = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
   // 4,991.76 and 4.991,76 as 4991.76, so that an amount is found in either writing.
   const number = (text) => text.replace(/(\d)[,.'\u2019](?=\d{3}(?!\d))/g, "$1").replace(/(\d),(?=\d)/, "$1.");
-  const count = (number) => number.toLocaleString("en-GB");
+  const count = (number) => number.toLocaleString(language === "en" ? "en-GB" : language);
   const said = (row, column) => row.cells[column].firstElementChild.textContent;
   const made = (tag, words) => Object.assign(document.createElement(tag), words);
   const button = (words) => made("button", { type: "button", ...words });
+  const words = table ? JSON.parse(table.dataset.words) : {};
+  const say = (key, values) => words[key].replace(/\{(\w+)\}/g, (_, name) => values[name]);
   const rows = []; // all that the page has, in its own order: by what to do, most money first
   let sorted = null; // { head, way, key, sign }, by a column; null: the page's own order
   let at = 0; // the page of rows that is shown
@@ -23,19 +26,20 @@
         row.cells[5].append(made("span", { className: "todo", textContent: advice }));
         const text = `${plain(row.textContent)} ${number(said(row, 4))}`;
         rows.push({ row, heading, group: body.id, text, matches: row.matches(".match") });
-        row.cells[5].append(button({ textContent: "Copy", ariaLabel: `Copy row ${said(row, 0)}` }));
+        const ariaLabel = say("ofRow", { word: words.copy, row: said(row, 0) });
+        row.cells[5].append(button({ textContent: words.copy, ariaLabel }));
       }
     }
   }
 
   function found() {
-    const words = plain(search.value).split(/\s+/);
+    const sought = plain(search.value).split(/\s+/);
     const everywhere = search.value.trim() || outcome.value === "match";
     const searched = rows.filter(({ matches }) => everywhere || !matches);
     const chosen = searched.filter(({ row, group, text }) =>
       (!action.value || group === `do-${action.value}`)
       && (!outcome.value || row.classList.contains(outcome.value))
-      && words.every((word) => text.includes(word) || text.includes(number(word))));
+      && sought.every((word) => text.includes(word) || text.includes(number(word))));
     if (sorted) chosen.sort((a, b) => sorted.sign * collator.compare(sorted.key(a.row), sorted.key(b.row)));
     return [chosen, searched.length];
   }
@@ -55,9 +59,9 @@
       body.append(row);
     }
     table.classList.toggle("sorted", Boolean(sorted));
-    const order = sorted ? "sorted" : "grouped by what to do";
-    const here = all.length > size ? `; here ${count(page * size + 1)} to ${count(page * size + part.length)}` : "";
-    status.textContent = `${count(all.length)} of ${count(searchedCount)} rows, ${order}${here}.`;
+    const key = `${sorted ? "sorted" : "grouped"}${all.length > size ? "Here" : ""}`;
+    const [first, last] = [count(page * size + 1), count(page * size + part.length)];
+    status.textContent = say(key, { shown: count(all.length), all: count(searchedCount), first, last });
     pages.hidden = all.length <= size;
     pages.firstElementChild.disabled = page === 0;
     pages.lastElementChild.disabled = (page + 1) * size >= all.length;
@@ -74,7 +78,7 @@
     const [before, most] = [at, Number(table.dataset.rowsOnPaper)];
     onafterprint = () => show(before);
     show(0, most);
-    if (found()[0].length > most) status.textContent += " All of them are in the outcome file.";
+    if (found()[0].length > most) status.textContent += ` ${words.allInFile}`;
   }
 
   function sort(head) {
@@ -93,18 +97,18 @@
 
   async function copy(row, pushed) {
     const which = said(row, 0);
-    const say = (word) => Object.assign(pushed, { textContent: word, ariaLabel: `${word} row ${which}` });
-    let [answer, told] = ["Copied", `Row ${which} is copied.`];
+    const show = (word) => Object.assign(pushed, { textContent: word, ariaLabel: say("ofRow", { word, row: which }) });
+    let [answer, told] = [words.copied, "rowCopied"];
     try {
       await navigator.clipboard.writeText(line(row));
     } catch {
       getSelection().selectAllChildren(row);
-      [answer, told] = ["Not copied", `Row ${which} is selected: the browser did not copy it, so use the keyboard.`];
+      [answer, told] = [words.notCopied, "rowSelected"];
     }
     forget();
-    forget = () => say("Copy");
-    say(answer);
-    status.textContent = told;
+    forget = () => show(words.copy);
+    show(answer);
+    status.textContent = say(told, { row: which });
   }
 
   // What is copied by the keyboard of a row that was selected here is as harmless as what the button copies.

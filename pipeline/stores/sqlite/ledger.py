@@ -239,6 +239,17 @@ class SqliteLedger(OpenLedger):
         with self._transaction():
             self._db.execute(insertion("allowance"), (time, reason))
 
+    @property
+    def language(self) -> str | None:
+        """As `RunLedger.language`."""
+        said = self._db.execute("SELECT code FROM language ORDER BY id DESC LIMIT 1").fetchone()
+        return None if said is None else str(said[0])
+
+    def speak(self, language: str, *, time: str) -> None:
+        """As `RunLedger.speak`."""
+        with self._transaction():
+            self._db.execute(insertion("language"), (time, language))
+
     def _require_no_writing(self) -> None:
         assert not self._commits.accepting, f"{self.path}: not to be used while it is written to"
 

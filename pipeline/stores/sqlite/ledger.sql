@@ -33,6 +33,9 @@ CREATE TABLE purge(
 CREATE TABLE allowance(
     id INTEGER PRIMARY KEY, time TEXT NOT NULL, reason TEXT NOT NULL CHECK(reason <> ''),
     after_finish INTEGER NOT NULL, seal BLOB NOT NULL) STRICT;
+CREATE TABLE language(
+    id INTEGER PRIMARY KEY, time TEXT NOT NULL, code TEXT NOT NULL,
+    after_finish INTEGER NOT NULL, seal BLOB NOT NULL) STRICT;
 CREATE TRIGGER answer_never_changes BEFORE UPDATE ON answer
     WHEN NEW.matched_name IS NOT NULL OR OLD.matched_name IS NULL
     OR (NEW.intent, NEW.state, NEW.code, NEW.seal) <> (OLD.intent, OLD.state, OLD.code, OLD.seal)

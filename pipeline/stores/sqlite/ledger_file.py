@@ -19,7 +19,7 @@ from pipeline.stores.values import NO_PROOF, LedgerProof, RunIdentity
 from pipeline.wording import Sentence
 
 _APPLICATION_ID = int.from_bytes(b"PCL1")
-_SCHEMA_VERSION = 6
+_SCHEMA_VERSION = 7
 _SCHEMA = f"PRAGMA application_id = {_APPLICATION_ID}; PRAGMA user_version = {_SCHEMA_VERSION};\n" + files(
     "pipeline.stores.sqlite"
 ).joinpath("ledger.sql").read_text("utf-8")
@@ -226,7 +226,7 @@ def _make_its_own(
         return
     with db:
         db.execute("BEGIN IMMEDIATE")
-        for table in ("problem", "failure", "intent", "finish", "purge", "allowance", "run"):
+        for table in ("problem", "failure", "intent", "finish", "purge", "allowance", "language", "run"):
             db.execute(f"DELETE FROM {table}")  # noqa: S608 (a constant)
         db.execute(seals.insertion("run"), (*identity, now, run_key, names.proof))
 

@@ -31,6 +31,7 @@ SEALED: Mapping[str, Sequence[str]] = {
     "finish": ("time", "question_count", "unanswered_count", "outcome_sha256"),
     "purge": ("time", "answers_before", "name_count"),
     "allowance": ("time", "reason"),
+    "language": ("time", "code"),
     "run": (
         *("input_sha256", "profile_sha256", "environment", "tool_version", "created_at"),
         *("run_key", "name_proof"),
