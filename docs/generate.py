@@ -9,6 +9,7 @@ written by hand. What is generated comes from the code that does the work, so th
 the picture of the house, which `house.py` draws.
 """
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ from pipeline.config.notify import NotifySection
 from pipeline.executors.live_metrics import LiveMetrics
 from pipeline.formats import ANY_FORMAT
 from pipeline.formats.layouts.model import BankLayout, PaymentLine, Shape, SummaryLine
+from pipeline.frames import Check
 from pipeline.jobs.formats import known_formats
 from pipeline.reports.explanations import STEPS, CodesSection, explanations, whole
 from pipeline.sandbox.certificates import BAD_CLIENTS
@@ -391,7 +393,66 @@ def formats() -> str:
     return _table(("`--input-format`", "format", "known by", "fix and split write"), rows)
 
 
+_PAYMENT = {
+    "account": "GB00EXMP00112200012345",
+    "name": "the name",
+    "account_type": "Business",
+    "secondary_reference": "the secondary reference",
+    "lei": "00000000000000000000",
+    "organisation_bic": "ORGAGB2LXXX",
+    "organisation_id": "the identification",
+    "organisation_id_scheme": "TXID",
+    "organisation_id_issuer": "the issuer",
+    "responder_bic": "RESPDEFFXXX",
+    "remittance": "the reference",
+}
+"""A payment that has everything."""
+_OUR_BIC = "OURSGB2LXXX"
+_ELSE = {_OUR_BIC: "`requesting_bic` of the profile", "SortCodeAccountNumber": "always the same"}
+
+
+def sent_bodies() -> dict[str, dict[str, set[str]]]:
+    """API -> where in the body of a request -> what stands there."""
+    found: dict[str, dict[str, set[str]]] = {}
+    for name, declared in APIS.items():
+        payment = {field: value for field, value in _PAYMENT.items() if field in declared.takes | {"account"}}
+        if declared.takes_uk:
+            payment["account"] = "00112200012345"
+        said = {value: f"`{field}`" for field, value in payment.items()} | _ELSE
+        api = vop.standard(_OUR_BIC) if declared.form == "standard" else declared.api(declared.section)  # type: ignore[arg-type]
+        for basis in declared.asked:
+            has_name = {"name": payment["name"] if basis is Basis.NAME else None}
+            check = Check(1, name, **dict.fromkeys(_PAYMENT) | payment | has_name)  # type: ignore[arg-type]
+            request = api.request(check, "id", "time")
+            for path, value in _leaves(json.loads(request.read())):
+                found.setdefault(name.value, {}).setdefault(path, set()).add(said[value])
+    return found
+
+
+def _leaves(document: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401 (JSON)
+    """Every value of a document that is neither an object nor an array, and where it stands."""
+    if isinstance(document, dict):
+        for name, inner in document.items():
+            yield from _leaves(inner, f"{path}.{name}".lstrip("."))
+    elif isinstance(document, list):
+        for inner in document:
+            yield from _leaves(inner, f"{path}[]")
+    else:
+        yield path, document
+
+
+def sent() -> str:
+    """Everything in the body of a request, by API."""
+    rows = [
+        (f"`{api}`", f"`{path}`", ", ".join(sorted(values)))
+        for api, paths in sent_bodies().items()
+        for path, values in paths.items()
+    ]
+    return _table(("API", "field", "from"), rows)
+
+
 PARTS: Mapping[str, Callable[[], str]] = {
+    "sent": sent,
     "sentences": sentences.tables,
     "commands": commands,
     "columns": partial(_documents, OutcomeColumns),

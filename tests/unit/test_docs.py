@@ -288,6 +288,19 @@ def test_a_question_is_answered_within_300_words(question, page, anchor):
     assert 30 < len(answer.split()) <= 300, question
 
 
+def test_each_requirement_of_the_page_on_security_names_a_test_that_is_there_or_says_that_there_is_none():
+    page = (DOCS / "security.md").read_text("utf-8")
+    faults = (DOCS / "proof" / "faults.md").read_text("utf-8")
+    rows = re.findall(r"^\| (\d+\.\d.*?) \| (.*?) \| (.*?) ?\|$", page, re.MULTILINE)
+    assert len(rows) > 30
+    for requirement, how, tests in rows:
+        for path, name in re.findall(r"`(tests/[\w/]+\.py)(?:::(\w+))?`", tests):
+            assert not name or f"def {name}(" in (ROOT / path).read_text("utf-8"), name
+        for row in re.findall(r"\b[A-I]\d+\b", re.sub("`.*?`", "", tests)):
+            assert f"\n| {row} |" in faults, row
+        assert tests or "not met" in how or "test: none" in how, requirement
+
+
 def test_pages_have_at_most_45_000_words_that_were_written_by_hand():
     assert sum(len(GENERATED.sub("", page.read_text("utf-8")).split()) for page in every_page()) <= 45_000
 

@@ -21,15 +21,20 @@ REFUSED = (
 )
 
 
-@pytest.fixture
-def worker(ledger_desk):
-    """A connection of the role of the runs, to a ledger with a finished run of ten and a spent cap."""
+def spend(ledger_desk):
+    """Finish a run of ten, by which a cap is spent."""
     store = ledger_desk.store()
     run = ledger_desk.begin(store, 10)
     shared = ledger_desk.shared(store, run, caps={"cop": CAP})
     assert len(anyio.run(lambda: ask_all(shared, name="Quillan Feathermoor"))) == 10
     assert anyio.run(shared.end_round, 1)
     assert store.mark_finished(run)
+
+
+@pytest.fixture
+def worker(ledger_desk):
+    """A connection of the role of the runs to such a ledger."""
+    spend(ledger_desk)
     with ledger_desk.postgres.connect(ledger_desk.database, RUNNER) as db:
         yield db
 

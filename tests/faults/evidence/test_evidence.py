@@ -1,0 +1,156 @@
+"""I: evidence that is forged, approvals that are talked round, desks and databases of others."""
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+from postgres import RUNNER
+from signers import key_files
+
+TESTS = Path(__file__).parents[2]
+ANNA, ALL, UP = "anna@example.com", "all@example.com", "up@example.com"
+
+
+def of(module):
+    """The attacks that a module of tests has; they are tried there one by one, by day."""
+    return runpy.run_path(str(TESTS / module))
+
+
+def test_i1_a_forged_folder_is_neither_used_nor_signed(desk, sandbox, tell):
+    forgery = of("end_to_end/test_forged_evidence.py")
+    attacks = ["forge_answer", "delete_an_answer", "add_an_answer_to_an_older_run", "forge_manifest_too"]
+    attacks += ["remove_signature_too", "remove_manifest_too"]
+    private, public = key_files(desk, "signing")
+    survived, calls = 0, 0
+    for number, attack in enumerate(attacks):
+        file = desk.payments(forgery["ROWS"], name=f"file{number}.csv")
+        words = ("run", file, *sandbox.using("sandbox"), "--quiet", "--sign-with", private)
+        folder = desk.folder / f"file{number}.precheck"
+        assert desk(*words).status == 0
+        forgery[attack](folder)
+        forgery["follow_the_advice_of_verify"](folder)
+        before, calls_before = forgery["contents"](folder), sandbox.call_count
+        again, found = desk(*words), desk("verify", folder, "--input", file, "--signed-by", public)
+        calls += sandbox.call_count - calls_before
+        is_refused = again.status == 65 and found.status in (2, 65, 74)
+        survived += is_refused and forgery["contents"](folder) == before
+    figure = f"refused with 65, {survived} of {len(attacks)} folders untouched; calls {calls}"
+    what = "ledger, manifest and signature forged, then the advice of verify followed"
+    tell("I1", what, tried=len(attacks), survived=survived, figure=figure, goal="65, nothing signed, calls 0")
+    assert calls == 0
+
+
+def test_i2_no_answer_of_a_forged_folder_is_used_again(desk, sandbox, tell):
+    reuse, forgery = of("end_to_end/test_reuse.py"), of("end_to_end/test_forged_evidence.py")
+    january = desk.payments([reuse["MATCH"], reuse["NO_MATCH"]], name="january.csv")
+    assert desk("run", january, *sandbox.using("sandbox")).status == 0
+    folder = desk.folder / "january.precheck"
+    forgery["forge_answer"](folder)
+    before = sandbox.call_count
+    file = desk.payments([reuse["NO_MATCH"]], name="february.csv")
+    done = desk("run", file, *sandbox.using("sandbox"), "--reuse-from", folder)
+    is_held = done.status == 65 and str(folder) in done.err and sandbox.call_count == before
+    figure, goal = f"exit {done.status}, calls {sandbox.call_count - before}", "65 naming the folder, calls 0"
+    tell("I2", "answers of a forged folder", tried=1, survived=int(is_held), figure=figure, goal=goal)
+
+
+def test_i3_a_form_of_an_old_page_does_nothing(team_desk, tell):
+    shaping = of("end_to_end/at_the_desk/test_who_shaped_a_file.py")
+    at = team_desk.person(UP).checked(shaping["MIXED"])
+    rita = team_desk.person(shaping["RITA"])
+    old = {"shown": rita.shown(at, "review"), "decision": "hold", "group": "fix_name", "confirmed": "yes"}
+    old_release = {"shown": team_desk.person(ANNA).shown(at)}
+    fields = {"decision": "release", "reason": "phoned"}
+    assert rita.post(f"/files/{at}/rows/10", fields).status == 303
+    before = team_desk.decisions(at)
+    said = [rita.post(f"/files/{at}/{act}", old).status for act in ("groups", "hand-over")]
+    said.append(team_desk.person(ANNA).post(f"/files/{at}/release", old_release).status)
+    said.append(rita.post(f"/files/{at}/rows/10", old | {"shown": ""}).status)
+    survived = sum(status == 409 for status in said)
+    assert team_desk.decisions(at) == before
+    what = "approval, hand-over, group and row from a page that is old"
+    tell(
+        "I3", what, tried=len(said), survived=survived, figure=f"answers {said}", goal="409, nothing decided"
+    )
+
+
+def test_i4_who_shaped_a_file_does_not_approve_it(team_desk, tell):
+    acts = of("end_to_end/at_the_desk/test_who_shaped_a_file.py")["ACTS"]
+    said = []
+    for act in acts:
+        at = act(team_desk)
+        shown = {"shown": team_desk.person(ANNA).shown(at)}
+        said.append(team_desk.person(ALL).post(f"/files/{at}/release", shown).status)
+    survived = sum(status == 403 for status in said)
+    what = "approval by one who shaped the file, by each act"
+    tell(
+        "I4", what, tried=len(said), survived=survived, figure=f"403 for {survived}", goal="403 for each act"
+    )
+
+
+def test_i5_another_user_of_the_computer_does_nothing_at_ones_own_desk(own_desk, mara, tell):
+    if os.geteuid() != 0:
+        pytest.skip("only root can be another user")
+    script = of("end_to_end/at_the_desk/test_doors.py")["_AND_AWAY"]
+    [(name, value)] = mara.cookies.items()
+    request = (
+        f"POST /sample HTTP/1.1\r\nHost: 127.0.0.1:{own_desk.port}\r\nOrigin: {own_desk.origin}\r\n"
+        f"Cookie: {name}={value}\r\nContent-Length: 0\r\n\r\n"
+    )
+    before = len(own_desk.audit())
+    for how in ("closed", "reset"):
+        command = [sys.executable, "-I", "-S", "-c", script, str(own_desk.port), how, request]
+        subprocess.run(command, check=True, timeout=60)
+    assert mara.get("/").status == 200
+    done = len(own_desk.audit()) - before
+    what = "requests of another user with the session cookie, closed or reset at once"
+    tell("I5", what, tried=40, survived=40 - done, figure=f"{done} done", goal="0")
+
+
+def test_i6_a_workers_role_sets_nothing_back(ledger_desk, tell):
+    attacks = of("contract/stores/test_a_workers_role.py")
+    attacks["spend"](ledger_desk)
+    survived = 0
+    with ledger_desk.postgres.connect(ledger_desk.database, RUNNER) as db:
+        for statement in attacks["STATEMENTS"]:
+            try:
+                db.execute(statement.format(scope=attacks["SCOPE"]))
+            except psycopg.Error:
+                survived += 1
+        for call in attacks["CALLS"]:
+            db.execute(f"SELECT precheck.{call}".format(scope=attacks["SCOPE"]))
+            survived += attacks["left"](ledger_desk) == 0
+    tried = len(attacks["STATEMENTS"]) + len(attacks["CALLS"])
+    [(units, intents)] = ledger_desk.rows(
+        "SELECT (SELECT sum(count) FROM precheck.units), (SELECT count(*) FROM precheck.intent)"
+    )
+    what, goal = (
+        "statements and calls with a worker's password, at a cap of 10",
+        "refused, or no unit is left",
+    )
+    figure = f"units {units}, intents {intents}, 0 left after each"
+    tell("I6", what, tried=tried, survived=survived, figure=figure, goal=goal)
+
+
+def test_i7_a_release_file_that_was_not_approved_is_not_handed_out(own_desk, mara, tell):
+    at = mara.checked(of("end_to_end/at_the_desk/test_who_shaped_a_file.py")["MIXED"])
+    assert mara.approve(at, hold_undecided="yes").status == 303
+    run = own_desk.folder(at) / "run.precheck"
+    [release] = run.glob("release*.csv")
+    whole, said = release.read_bytes(), []
+    for forged in (whole.replace(b"GBP", b"EUR"), whole[:-20], b"", re.sub(rb"[1-9]\.00", b"9.00", whole)):
+        release.write_bytes(forged)
+        said.append(mara.get(f"/files/{at}/download/{release.name}").status)
+    release.unlink()
+    release.symlink_to(own_desk.home / "audit.jsonl")
+    said.append(mara.get(f"/files/{at}/download/{release.name}").status)
+    (run / "release.csv").write_bytes(whole)
+    said.append(mara.get(f"/files/{at}/download/release.csv").status)
+    survived = sum(status in (404, 409) for status in said)
+    what = "release file changed, cut, emptied, linked or put beside"
+    tell("I7", what, tried=len(said), survived=survived, figure=f"answers {said}", goal="none handed out")
