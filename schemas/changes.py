@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 
+from schemas.banks import BankOutcomes
 from schemas.outcomes import WarningCode
 from schemas.strict import OwnDocument
 
@@ -27,6 +28,8 @@ class Comparison(OwnDocument):
     """Payments that could be compared."""
     new_count: int
     """Of these, payments whose payee and account are both new."""
+    banks: list[BankOutcomes] = []
+    """What each bank answered in the latest of the runs."""
 
 
 class Change(OwnDocument):

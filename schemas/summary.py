@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
+from schemas.banks import BankOutcomes
 from schemas.changes import Comparison
 from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
 from schemas.places import Places
@@ -323,6 +324,10 @@ class Summary(OwnDocument):
     """Of a payment format that has batches: the first thousand, in the order of the file."""
     batch_count: int = 0
     """All of them."""
+    banks: list[BankOutcomes] = []
+    """Banks that answered, those of most rows first; the first thousand. None of a data set."""
+    bank_count: int = 0
+    """All of them."""
     parts: list[PartTotal] = []
     """Of a data set: all of its parts, those that cannot be used first."""
     routes: list[RouteCount]
@@ -358,6 +363,11 @@ class Summary(OwnDocument):
     def to_look_at_count(self) -> int:
         """Rows that a person must look at before the file is paid: decided, and not a match."""
         return self.input.row_count - self._row_count(Outcome.MATCH) - self.undecided_count
+
+    @property
+    def compares_banks(self) -> bool:
+        """Whether there are banks to compare: more than one, and not one answer from each."""
+        return self.bank_count > 1 and self.banks[0].answered_count > 1
 
     @property
     def is_rehearsal(self) -> bool:

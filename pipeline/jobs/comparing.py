@@ -113,6 +113,7 @@ def compare_with_earlier(
         ],
         payee_count=payees.height,
         new_count=changes.filter(code=WarningCode.PAYEE_NEW).height,
+        banks=next((EndedRun(*run).summary().banks for run in manifests.items()), []),
     )
     return ComparedRun(comparison, payees, changes, carried_on(runs, contradicted))
 

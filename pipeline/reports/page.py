@@ -55,6 +55,8 @@ ROWS_SEARCHED_MAX = 5_000
 """Of a file, whose matches the page has too: they are shown where a reader searches for them."""
 MONEY_AT_ONCE = 3
 """Currencies beside a next step; all of them stand above the rows of that step."""
+BANKS_AT_ONCE = 12
+"""In the table of banks; the workbook has a thousand."""
 BATCHES_AT_ONCE = 100
 """In the table of batches; the workbook has a thousand."""
 PARTS_AT_ONCE = 1_000
@@ -83,6 +85,7 @@ def page(
     rows_max, searched_max = (ROWS_MAX, ROWS_SEARCHED_MAX) if sums is None else (PARTS_ROWS_MAX, 0)
     return template().render(
         summary=summary,
+        banks_before={bank.bank: bank for bank in (summary.compared.banks if summary.compared else [])},
         file=shown(summary.input.name),
         server=say(f"page.server_{summary.environment}"),
         simulated=in_words(SIMULATED) if summary.simulated else "",
@@ -143,6 +146,7 @@ def template() -> Template:
         "money_at_once": MONEY_AT_ONCE,
         "differences_at_once": CONTROLS_SHOWN_MAX,
         "batches_at_once": BATCHES_AT_ONCE,
+        "banks_at_once": BANKS_AT_ONCE,
         "parts_at_once": PARTS_AT_ONCE,
         "changes_at_once": CHANGES_AT_ONCE,
         "changes_max": LISTED_MAX,

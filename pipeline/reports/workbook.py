@@ -175,6 +175,8 @@ class _Writer:
         self._write_summary()
         if len(self._summary.batches) > 1:
             self._write_batches()
+        if self._summary.compares_banks:
+            self._write_banks()
         if changes:
             changed = beside_rows(changes).join(rows, on="row", how="left", maintain_order="left")
             self._write_rows(CHANGED, changed, _titled(CHANGED, changed.height))
@@ -335,6 +337,23 @@ class _Writer:
             page.write_number(line, 2, batch.row_count, self._count)
             page.write_number(line, 3, batch.to_look_at_count, self._count)
             line = self._write_money(page, line, 4, batch.totals)
+
+    def _write_banks(self) -> None:
+        """A sheet with a line for each responding bank, and how many matches it had in the last run."""
+        banks, compared = self._summary.banks, self._summary.compared
+        before = {} if compared is None else {bank.bank: bank.match_percent for bank in compared.banks}
+        title = f"Banks ({self._summary.bank_count:,}): what each answered. Banks differ in strictness."
+        page = self._page("Banks", title, [16, 11, 11, 11, 11, 14, 13, 14])
+        page.repeat_rows(0, _HEADER_LINE)
+        page.freeze_panes(_HEADER_LINE + 1, 0)
+        counts = ["Answers", "Match", "Close", "No match", "Not possible", "Matches, %"]
+        self._write_headers(page, _HEADER_LINE, ["Bank", *counts, *(["Last run, %"] if before else [])])
+        for line, bank in enumerate(banks, _HEADER_LINE + 1):
+            page.write_string(line, 0, bank.bank, self._text)
+            numbers = [*bank.model_dump(exclude={"bank"}).values(), bank.match_percent, before.get(bank.bank)]
+            for column, number in enumerate(numbers, 1):
+                if number is not None:
+                    page.write_number(line, column, number, self._count)
 
     def _write_money(self, page: Worksheet, line: int, at: int, totals: Sequence[Money]) -> int:
         """Amounts and their currencies, a line each; the number of the last line."""

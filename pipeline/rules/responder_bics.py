@@ -9,7 +9,7 @@ from functools import cache
 
 import polars as pl
 
-from pipeline.rules.identifiers import iban_structures
+from pipeline.rules.identifiers import compact, iban_structures
 
 
 def registry_bics(ibans: pl.Series) -> pl.Series:
@@ -48,6 +48,41 @@ def directory_bics(ibans: pl.Series, directory: Mapping[str, str]) -> pl.Series:
         )
         found = bics.zip_with(bics.is_not_null(), found)
     return found
+
+
+def bank_identifiers(payments: pl.DataFrame) -> pl.Series:
+    """The bank of each payment of `Payments`: country and bank code of an IBAN, or six digits of a sort code.
+
+    Null where neither is readable. An IBAN of a UK account counts by its sort code.
+    """
+    account = compact(payments["iban"]).alias("iban")
+    country = account.str.head(2)
+    start, length = (
+        country.replace_strict(places, default=None, return_dtype=pl.UInt32) for places in _bank_code_places()
+    )
+    is_uk = account.str.contains(r"^GB[0-9]{2}[A-Z]{4}[0-9]{14}$")
+    coded = pl.select(
+        pl.when(pl.lit(is_uk))
+        .then(pl.lit(account).str.slice(8, 6))
+        .otherwise(pl.lit(country) + pl.lit(account).str.slice(pl.lit(start), pl.lit(length)))
+    ).to_series()
+    digits = pl.coalesce("sort_code", "account_number").str.replace_all(r"[\s-]", "")
+    uk = payments.select(digits.str.extract(r"^([0-9]{6})(?:[0-9]{8})?$")).to_series()
+    return coded.zip_with(coded.is_not_null(), uk).alias("bank")
+
+
+@cache
+def _bank_code_places() -> tuple[dict[str, int], dict[str, int]]:
+    """Per country: where the bank code begins in an IBAN, and how long it is."""
+    from schwifty import registry
+    from schwifty.domain import Component
+
+    places = {
+        country: registry.get_iban_spec(country).positions[Component.BANK_CODE]
+        for country in iban_structures()
+    }
+    starts = {country: 4 + place.start for country, place in places.items()}
+    return starts, {country: place.end - place.start for country, place in places.items()}
 
 
 def _banks(ibans: pl.Series) -> pl.Series:

@@ -8,8 +8,10 @@ import polars as pl
 from pipeline.formats.batches import batch_totals
 from pipeline.formats.message import Message
 from pipeline.frames import ACCEPTED, NOTE, OUTCOMES, PAYMENTS, WARNINGS, Outcomes, Payments, Warnings
+from pipeline.rules.responder_bics import bank_identifiers
 from pipeline.rules.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.rules.warnings import warning_counts
+from schemas.banks import BankOutcomes
 from schemas.changes import Comparison
 from schemas.outcomes import UNDECIDED, Action, ApiName, Environment, Outcome
 from schemas.summary import (
@@ -25,6 +27,8 @@ from schemas.summary import (
     WarningRow,
 )
 
+ANSWERED = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
+"""The outcomes that a bank gave."""
 ATTENTION = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 """The outcomes whose rows a person must look at before anything is paid."""
 _NEEDS_ATTENTION = pl.col("check_outcome").is_in(list(ATTENTION))
@@ -90,6 +94,8 @@ def summarise(
         codes=_code_counts(rows),
         batches=batches.listed,
         batch_count=batches.batch_count,
+        banks=(banks := _banks(payments, outcomes))[:ROWS_LISTED_MAX],
+        bank_count=len(banks),
         calls=calls,
         saved_call_count=asked_count - sum(call.question_count for call in calls),
         attention=_attention_rows(rows.lazy().filter(_NEEDS_ATTENTION)),
@@ -145,6 +151,19 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
         )
         for outcome, code, action, reason, row_count, numbers in counts.iter_rows()
     ]
+
+
+def _banks(payments: Payments, outcomes: Outcomes) -> list[BankOutcomes]:
+    """What each bank answered; banks differ in strictness."""
+    counted = {f"{outcome}_count": pl.col("check_outcome") == outcome for outcome in ANSWERED}
+    answered = pl.select(bank=bank_identifiers(payments), check_outcome=outcomes["check_outcome"]).filter(
+        pl.col("check_outcome").is_in(list(ANSWERED)), pl.col("bank").is_not_null()
+    )
+    counts = answered.group_by("bank").agg(
+        pl.len().alias("answered_count"), *(is_it.sum().alias(name) for name, is_it in counted.items())
+    )
+    listed = counts.sort("answered_count", "bank", descending=[True, False])
+    return [BankOutcomes(**bank) for bank in listed.iter_rows(named=True)]
 
 
 def _attention_rows(attention: pl.LazyFrame) -> list[AttentionRow]:

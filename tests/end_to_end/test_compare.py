@@ -452,3 +452,29 @@ def test_decisions_about_another_file_in_the_same_folder_count_for_nothing(desk,
     assert run(file, "--out", "january.precheck", "--fresh").status == 0
 
     assert month("february", [other], "january") == {1: ("PAYEE_NEW", None)}
+
+
+def test_the_report_has_the_outcomes_of_each_bank_and_those_of_the_last_run(desk):
+    row = {"amount": "1.00", "currency": "GBP"}
+    banks = ("204511", "301122")
+    rows = [
+        row | {"name": f"Payee {number}", "sort_code": bank, "account_number": f"{number:08d}"}
+        for bank in banks
+        for number in range(1, 31)
+    ]
+    for name, payments in (("first", rows), ("second", rows[:-1])):
+        words = () if name == "first" else ("--compare-with", "first.precheck")
+        assert desk("run", desk.payments(payments, name=f"{name}.csv"), "--rehearse", *words).status == 0
+    folder = desk.folder / "second.precheck"
+    summary = json.loads((folder / "summary.json").read_text())
+    assert [(bank["bank"], bank["answered_count"]) for bank in summary["banks"]] == [
+        ("204511", 30),
+        ("301122", 29),
+    ]
+    found = [row["check_outcome"] for row in desk.outcomes("second.precheck")][:30]
+    assert summary["banks"][0]["match_count"] == found.count("match")
+    page = (folder / "report.html").read_text()
+    assert "By responding bank" in page
+    assert page.count("<small>last run ") == 2
+    sheet = openpyxl.load_workbook(folder / "report.xlsx")["Banks"]
+    assert [cell.value for cell in [*sheet.iter_rows()][-1]][:2] == ["301122", 29]

@@ -1,0 +1,20 @@
+"""What the banks of a file answered: they differ in strictness."""
+
+from schemas.strict import OwnDocument
+
+
+class BankOutcomes(OwnDocument):
+    """What one responding bank answered."""
+
+    bank: str
+    """Country and bank code, as in its IBANs, or a UK sort code."""
+    answered_count: int
+    match_count: int
+    close_match_count: int
+    no_match_count: int
+    not_possible_count: int
+
+    @property
+    def match_percent(self) -> int:
+        """How many of a hundred answers were matches."""
+        return round(100 * self.match_count / self.answered_count)
