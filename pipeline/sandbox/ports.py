@@ -11,6 +11,7 @@ from functools import partial
 
 from aiohttp import web
 
+from pipeline.sandbox.faults.effects import ConnectionFault
 from pipeline.sandbox.http_connection import HttpConnection
 from pipeline.sandbox.intake import BODY_BYTES_MAX
 from pipeline.sandbox.journal import Journal, Visit
@@ -37,7 +38,7 @@ async def served(
     ports: Sequence[Port],
     journal: Journal | None,
     request_wait_s: float,
-    stays_open: Callable[[], bool],
+    meets: Callable[[ConnectionFault], bool],
 ) -> AsyncIterator[None]:
     """Serve on every port while the block lasts; answers under way then have a second to leave."""
     loop = asyncio.get_running_loop()
@@ -50,7 +51,7 @@ async def served(
         if journal is not None:
             journal.visits.append(visit)
         make_protocol = partial(HttpConnection, server, service.refuse_unread, visit, request_wait_s)
-        return SecuredConnection(port.context, make_protocol, visit, request_wait_s, stays_open)
+        return SecuredConnection(port.context, make_protocol, visit, request_wait_s, meets)
 
     listening = [
         await loop.create_server(partial(accept, port), sock=port.listener, backlog=_BACKLOG)

@@ -98,7 +98,9 @@ async def serve(
             _write_verdicts(settings.verdicts, journal, scenario, _say_nothing)
             # Before what serves is begun, so that it comes after its end: the last calls count too.
             stack.callback(_write_verdicts, settings.verdicts, journal, scenario, conclude)
-        serving = served(service, ports, journal, settings.request_wait_s, conditions.injector.stays_open)
+        serving = served(
+            service, ports, journal, settings.request_wait_s, conditions.injector.befalls_connections
+        )
         await stack.enter_async_context(serving)
         if settings.has_control and journal is not None:
             control = SandboxControl(conditions, journal, partial(verdict_on, journal, scenario))

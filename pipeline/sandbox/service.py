@@ -151,4 +151,11 @@ def _retry_after_s(reply: Reply, now_s: float) -> float | None:
     value = reply.headers.get("Retry-After")
     if value is None:
         return None
-    return float(value) if value.isdigit() else parsedate_to_datetime(value).timestamp() - now_s
+    try:
+        return max(map(float, value.split(",")))  # a header that is sent twice
+    except ValueError:
+        pass
+    try:
+        return parsedate_to_datetime(value).timestamp() - now_s
+    except (ValueError, OverflowError):  # of a year that no clock has
+        return None

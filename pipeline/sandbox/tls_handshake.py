@@ -12,9 +12,12 @@ from contextlib import suppress
 from typing import Any, cast
 
 from pipeline.sandbox.client_hello import Greeting
+from pipeline.sandbox.faults.effects import ConnectionFault
 from pipeline.sandbox.journal import Visit
 
 _READ_BYTES = 256 * 1024
+_CERTIFICATE_WAIT_S = 1.0
+"""For a client that is asked for its certificate late."""
 
 
 class SecuredConnection(asyncio.Protocol):
@@ -26,20 +29,23 @@ class SecuredConnection(asyncio.Protocol):
         make_protocol: Callable[[], asyncio.Protocol],
         visit: Visit,
         handshake_max_s: float,
-        stays_open: Callable[[], bool] = lambda: False,
+        meets: Callable[[ConnectionFault], bool] = lambda _: False,
     ) -> None:
         """Wait for a connection.
 
         The protocol above is made once the handshake is done; one that takes too long ends the connection.
-        While `stays_open` holds, a client's close_notify goes unanswered.
+        `meets` says which faults it meets.
         """
         self._make_protocol = make_protocol
         self._visit = visit
         self._handshake_max_s = handshake_max_s
-        self._stays_open = stays_open
+        self._meets = meets
         self._greeting = Greeting()
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.context = context
+        self._asks_late = meets(ConnectionFault.LATE_CERTIFICATE)
+        self._held = b""
+        context.post_handshake_auth = self._asks_late
         self.tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
         self.raw: asyncio.Transport | None = None
         self._above: asyncio.Protocol | None = None
@@ -113,6 +119,10 @@ class SecuredConnection(asyncio.Protocol):
         return self._is_closed or self.raw is None or self.raw.is_closing()
 
     def _shake_hands(self) -> None:
+        if self._meets(ConnectionFault.CLOSE_IN_HANDSHAKE):
+            self._visit.failure = "CLOSED"
+            self._end()
+            return
         try:
             self.tls.do_handshake()
         except ssl.SSLWantReadError:
@@ -135,8 +145,13 @@ class SecuredConnection(asyncio.Protocol):
         try:
             while not self._is_closed:
                 data = self.tls.read(_READ_BYTES)
+                if data and (self._asks_late or self._held):
+                    if not self._held:
+                        self._ask_for_certificate()
+                    self._held += data
+                    continue
                 if not data:  # the client sends close_notify
-                    if self._stays_open():
+                    if self._meets(ConnectionFault.HALF_CLOSE):
                         return
                     above.eof_received()
                     self.close()
@@ -144,8 +159,25 @@ class SecuredConnection(asyncio.Protocol):
                 above.data_received(data)
         except ssl.SSLWantReadError:
             self._flush()
+            if not self._asks_late or self.tls.getpeercert(True) is not None:
+                self._hand_over()
         except ssl.SSLError:
             self._end()
+
+    def _ask_for_certificate(self) -> None:
+        """Ask the client for its certificate, if it offered to be asked (RFC 8446, section 4.6.2)."""
+        try:
+            self.tls.verify_client_post_handshake()
+            self.tls.do_handshake()
+        except ssl.SSLError:
+            self._asks_late = False
+        asyncio.get_running_loop().call_later(_CERTIFICATE_WAIT_S, self._hand_over)
+
+    def _hand_over(self) -> None:
+        """What was held back until the client had answered, with a certificate or with none."""
+        held, self._held, self._asks_late = self._held, b"", self._asks_late and not self._held
+        if held and self._above is not None and not self._is_closed:
+            self._above.data_received(held)
 
     def _end(self) -> None:
         """Close without close_notify; OpenSSL's alert still leaves."""

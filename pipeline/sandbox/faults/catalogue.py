@@ -10,10 +10,10 @@ from functools import partial
 
 from pipeline.sandbox.faults import changes, deliveries
 from pipeline.sandbox.faults.effects import (
+    ConnectionFault,
     Delivery,
     Effect,
     Ending,
-    HalfClose,
     Pause,
     ResponderPause,
     Revocation,
@@ -28,6 +28,8 @@ RETRY_AFTER_S = 2
 SKEW_S = 600.0
 """How far a clock is off."""
 _DRIP_S = 0.5
+_DAY_S = 24 * 3600.0
+_ONE_STAMP = "takes the answer; a single one moves no cap"
 
 _VOP = frozenset({ApiName.VOP_GATEWAY, ApiName.VOP_STANDARD})
 
@@ -147,6 +149,15 @@ _STATUSES = (
         "503-date", f"503 with Retry-After as a date, {RETRY_AFTER_S} s from now",
         "sends nothing until then, then asks again", _BUSY, changes.retry_after(RETRY_AFTER_S, as_date=True),
     ),
+    _checks(
+        "503-doubled", f"503 with Retry-After twice: 0.5 and {RETRY_AFTER_S}.0",
+        "sends nothing for the longer of them, then asks again",
+        _BUSY, changes.header(Retry_After=f"0.5, {RETRY_AFTER_S}.0"),
+    ),
+    _checks(
+        "503-year-9999999999", "503 with a Retry-After in a year that no clock has", _AGAIN,
+        _BUSY, changes.header(Retry_After="Thu, 01 Jan 9999999999 00:00:00 GMT"),
+    ),
     _checks("500", "500 SERVER_ERROR", _AGAIN, _TECHNICAL),
     _checks(
         "502", "502 SSL_ERROR", _AGAIN,
@@ -191,7 +202,17 @@ _CONNECTIONS = (
     ),
     _fault(
         Reach.CONNECTIONS, "half-close", "keeps a connection open after the close_notify of the client",
-        "does not wait for the other side", HalfClose(),
+        "does not wait for the other side", ConnectionFault.HALF_CLOSE,
+    ),
+    _fault(
+        Reach.CONNECTIONS, "close-in-handshake", "closes every connection instead of its TLS handshake",
+        "tries again after a wait, a few times; then ends the run, to be resumed",
+        ConnectionFault.CLOSE_IN_HANDSHAKE,
+    ),
+    _fault(
+        Reach.CONNECTIONS, "late-client-certificate",
+        "asks for the client certificate after the handshake, when a request has arrived",
+        "presents it", ConnectionFault.LATE_CERTIFICATE,
     ),
 )  # fmt: skip
 
@@ -357,6 +378,26 @@ _CLOCKS = (
         changes.clock(-SKEW_S),
     ),
     _checks(
+        "clock-days-ahead", "a clock two days ahead",
+        "takes the answers; under a daily cap it ends the run once three replies agree",
+        changes.clock(2 * _DAY_S),
+    ),
+    _checks(
+        "stamp-18-hours-ago", "X-Response-Timestamp of 18 hours ago", _ONE_STAMP,
+        changes.clock(-0.75 * _DAY_S),
+    ),
+    _checks(
+        "stamp-next-summer", "X-Response-Timestamp half a year ahead", _ONE_STAMP, changes.clock(180 * _DAY_S)
+    ),
+    _checks(
+        "stamp-year-1", "X-Response-Timestamp: 0001-01-01T00:00:00.000Z", "takes the answer; moves no cap",
+        changes.header(X_Response_Timestamp="0001-01-01T00:00:00.000Z"),
+    ),
+    _checks(
+        "stamp-year-9999", "X-Response-Timestamp: 9999-12-31T23:59:59.999Z", "takes the answer; moves no cap",
+        changes.header(X_Response_Timestamp="9999-12-31T23:59:59.999Z"),
+    ),
+    _checks(
         "timestamp-refused", "400 TIMESTAMP_INVALID, and a clock ten minutes ahead",
         f"{_ONE_OR_ALL}; says both times",
         changes.problem(400, TIMESTAMP_INVALID, _LATE), changes.clock(SKEW_S),
@@ -397,6 +438,29 @@ _TOKENS = (
     ),
     _token("token-slow", "a token after 3 s", "waits for it", Pause(3.0)),
     _token("token-500", "500 from the token endpoint", "as token-down", _TECHNICAL),
+    _token(
+        "token-503-seconds", f"503 with Retry-After: {RETRY_AFTER_S} from the token endpoint",
+        "asks it for no token for as long as asked", _BUSY, changes.retry_after(RETRY_AFTER_S),
+    ),
+    _token(
+        "token-429-date", f"429 from the token endpoint, Retry-After as a date {RETRY_AFTER_S} s from now",
+        "asks it for no token until then", _TOO_MANY, changes.retry_after(RETRY_AFTER_S, as_date=True),
+    ),
+    _token(
+        "token-later", "400 temporarily_unavailable from the token endpoint", "as token-down",
+        changes.status(400, b'{"error":"temporarily_unavailable","error_description":"AADSTS90033: later"}'),
+    ),
+    _token(
+        "token-401", "401 from the token endpoint", "asks once more; then ends the run", _REFUSED_TOKEN,
+    ),
+    _token(
+        "token-life-as-text", 'a token with expires_in "3599"', "uses it for as long",
+        changes.token_said(expires_in="3599"),
+    ),
+    _token(
+        "token-of-endless-life", "a token with an expires_in of 401 digits", "uses it for a day at most",
+        changes.token_said(expires_in=10**400),
+    ),
     _token(
         "token-page", "200 with a login page from the token endpoint", "ends the run: there is no token",
         changes.body(changes.LOGIN_PAGE, "text/html"),

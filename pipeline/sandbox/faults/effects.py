@@ -72,9 +72,15 @@ class Revocation:
     """No access token that was issued so far is good any more."""
 
 
-@dataclass(frozen=True, slots=True)
-class HalfClose:
-    """A client that ends its side of a connection finds the other side kept open."""
+class ConnectionFault(Enum):
+    """What befalls every connection."""
+
+    HALF_CLOSE = auto()
+    """A client that ends its side finds the other side kept open."""
+    CLOSE_IN_HANDSHAKE = auto()
+    """The server ends it instead of its handshake."""
+    LATE_CERTIFICATE = auto()
+    """The server asks for the client certificate after the handshake, once a request has arrived."""
 
 
-Effect = ReplyChange | Pause | ResponderPause | Delivery | Swap | Revocation | HalfClose
+Effect = ReplyChange | Pause | ResponderPause | Delivery | Swap | Revocation | ConnectionFault

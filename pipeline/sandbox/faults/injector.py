@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from pipeline.sandbox.calls import Call
 from pipeline.sandbox.faults.effects import (
+    ConnectionFault,
     Delivery,
     Effect,
-    HalfClose,
     Pause,
     ReplyChange,
     ResponderPause,
@@ -54,9 +54,9 @@ class Injector:
         """The faults that are aimed."""
         return tuple(aim.selection for aim in self._aims)
 
-    def stays_open(self) -> bool:
-        """Whether connections are kept open after the client has ended its side."""
-        return any(HalfClose() in aim.selection.fault.effects for aim in self._aims)
+    def befalls_connections(self, fault: ConnectionFault) -> bool:
+        """Whether connections meet this fault."""
+        return any(fault in aim.selection.fault.effects for aim in self._aims)
 
     async def befall(self, call: Call, reply: Reply) -> tuple[Reply, Delivery | None]:
         """What is to leave instead of a reply, and how; the names of the faults are recorded in the call."""
@@ -89,7 +89,7 @@ class Injector:
                 self._surroundings.revoke_tokens()
             case Delivery():
                 raise AssertionError("a delivery comes last")
-            case HalfClose():
+            case ConnectionFault():
                 raise AssertionError("no request meets it")
         return reply
 

@@ -3,6 +3,7 @@
 import gzip
 import http.client
 import json
+import ssl
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,7 @@ STATUSES = {
     "400": 400, "401": 401, "403": 403, "404": 404, "429-seconds": 429, "429-date": 429, "429-hours": 429,
     "503-seconds": 503, "503-date": 503, "500": 500, "502": 502, "503": 503, "504": 504, "outage": 503,
     "redirect-307": 307, "redirect-302": 302, "problem-without-members": 500, "problem-not-json": 500,
+    "503-doubled": 503, "503-year-9999999999": 503,
     "html-400": 400, "client-invalid-400": 400, "431": 431, "foreign-id-400": 400, "no-id-400": 400,
     "problem-as-page": 502, "problem-with-unknown-code": 500, "problem-that-says-match": 500,
 }  # fmt: skip
@@ -255,6 +257,8 @@ def test_revoked_tokens_are_worth_nothing_and_new_ones_are(serving, tmp_path):
     [
         ("token-without-life", {"token_type": "Bearer"}),
         ("token-of-no-life", {"token_type": "Bearer", "expires_in": 0}),
+        ("token-life-as-text", {"token_type": "Bearer", "expires_in": "3599"}),
+        ("token-of-endless-life", {"token_type": "Bearer", "expires_in": 10**400}),
         ("token-of-another-type", {"token_type": "mac", "expires_in": 3600}),
     ],
 )
@@ -274,6 +278,25 @@ def test_a_token_endpoint_is_down_or_shows_a_page_or_forges(serving, tmp_path):
         assert sandbox.ask_token().headers["Content-Type"] == "text/html"
         forged = sandbox.token("production")
         assert sandbox.check(COP, question(account(1)), token=forged).status == 401
+
+
+def test_a_token_endpoint_asks_for_a_pause_or_refuses(serving, tmp_path):
+    names = ("token-503-seconds", "token-429-date", "token-later", "token-401")
+    chosen = [parse(f"{name}:after={number},for=1") for number, name in enumerate(names)]
+    with serving(tmp_path / "pausing", faults=tuple(chosen)) as sandbox:
+        busy, many, later, refused = (sandbox.ask_token() for _ in names)
+    assert [reply.status for reply in (busy, many, later, refused)] == [503, 429, 400, 401]
+    assert busy.headers["Retry-After"] == "2"
+    assert parsedate_to_datetime(many.headers["Retry-After"])
+    assert later.document["error"] == "temporarily_unavailable"
+
+
+def test_a_server_closes_instead_of_a_handshake(serving, tmp_path):
+    with (
+        serving(tmp_path / "closing", faults=(parse("close-in-handshake"),)) as sandbox,
+        pytest.raises((ssl.SSLError, ConnectionError)),
+    ):
+        sandbox.ask_token()
 
 
 def test_the_log_tells_the_fault_and_the_cookie_but_no_account(faulty, ask):

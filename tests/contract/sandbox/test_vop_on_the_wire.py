@@ -12,6 +12,7 @@ from pipeline.sandbox.certificates import (
     issue_client_certificate,
     load_client_issuer,
 )
+from pipeline.sandbox.faults.selection import parse
 
 GATEWAY = "/sandbox/vopgateway/v1/payee-verifications"
 STANDARD = "/sandbox/vop/v1/payee-verifications"
@@ -133,6 +134,14 @@ def test_standard_takes_a_certificate_and_no_token(sandbox, token):
     reply = sandbox.check(STANDARD, standard(), token=token)
     assert (reply.status, reply.document["code"]) == (401, "CLIENT_INVALID")
     assert "no client certificate" in reply.document["detail"]
+
+
+@pytest.mark.parametrize(("is_offered", "status"), [(True, 200), (False, 401)])
+def test_a_certificate_may_be_asked_for_once_a_request_is_there(serving, tmp_path, is_offered, status):
+    with serving(tmp_path / "late", faults=(parse("late-client-certificate"),)) as late:
+        context = late.member_context()
+        context.post_handshake_auth = is_offered
+        assert late.check(STANDARD, standard(), context=context).status == status
 
 
 def test_standard_routes_by_the_responder_that_the_request_names(sandbox):
