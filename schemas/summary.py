@@ -6,9 +6,9 @@ payer's own payment id.
 
 from decimal import Decimal
 from hashlib import sha256
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
 from schemas.banks import BankOutcomes
 from schemas.changes import Comparison
@@ -17,6 +17,8 @@ from schemas.places import Places
 from schemas.said import Said
 from schemas.strict import OwnDocument
 
+TOTALS_DIFFER: Final = "TOTALS_DIFFER"
+"""A total or a count in the file is not that of its payments."""
 ROWS_NAMED_MAX = 10
 """Of one kind, where a document counts them."""
 ROWS_LISTED_MAX = 1_000
@@ -138,6 +140,8 @@ class InputFile(OwnDocument):
     """Where the rows stand in the file; None where the format has no lines, as Parquet."""
     not_payments: list[NotPayment] = []
     """The rows of the table that are no payments, in the order of the file."""
+    warning_codes: list[Literal["TOTALS_DIFFER"]] = []
+    """What is odd about the file as a whole, by its code."""
 
     facts: dict[str, str] = {}
     """What a payment format says of itself: its version, its encoding and the like."""
@@ -147,6 +151,13 @@ class InputFile(OwnDocument):
     """All of them."""
     set_aside: list[SetAside] = []
     """What a payment format has beside payments."""
+
+    @model_validator(mode="after")
+    def _with_codes(self) -> Self:
+        """Name by its code that totals differ."""
+        if self.differences:
+            self.__dict__["warning_codes"] = [TOTALS_DIFFER]
+        return self
 
     @property
     def differences(self) -> list[Said]:

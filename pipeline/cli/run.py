@@ -37,7 +37,7 @@ from pipeline.cli.options import (
     sign_option,
 )
 from pipeline.cli.standard_streams import STANDARD_INPUT, payment_file, print_document
-from pipeline.errors import UsageError, most_serious
+from pipeline.errors import TOTALS_DIFFER, UsageError, most_serious
 from pipeline.wording import ENGLISH, Sentence, language
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ WARNINGS = (
     *("MIXED_SCRIPTS", "MODULUS_OLD_TABLES", "NAME_NOT_LATIN", "NAME_CLEANED", "NAME_DAMAGED"),
     *("ACCOUNT_TYPE_DEFAULT", "BIC_OTHER_COUNTRY", "UK_ACCOUNT_CURRENCY", "NAME_TRUNCATED"),
 )
-FILE_WARNINGS = ("TOTALS_DIFFER",)
+FILE_WARNINGS = (TOTALS_DIFFER,)
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
 
 EXIT_STATUS = "\b\nExit status:\n" + "".join(f"  {status:>3}  {said}\n" for status, said in ENDINGS.items())
@@ -286,6 +286,6 @@ def _say_in_quiet(name: str, result: "RunResult") -> None:
     if result.summary.simulated:
         notify(Sentence("cli.of_file", file=name, why=SIMULATED))
     for difference in result.summary.input.differences:
-        notify(f"{name}: {difference}")
+        notify(f"{name}: {TOTALS_DIFFER}: {difference}")
     if result.next_step is not None and result.ended_by is None:
         notify(Sentence("cli.of_file", file=name, why=result.next_step))

@@ -8,19 +8,14 @@ from collections.abc import Iterator
 import polars as pl
 
 from pipeline.formats.edits import Edit
+from pipeline.formats.encodings import marked_encoding
 
 END_OF_FILE = "\x1a"
 """What programs of the days of DOS write after the last line."""
 
 _BLOCK_LENGTH = 64 * 1024**2
-_UTF_16 = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 IS_BLANK = pl.col("text").str.strip_chars(f" {END_OF_FILE}") == ""
-
-
-def is_utf_16(data: bytes) -> bool:
-    """Whether a text is marked as UTF-16."""
-    return data.startswith(tuple(_UTF_16))
 
 
 def start_of(head: bytes) -> str:
@@ -29,8 +24,8 @@ def start_of(head: bytes) -> str:
     >>> start_of("UHL1".encode("utf-16")), start_of(b"UHL1")
     ('UHL1', 'UHL1')
     """
-    if is_utf_16(head):
-        return head[2:].decode(_UTF_16[head[:2]], errors="replace")
+    if (encoding := marked_encoding(head)) is not None:
+        return head.decode(encoding, errors="replace").removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
     return head.removeprefix(codecs.BOM_UTF8).decode("latin-1")
 
 

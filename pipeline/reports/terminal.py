@@ -239,6 +239,8 @@ def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableT
     if "amount" not in summary.input.columns.values():
         said.append(Sentence("terminal.no_amount_column"))
     said += notes_told(summary.input.notes)
+    if summary.input.warning_codes:
+        said.append(Sentence("terminal.totals_differ"))
     said += not_payments_told(summary.input.not_payments)
     said += [aside.said for aside in summary.input.set_aside]
     said += differing_told(summary.input.controls)

@@ -25,6 +25,8 @@ _SEPARATORS = r"[\s.\p{Pd}\x{2212}]"
 _BOTH = r"^[0-9]{6}/?[0-9]{8}$"
 _BOTH_WRITTEN = r"^\s*[0-9]{2}\p{Pd}[0-9]{2}\p{Pd}[0-9]{2}[\s\p{Pd}/]*[0-9]{8}\s*$"
 """A sort code as it is written in the UK, with its account number."""
+_REVERSED = r"^\s*([0-9]{8})[\s\p{Pd}/]+([0-9]{2}\p{Pd}?[0-9]{2}\p{Pd}?[0-9]{2})\s*$"
+"""The account number first, then the sort code."""
 _IRISH_CODE = r"^9[0-9]{5}"
 _SHAPES = {
     "PL": r"^[0-9]{26}$",
@@ -117,12 +119,13 @@ def _judged(some: pl.DataFrame, signs: AccountSigns) -> pl.DataFrame:
     The country is null where the account may be a UK one, `?` where nothing shows it, and empty where it is
     not known and no UK one.
     """
-    without_blanks = some["account_number"].str.replace_all(_SEPARATORS, "")
+    written = some["account_number"].str.replace(_REVERSED, "$2 $1")
+    without_blanks = written.str.replace_all(_SEPARATORS, "")
     code = some["sort_code"].str.replace_all(_SEPARATORS, "")
     is_both = (code.is_null() & without_blanks.str.contains(_BOTH)).fill_null(value=False)
     rows = pl.DataFrame(
         {
-            "written": some["account_number"],
+            "written": written,
             "digits": without_blanks.str.replace("/", "", literal=True).zip_with(is_both, without_blanks),
             "code": code,
             "is_both": is_both,

@@ -95,6 +95,9 @@ def test_a_run_tells_a_total_that_differs_everywhere_and_can_fail_on_it(run):
 
     assert finished.status == 1
     assert f"Warning: {said}" in finished.out
+    assert "TOTALS_DIFFER: " in finished.out
+    assert summary_in(folder)["input"]["warning_codes"] == ["TOTALS_DIFFER"]
+    assert summary_in(run["pay.bac"][0])["input"]["warning_codes"] == []
     assert said in (folder / "report.html").read_text()
     cells = [row[1].value for row in openpyxl.load_workbook(folder / "report.xlsx")["Summary"]]
     assert said in cells

@@ -38,10 +38,7 @@ OPTIONS: tuple[str, ...] = ()
 """Nothing needs to be said about a file of this format."""
 
 _STARTS = (
-    r"VOL1[0-9A-Z ]{7} {26}",
-    r"HDR1A[0-9A-Z]{6}S",
-    r"HDR2F[0-9]{10}",
-    r"UHL1 [0-9]{5}[ 0-9]{6} ",
+    r"(?:VOL1|HDR1|HDR2|UHL1)[0-9A-Z .&/-]{2,120}\r?(?:\n|$)",
     r"[0-9]{14}.[0-9A-Z]{2}[0-9]{14}.{4}[0-9]{11}[\x20-\x7e]{30}",
 )
 _START = re.compile("|".join(_STARTS))

@@ -4,12 +4,14 @@ Places are counted from 1, as in the standard. A file is one frame with a row pe
 from the lines by columns, all lines at once.
 """
 
+import codecs
 from typing import NamedTuple
 
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.formats.text_lines import IS_BLANK, is_utf_16, text_lines
+from pipeline.formats.encodings import marked_encoding
+from pipeline.formats.text_lines import IS_BLANK, text_lines
 from pipeline.wording import Sentence
 
 LABELS = ("VOL1", "HDR1", "HDR2", "UHL1", "EOF1", "EOF2", "UTL1")
@@ -76,7 +78,8 @@ def records_of(data: bytes, *, where: str) -> pl.DataFrame:
     Raises:
         InputError: a line is none of Standard 18.
     """
-    records = text_lines(_text(data, where), one_byte_each=True)
+    start = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
+    records = text_lines(_text(data, start, where), start=start, one_byte_each=True)
     records = records.with_columns(_kind())
     _refuse_odd_lengths(records, where)
     _refuse_disorder(records, where)
@@ -96,13 +99,13 @@ def records_of(data: bytes, *, where: str) -> pl.DataFrame:
     )
 
 
-def _text(data: bytes, where: str) -> str:
-    if is_utf_16(data):
+def _text(data: bytes, start: int, where: str) -> str:
+    if marked_encoding(data) is not None:
         raise InputError(Sentence("bacs18.text_utf_16_which", where=where))
     try:
-        return data.decode("ascii")
+        return str(memoryview(data)[start:], "ascii")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        line = data.count(b"\n", 0, start + error.start) + 1
         raise InputError(Sentence("bacs18.line_character_bacs", where=where, line=line)) from None
 
 

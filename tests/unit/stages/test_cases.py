@@ -74,3 +74,40 @@ def test_rows_as_spreadsheets_write_them_are_asked_with_a_note(own):
         [],
         ["stages.cells_missing", "stages.cells_too_many"],
     )
+
+
+def test_bank_lines_and_standard_18_of_any_make(own):
+    assert judged(CASES / "bankline80.csv")[0] == ["15100044298801"]
+    cells = (CASES / "bankline80.csv").read_text().rstrip("\r\n")
+    for count in (84, 86, 90):
+        assert judged(own(cells + "," * (count - 80) + "\n"))[0] == ["15100044298801"]
+    assert judged(CASES / "s16_utf8_bom.txt")[0] == ["01020312345601", "01020312345602"]
+    record = (CASES / "s16_utf8_bom.txt").read_bytes().splitlines(keepends=True)[1]
+    for label in (b"VOL1123456", b"UHL1 26330", b"HDR1A123456S  1123456"):
+        with pytest.raises(InputError, match=r"label|UTL1"):
+            read(own(label + b"\r\n" + record), mapping={})
+
+
+def test_sort_codes_and_account_numbers_in_any_shape(own):
+    rows, *_ = judged(CASES / "a06_uk_shapes.csv")
+    asked = [row for row in rows if row.isdigit()]
+    assert asked == [
+        f"010203{number:08}"
+        for number in (
+            *(
+                12345601,
+                12345602,
+                12345603,
+                12345609,
+                12345621,
+                12345622,
+                12345623,
+                12345624,
+                12345625,
+                12345626,
+            ),
+            *(12345627, 12345628, 12345629, 12345630, 12345631, 12345642, 12345643),
+        )
+    ]
+    text = "name,sort code,account number\nA,,12345624 010203\nB,,12345624/01-02-03\nC,01―02‒03,12345624\n"
+    assert judged(own(text))[0] == ["01020312345624"] * 3
