@@ -31,6 +31,7 @@ from pipeline.apis import Api, Basis, cop, own_codes, vop
 from pipeline.apis.registry import APIS
 from pipeline.cli.main import main as command
 from pipeline.config import Profile
+from pipeline.config.inputs import InputSection
 from pipeline.config.notify import NotifySection
 from pipeline.executors.live_metrics import LiveMetrics
 from pipeline.formats import ANY_FORMAT
@@ -472,6 +473,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "payment-fields": partial(_documents, Payment),
     "profile-keys": partial(_keys, Profile),
     "notify-keys": partial(_key_table, NotifySection, {}),
+    "input-keys": partial(_key_table, InputSection, {}),
     "layout-keys": partial(_keys_of_layouts, BankLayout),
     "layout-payment-keys": partial(_keys_of_layouts, PaymentLine),
     "layout-summary-keys": partial(_keys_of_layouts, SummaryLine),

@@ -69,6 +69,9 @@ class ColumnsRead(OwnDocument):
         list[SetAside],
         Field(description="Of a payment format: what is no payment, and never checked."),
     ] = []
+    section: Annotated[
+        str, Field(description="Of precheck.toml: what reads files of this name in the same way; TOML.")
+    ] = ""
     refusal: Annotated[
         Spoken | None,
         Field(description="Why the file cannot be read like this, and what to say; null where it can."),

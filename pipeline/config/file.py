@@ -14,6 +14,7 @@ from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from pipeline.apis.registry import SECTIONS
 from pipeline.config.desk import DeskSection
+from pipeline.config.inputs import InputSection
 from pipeline.config.mistakes import mistakes
 from pipeline.config.notify import NotifySection
 from pipeline.config.profile import Profile
@@ -38,6 +39,7 @@ class Configuration(Section):
     """The whole file."""
 
     layouts: dict[Annotated[str, Field(pattern=LAYOUT_NAME)], BankLayout] = Field(default_factory=dict)
+    inputs: dict[Annotated[str, Field(pattern=LAYOUT_NAME)], InputSection] = Field(default_factory=dict)
     desk: DeskSection | None = None
     notify: NotifySection | None = None
     profiles: dict[str, Profile] = Field(default_factory=dict, validate_default=True)
@@ -54,7 +56,7 @@ class Configuration(Section):
     @classmethod
     def _are_there(cls, profiles: dict[str, Profile], info: ValidationInfo) -> dict[str, Profile]:
         """A file may hold other sections alone."""
-        others = [info.data.get(key, "a mistake") for key in ("layouts", "desk", "notify")]
+        others = [info.data.get(key, "a mistake") for key in ("layouts", "inputs", "desk", "notify")]
         if not profiles and not any(others):
             raise WrongValueError(Sentence("config.no_profiles"))
         return profiles
@@ -202,19 +204,27 @@ class ConfigurationFile:
 
     @property
     def layouts(self) -> Mapping[str, BankLayout]:
-        """The user's own layouts; what else stands in the file is looked at only where there are some.
+        """The user's own layouts; raises as `inputs`."""
+        return self.whole.layouts if self._has("layouts") else {}
+
+    @property
+    def inputs(self) -> Mapping[str, InputSection]:
+        """How files are read; what else stands in the file is looked at only where there are some.
 
         Raises:
-            ConfigurationError: the file cannot be read, or has layouts and a mistake.
+            ConfigurationError: the file cannot be read, or has inputs and a mistake.
         """
+        return self.whole.inputs if self._has("inputs") else {}
+
+    def _has(self, section: str) -> bool:
         if not self.is_there:
-            return {}
+            return False
         try:
             tables = self._tables
         except ConfigurationError as error:
             said = Sentence("config.layouts_unread", why=error.reason)
             raise ConfigurationError(said, advice=error.advice) from error
-        return self.whole.layouts if "layouts" in tables else {}
+        return section in tables
 
 
 def load(path: Path, profile_name: str) -> Profile:

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from pipeline.apis.registry import APIS, SECTIONS
+from pipeline.config.inputs import InputSection
 from pipeline.config.profile import Profile
 from pipeline.errors import WrongValueError
 from pipeline.formats.layouts.model import BankLayout, OtherLine, PaymentLine, SummaryLine
@@ -121,6 +122,8 @@ def _section(mistake: Mistake, whole: type[BaseModel]) -> type[BaseModel]:
             return section
         case ["profiles", _, key, form, _] if key in SECTIONS:
             return SECTIONS[key][form]
+        case ["inputs", _, _]:
+            return InputSection
         case ["layouts", _, *keys, _]:
             return _section_of_a_layout(keys)
         case _:
@@ -179,7 +182,7 @@ def _what_to_write(mistake: Mistake, whole: type[BaseModel]) -> Sentence:
 def _pattern(mistake: Mistake) -> str:
     if "bic_table" in mistake["loc"]:
         return "config.bank" if mistake["loc"][-1] == "[key]" else "config.bank_bic"
-    if mistake["loc"][0] == "layouts" and mistake["loc"][-1] == "[key]":
+    if mistake["loc"][0] in ("layouts", "inputs") and mistake["loc"][-1] == "[key]":
         return "config.layout_name"
     return _PATTERNS.get(str(mistake["loc"][-1]), "config.another_form")
 

@@ -14,12 +14,19 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis.registry import about_uk_accounts
-from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import Chosen, choose, modulus_of, opened, signed_with
 from pipeline.connections import api_of
 from pipeline.errors import InputError, PrecheckError, status_of_summary
 from pipeline.frames import Questions
-from pipeline.jobs.prepare import PreparedFile, RunTime, identity_of, prepare, read_file, wanted
+from pipeline.jobs.prepare import (
+    PreparedFile,
+    RunTime,
+    as_configured,
+    identity_of,
+    prepare,
+    read_file,
+    wanted,
+)
 from pipeline.jobs.reuse import refuse_own_folder, reuse_answers
 from pipeline.reports.changes import changes_of
 from pipeline.rules.enumeration import unknown_in_sequence
@@ -62,12 +69,12 @@ class RunResult(NamedTuple):
         return status_of_summary(self.summary, fail_on) if self.ended_by is None else self.ended_by.exit_code
 
 
-def _configuration(job: CheckJob, surface: Surface) -> ConfigurationFile:
-    """The configuration that a job needs, with a warning if the sandbox does without a broken one."""
+def _configured(job: CheckJob, surface: Surface) -> tuple[CheckJob, ConfigurationFile]:
+    """A job and the configuration that it needs, with a warning if the sandbox does without a broken one."""
     file, unused = ConfigurationFile(job.config).for_profile(job.profile)
     if unused is not None:
         surface.notify(Notice(unused, {}))
-    return file
+    return as_configured(job, file), file
 
 
 def check(job: CheckJob, surface: Surface) -> RunResult:
@@ -80,7 +87,7 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
     clock, started = surface.clock, surface.clock()
     surface.watch.enter(Phase.READING)
     now = timestamp(started)
-    file = _configuration(job, surface)
+    job, file = _configured(job, surface)
     source = read_file(job, file)
     if job.pain002:
         require_pain001(source.format, name=job.file.name)

@@ -1,10 +1,13 @@
 """How a payment file is read: which column, or which place in it, is which field."""
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
+from pipeline.config import ConfigurationFile
+from pipeline.config.inputs import ReadAs
+from pipeline.config.profiles import format_choice_of
 from pipeline.errors import InputError
-from pipeline.formats import ANY_FORMAT, FormatChoice
 from pipeline.formats.message import set_aside, stated_controls
 from pipeline.formats.table import Dialect
 from pipeline.headers.cells import VALUES_SHOWN
@@ -15,33 +18,55 @@ from pipeline.wording import PLACE
 from schemas.columns import Column, ColumnsRead, NameInParts
 
 
-def columns_of(  # noqa: PLR0913 (what the command line says of a file)
-    file: Path,
-    *,
-    mapping: Mapping[str, str],
-    encoding: str | None = None,
-    sheet: str | None = None,
-    format_choice: FormatChoice = ANY_FORMAT,
-    country: str | None = None,
+def columns_of(
+    file: Path, given: ReadAs, config: Path | None = None
 ) -> tuple[ColumnsRead, InputError | None]:
     """Read a file, and say what is known of its columns, and why it cannot be read as payments, if it cannot.
 
     Raises:
+        ConfigurationError: the configuration cannot be read.
         UsageError: an option does not fit the format of the file.
     """
+    configuration = ConfigurationFile(config)
+    said = given.completed(file.name, configuration.inputs)
     try:
         source = read(
             file,
-            mapping=mapping,
-            encoding=encoding,
-            sheet=sheet,
-            format_choice=format_choice,
-            country=country,
+            mapping=said.mapping,
+            encoding=said.encoding,
+            sheet=said.sheet,
+            format_choice=format_choice_of(said.input_format, configuration),
+            country=said.country,
         )
     except InputError as error:
         readings = error.readings if isinstance(error, ColumnsError) else ()
         return ColumnsRead(file=file.name, columns=_table(readings, None), refusal=str(error)), error
-    return _read(file.name, source), None
+    found = _read(file.name, source)
+    return found.model_copy(update={"section": _section(file.name, source, said)}), None
+
+
+def _section(name: str, source: PaymentSource, said: ReadAs) -> str:
+    """What reads files like this one in the same way, whatever else stands in them."""
+    encoding = source.dialect.encoding
+    mapping = (
+        {}
+        if source.message
+        else {field: _by_header(places, source) for field, places in source.decision.items()}
+    )
+    said = said._replace(mapping=mapping, encoding=None if encoding == "utf-8" else encoding)
+    return said.as_section(name)
+
+
+def _by_header(places: str, source: PaymentSource) -> str:
+    """Columns by their headers, as `--map` has them; by their places where a header could be misread."""
+    headers = [reading.header for reading in source.columns]
+
+    def named(place: re.Match[str]) -> str:
+        header = headers[int(place[1]) - 1]
+        is_plain = source.dialect.header_line and not re.search(r"^\s*#|[+|]|^\s|\s$", header)
+        return header if is_plain else place[0]
+
+    return re.sub(rf"{PLACE}([0-9]+)", named, places)
 
 
 def _read(name: str, source: PaymentSource) -> ColumnsRead:

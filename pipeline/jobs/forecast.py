@@ -2,11 +2,11 @@
 
 from datetime import datetime
 
-from pipeline.config import ConfigurationFile, Profile
+from pipeline.config import Profile
 from pipeline.config.profiles import choose, ledger_url, opened
 from pipeline.connections import api_of, scope_for
 from pipeline.formats.message import set_aside, stated_controls
-from pipeline.jobs.prepare import RunTime, identity_of, prepare, read_file
+from pipeline.jobs.prepare import RunTime, as_configured, identity_of, prepare, read_file
 from pipeline.jobs.quota import quota_usage
 from pipeline.jobs.reuse import OwnFolder, reusable_checks
 from pipeline.reports.changes import listed
@@ -29,6 +29,7 @@ def forecast_file(job: CheckJob, clock: Clock, kind: SurfaceKind = SurfaceKind.A
     """
     now = clock()
     file, unused = ConfigurationFile(job.config).for_profile(job.profile)
+    job = as_configured(job, file)
     source = read_file(job, file)
     chosen = choose(job.profile, file)
     with opened(chosen) as profile:

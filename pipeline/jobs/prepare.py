@@ -1,6 +1,7 @@
 """The part of the road before anything is sent: read, validate, compare, plan."""
 
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
 from typing import NamedTuple
@@ -8,6 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.config import ConfigurationFile, Profile
+from pipeline.config.inputs import ReadAs
 from pipeline.config.profiles import Chosen, choose, format_choice_of, modulus_of
 from pipeline.connections import routes
 from pipeline.errors import InputError, PrecheckError, UsageError
@@ -58,6 +60,12 @@ class PreparedFile(NamedTuple):
 def _assumed(count: int, default: AccountType) -> tuple[Sentence, ...]:
     """A note on payments whose account type the profile says, if there are any."""
     return (Sentence("jobs.assumed_account_type", count=count, default=default),) if count else ()
+
+
+def as_configured(job: CheckJob, file: ConfigurationFile) -> CheckJob:
+    """The job, with what its configuration says about how files of this name are read."""
+    said = ReadAs(job.mapping, job.encoding, job.sheet, job.input_format, job.country)
+    return replace(job, **said.completed(job.file.name, file.inputs)._asdict())
 
 
 def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:

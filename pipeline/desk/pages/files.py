@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from aiohttp import web
 
-from pipeline.config.profiles import format_choice_of
+from pipeline.config.inputs import ReadAs
 from pipeline.desk.carrying import carry_holds, made_from
 from pipeline.desk.context import Context, context_of
 from pipeline.desk.families import earlier_files
@@ -114,7 +114,7 @@ def _taken_as_correction(context: Context, folder: FileFolder) -> int:
 def _remembered(context: Context, folder: FileFolder) -> tuple[RememberedMapping, bool]:
     """What was said about such columns before; and whether the file cannot be read without more."""
     try:
-        read, refusal = columns_of(folder.input, mapping={}, format_choice=format_choice_of(None, None))
+        read, refusal = columns_of(folder.input, ReadAs())
     except PrecheckError as error:
         clear_frames(error.__traceback__)  # the page of the columns will say it; the file in them is let go
         return RememberedMapping({}, ()), True

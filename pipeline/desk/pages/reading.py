@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from aiohttp import web
 
-from pipeline.config.profiles import format_choice_of
+from pipeline.config import ConfigurationFile
+from pipeline.config.inputs import ReadAs
 from pipeline.desk import checks
 from pipeline.desk.context import context_of, opened_by
 from pipeline.desk.guards import person_of
@@ -95,7 +96,10 @@ def _columns(at: Standing) -> _Found:
     file = at.file
     options = (file.encoding, file.sheet, file.input_format, file.country)
     try:
-        return _Found(_read_once(at.folder.input, file.sha256, tuple(file.mapping.items()), options))
+        inputs = ConfigurationFile().inputs
+        given = ReadAs(file.mapping, *options).completed(at.folder.input.name, inputs)
+        mapping = tuple(given.mapping.items())
+        return _Found(_read_once(at.folder.input, file.sha256, mapping, given[1:]))
     except _Refused as found:
         read, refusal = found.args
     except PrecheckError as error:
@@ -122,11 +126,7 @@ def _read_once(
     options: tuple[str | None, str | None, str | None, str | None],
 ) -> ColumnsRead:
     """A file that can be read, read and unpacked once for all the times that its page is shown."""
-    encoding, sheet, input_format, country = options
-    choice = format_choice_of(input_format, None)
-    read, refusal = columns_of(
-        path, mapping=dict(mapping), encoding=encoding, sheet=sheet, format_choice=choice, country=country
-    )
+    read, refusal = columns_of(path, ReadAs(dict(mapping), *options))
     if refusal is not None:
         raise _Refused(read, refusal)
     return read

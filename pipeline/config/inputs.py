@@ -1,0 +1,108 @@
+"""The sections `[inputs.NAME]` of the configuration: how files of a name are read, as options say it."""
+
+import json
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Annotated, NamedTuple
+
+from pydantic import AfterValidator, Field
+
+from pipeline.errors import ConfigurationError, UsageError, WrongValueError
+from pipeline.formats.encodings import codec_of
+from pipeline.rules.identifiers import countries
+from pipeline.sections.values import Section, Words
+from pipeline.wording import Sentence
+from schemas.payments import FIELDS, IGNORE
+
+
+def _field(name: str) -> str:
+    if name not in (*FIELDS, IGNORE):
+        raise WrongValueError(Sentence("config.no_such_field", fields=[*FIELDS, IGNORE]))
+    return name
+
+
+def _encoding(name: str) -> str:
+    try:
+        codec_of(name)
+    except UsageError as error:
+        raise WrongValueError(error.reason) from None
+    return name
+
+
+def _country(code: str) -> str:
+    if code not in countries():
+        raise WrongValueError(Sentence("config.no_such_country"))
+    return code
+
+
+class InputSection(Section):
+    """How the files of a name are read; an option of the command goes before."""
+
+    match: Annotated[Words, Field(description="Names of the files, such as `payroll-*.csv`.")]
+    map: dict[Annotated[str, AfterValidator(_field)], Words] = Field(
+        default_factory=dict, description='Field -> header, as `--map`: `{ name = "Wer", iban = "Wohin" }`.'
+    )
+    encoding: Annotated[
+        Annotated[Words, AfterValidator(_encoding)] | None, Field(description="As `--encoding`.")
+    ] = None
+    sheet: Annotated[Words | None, Field(description="As `--sheet`.")] = None
+    format: Annotated[Words | None, Field(description="As `--input-format`.")] = None
+    country: Annotated[
+        Annotated[Words, AfterValidator(_country)] | None, Field(description="As `--country`.")
+    ] = None
+
+
+class ReadAs(NamedTuple):
+    """How a file is read, as far as a person says it; the names are those of the fields of a job."""
+
+    mapping: Mapping[str, str] = MappingProxyType({})
+    encoding: str | None = None
+    sheet: str | None = None
+    input_format: str | None = None
+    country: str | None = None
+
+    def completed(self, name: str, sections: Mapping[str, InputSection]) -> "ReadAs":
+        """The same, with what the configuration says about files of this name.
+
+        Raises:
+            ConfigurationError: two sections are about them.
+        """
+        found = {key: each for key, each in sections.items() if fnmatchcase(name, each.match)}
+        if len(found) > 1:
+            raise ConfigurationError(Sentence("config.two_inputs", name=name, sections=[*found]))
+        for section in found.values():
+            return ReadAs(
+                self._merged(section.map),
+                self.encoding or section.encoding,
+                self.sheet or section.sheet,
+                self.input_format or section.format,
+                self.country or section.country,
+            )
+        return self
+
+    def _merged(self, others: Mapping[str, str]) -> dict[str, str]:
+        """The mapping, and others of columns that it does not name."""
+        mine = {*self.mapping.values()}
+        return {**{field: header for field, header in others.items() if header not in mine}, **self.mapping}
+
+    def as_section(self, name: str) -> str:
+        """The section that says this of files of this name."""
+        key = re.sub(r"[^a-z0-9]+", "-", name.rpartition(".")[0].lower()).strip("-") or "file"
+        pairs = ", ".join(f"{field} = {_quoted(header)}" for field, header in self.mapping.items())
+        said = {
+            "map": f"{{ {pairs} }}" if pairs else None,
+            "encoding": self.encoding and _quoted(self.encoding),
+            "sheet": self.sheet and _quoted(self.sheet),
+            "format": self.input_format and _quoted(self.input_format),
+            "country": self.country and _quoted(self.country),
+        }
+        pattern = re.sub(r"([*?[])", r"[\1]", name)
+        lines = [f"[inputs.{key}]", f"match = {_quoted(pattern)}"]
+        return "\n".join([*lines, *(f"{key} = {value}" for key, value in said.items() if value)]) + "\n"
+
+
+def _quoted(text: str) -> str:
+    """A text as TOML has it."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,104 @@
+"""`[inputs.NAME]` of the configuration: how the files of a name are read, without an option."""
+
+import tomllib
+
+import pytest
+
+from pipeline.config import ConfigurationFile
+from pipeline.config.inputs import ReadAs
+from pipeline.errors import ConfigurationError, PrecheckError
+from pipeline.jobs.columns import columns_of
+from pipeline.jobs.prepare import as_configured, read_file
+from pipeline.runs.request import CheckJob
+
+IBAN = "DE62370400440532013001"
+TEXT = f"Wer;Wohin;Was\nŁukasz Żółw;{IBAN};10,00\nMałgorzata Dąbek;{IBAN};20,00\n"
+NOTHING = ReadAs()
+PAYROLL = """\
+[inputs.payroll]
+match = "payroll-*.csv"
+map = { name = "Wer", iban = "Wohin", amount = "Was" }
+encoding = "cp1250"
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "payroll-11.csv"
+    path.write_bytes(TEXT.encode("cp1250"))
+    return path
+
+
+@pytest.fixture
+def config(tmp_path):
+    def written(text):
+        path = tmp_path / "precheck.toml"
+        path.write_text(text, "utf-8")
+        return path
+
+    return written
+
+
+def names(job):
+    file = ConfigurationFile(job.config)
+    return read_file(as_configured(job, file), file).payments["name"].to_list()
+
+
+def test_a_file_of_the_name_is_read_as_its_section_says_and_no_other(file, config, tmp_path):
+    path = config(PAYROLL)
+    job = CheckJob(file, tmp_path / "out", config=path)
+    assert names(job) == ["Łukasz Żółw", "Małgorzata Dąbek"]
+    read, refusal = columns_of(file, NOTHING, path)
+    assert refusal is None
+    assert [column.field for column in read.columns] == ["name", "iban", "amount"]
+    other = file.rename(tmp_path / "other.csv")
+    with pytest.raises(PrecheckError):
+        names(CheckJob(other, tmp_path / "out", config=path))
+
+
+def test_an_option_goes_before_the_section(file, config, tmp_path):
+    path = config(PAYROLL)
+    job = CheckJob(file, tmp_path / "out", config=path, encoding="iso-8859-2", mapping={"name": "Was"})
+    assert names(job) == ["10,00", "20,00"]
+    said = as_configured(job, ConfigurationFile(path))
+    assert said.mapping == {"name": "Was", "iban": "Wohin"}
+    assert said.encoding == "iso-8859-2"
+
+
+def test_what_columns_prints_reads_the_file_the_same_way(file, config, tmp_path):
+    given = ReadAs({"name": "Wer", "iban": "Wohin"}, "cp1250")
+    read, _ = columns_of(file, given)
+    section = tomllib.loads(read.section)["inputs"]["payroll-11"]
+    assert section == {
+        "match": "payroll-11.csv",
+        "map": {"name": "Wer", "iban": "Wohin"},
+        "encoding": "cp1250",
+    }
+    path = config(read.section)
+    assert names(CheckJob(file, tmp_path / "out", config=path)) == ["Łukasz Żółw", "Małgorzata Dąbek"]
+
+
+def test_columns_with_odd_headers_are_named_by_their_places(tmp_path):
+    path = tmp_path / "pay [1].csv"
+    path.write_text(f"Name,IBAN+\nAda,{IBAN}\n")
+    read, refusal = columns_of(path, ReadAs())
+    assert refusal is None
+    [section] = tomllib.loads(read.section)["inputs"].values()
+    assert section["match"] == "pay [[]1].csv"
+    assert section["map"] == {"name": "Name", "iban": "#2"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[inputs.a]\nmatch = "pay*"\n[inputs.b]\nmatch = "*.csv"\n', "two sections of .*: a, b"),
+        ('[inputs.a]\nmatch = "*"\nmap = { names = "x" }\n', "inputs.a.map.*no such field"),
+        ('[inputs.a]\nmatch = "*"\nencoding = "klingon"\n', "inputs.a.encoding.*not supported"),
+        ('[inputs.a]\nmatch = "*"\ncountry = "UK"\n', "inputs.a.country.*not a country"),
+        ('[inputs.a]\nmatch = "*"\nencodings = "cp1250"\n', "did you mean encoding"),
+        ('[inputs.a]\nmap = { name = "x" }\n', "inputs.a.match"),
+    ],
+)
+def test_a_mistake_in_a_section_is_told(file, config, text, said):
+    with pytest.raises(ConfigurationError, match=said):
+        columns_of(file, NOTHING, config(text))
