@@ -11,7 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.headers.meaning import Side, is_column_of, meaning
-from pipeline.headers.spelling import fold, tokens_of, words_with
+from pipeline.headers.spelling import fold, is_ours, tokens_of, words_with
 from pipeline.headers.words import Cue
 from pipeline.rules.account_country import AccountSigns
 
@@ -117,9 +117,7 @@ def _has(header: str, code: _BankCode) -> bool:
 def _bank_countries(cells: pl.DataFrame) -> pl.Series:
     found: list[pl.Expr] = []
     for header in cells.columns:
-        if meaning(header).side is Side.OURS or any(
-            token in words_with(Cue.OURS) for token in tokens_of(header)
-        ):
+        if meaning(header).side is Side.OURS or is_ours(header):
             continue
         for code in _BANK_CODES:
             if _has(header, code):

@@ -17,10 +17,11 @@ from pipeline.headers import account, payee, side_fields
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, ColumnsRefused, quoted
 from pipeline.headers.guesses import Guess, guesses_of, pairs_of
-from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, INITIALS, meaning
+from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, INITIALS, Side, meaning
 from pipeline.headers.not_payments import INSIST, why_not_payments
 from pipeline.headers.readings import ColumnReading, readings_of, with_looks
-from pipeline.headers.spelling import fold
+from pipeline.headers.spelling import fold, is_ours, tokens_of, words_of
+from pipeline.headers.words import Cue
 from pipeline.wording import ANY_COLUMN, PLACE, ColumnPair, Sentence, Value
 from schemas.payments import FIELDS, IGNORE
 
@@ -180,6 +181,8 @@ def _choices(
         raise ColumnsRefused(why, INSIST)
     choices = side_fields.choose(left, mapped)
     choices += account.choose(left, mapped)
+    if not insisted:
+        _refuse_unread_sort_code(left, choices)
     if "name" not in mapped:
         read = {**mapped, **{choice.field: choice.sources for choice in choices}}
         accounts = [
@@ -190,6 +193,56 @@ def _choices(
         ]
         choices += payee.choose(left, accounts)
     return choices
+
+
+_EIGHT, _SIX = r"^[0-9]{8}$", r"^[0-9]{2}[\s\p{Pd}]?[0-9]{2}[\s\p{Pd}]?[0-9]{2}$"
+_PUNCTUATED = r"[^0-9]"
+_KEYS = frozenset("lifnr kunnr pernr partner gpart belnr ebeln zuonr xblnr".split())  # noqa: SIM905
+"""What SAP calls suppliers, customers and documents: their numbers may have six digits."""
+_OF_KEYS = (Cue.SUPPLIER, Cue.CUSTOMER, Cue.PERSON, Cue.ID, Cue.DATE, Cue.REFERENCE)
+
+
+def _refuse_unread_sort_code(cells: ColumnCells, choices: Sequence[ColumnChoice]) -> None:
+    """Refuse account numbers that all lack their sort code, where a column of that look is not read.
+
+    Raises:
+        ColumnsRefused: so it is; the advice names the column.
+    """
+    found = {choice.field: choice.sources for choice in choices if choice.sources}
+    numbers = found.get("account_number")
+    if numbers is None or found.keys() & {"iban", "sort_code"}:
+        return
+    currencies = [cells.sample(header) for parts in found.get("currency", ()) for header in parts]
+    if any(len(some) and not some.str.to_uppercase().is_in(["GBP", "£"]).any() for some in currencies):
+        return
+    if not all(_are(_EIGHT, cells.sample(header)) for parts in numbers for header in parts):
+        return
+    likely = [header for header in cells.headers if _could_be_sort_codes(header, cells)]
+    if likely:
+        pairs = [ColumnPair("sort_code", header) for header in likely]
+        raise ColumnsRefused(
+            Sentence("headers.no_sort_code", columns=list(map(quoted, likely))),
+            Sentence("headers.name_columns", count=1, pairs=[Sentence("headers.one_of_pairs", pairs=pairs)]),
+            field="sort_code",
+            candidates=likely,
+        )
+
+
+def _could_be_sort_codes(header: str, cells: ColumnCells) -> bool:
+    """Whether a column that means nothing else has the look of sort codes; a key of six digits has not."""
+    sample, words = cells.sample(header), words_of(header)
+    meant = meaning(header)
+    if meant.what is not None or meant.side is Side.OURS or is_ours(header) or not _are(_SIX, sample):
+        return False
+    is_written = bool(sample.str.contains(_PUNCTUATED).all())
+    is_key = not _KEYS.isdisjoint(tokens_of(header)) or (
+        words is not None and any(cue in words.cues for cue in _OF_KEYS)
+    )
+    return is_written or not is_key
+
+
+def _are(look: str, sample: pl.Series) -> bool:
+    return len(sample) > 0 and bool(sample.str.strip_chars().str.contains(look).all())
 
 
 def _by_mapping(mapped: Mapping[str, tuple[tuple[str, ...], ...]]) -> list[ColumnChoice]:

@@ -3,6 +3,10 @@
 A bank statement would ask about oneself, and a file of direct debits about debtors.
 """
 
+from collections.abc import Sequence
+
+import polars as pl
+
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import quoted
 from pipeline.headers.meaning import (
@@ -17,7 +21,7 @@ from pipeline.headers.meaning import (
     Side,
     meaning,
 )
-from pipeline.headers.spelling import words_of
+from pipeline.headers.spelling import fold, words_of
 from pipeline.headers.words import Cue
 from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
 
@@ -36,12 +40,14 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     cues = {header: what for header in cells.headers if (what := meaning(header).what) in _CUES}
     filled = {header: what for header, what in cues.items() if cells.is_filled(header)}
     debit = [header for header, what in filled.items() if what in _DEBIT and _is_cue(header, what, cells)]
-    if len({filled[header] for header in debit} | _mandate_parts(debit)) >= _DEBIT_CUES_MIN:
-        return Sentence("headers.direct_debits", columns=list(map(quoted, debit[:2])))
+    codes = _debit_codes(cells)
+    if codes or len({filled[header] for header in debit} | _mandate_parts(debit)) >= _DEBIT_CUES_MIN:
+        return Sentence("headers.direct_debits", columns=list(map(quoted, codes or debit[:2])))
     balances = [header for header, what in filled.items() if what == BALANCE]
-    if balances:
-        return Sentence("headers.statement", column=quoted(balances[0]))
     booked = [header for header, what in filled.items() if what == BOOKED]
+    days = [*booked, *_value_days(cells)] if booked else []
+    if balances or len(days) > 1:
+        return _statement(balances, days)
     both_ways = [header for header, what in filled.items() if what == DIRECTION]
     if booked and (not _names_payee(cells) or _pays_both_ways(cells) or _has_one_account(cells)):
         both_ways += booked
@@ -52,8 +58,49 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     return None
 
 
+def _statement(balances: Sequence[str], days: Sequence[str]) -> Sentence:
+    if balances:
+        return Sentence("headers.statement", column=quoted(balances[0]))
+    return Sentence("headers.statement_of_two_days", columns=list(map(quoted, days[:2])))
+
+
 _DEBIT = (MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID)
 _CUES = (*_DEBIT, BALANCE, BOOKED, DIRECTION)
+
+
+_CODES = frozenset(
+    "transactioncode transcode trancode txncode tcode bacscode bacstransactioncode bacstype".split()  # noqa: SIM905
+)
+DIRECT_DEBIT_CODES = ("01", "1", "17", "18", "19", "0N", "0C", "0S")
+"""What Bacs calls a direct debit, or an instruction about one; `1` where a spreadsheet removed the zero."""
+_VALUE_DAY, _DAY = "valuta", r"^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{2,4}$"
+
+
+def transaction_code(headers: Sequence[str]) -> str | None:
+    """The column of the transaction codes of Bacs, if there is one."""
+    return next((header for header in headers if fold(header) in _CODES), None)
+
+
+def _debit_codes(cells: ColumnCells) -> list[str]:
+    """The column of transaction codes, where each row is a direct debit."""
+    header = transaction_code(cells.headers)
+    if header is None or not cells.is_filled(header):
+        return []
+    codes = cells.text(header).str.strip_chars().str.to_uppercase()
+    return [header] if codes.is_in(DIRECT_DEBIT_CODES).fill_null(value=False).all() else []
+
+
+def _value_days(cells: ColumnCells) -> list[str]:
+    """`Valuta`, which is a currency in other languages, over dates."""
+    return [
+        header
+        for header in cells.headers
+        if fold(header) == _VALUE_DAY and _are_all(_DAY, cells.sample(header))
+    ]
+
+
+def _are_all(look: str, sample: pl.Series) -> bool:
+    return len(sample) > 0 and bool(sample.str.strip_chars().str.contains(look).all())
 
 
 def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:

@@ -126,6 +126,11 @@ def is_known(token: str) -> bool:
     return _looked_up([token]) is not None
 
 
+def is_ours(header: str) -> bool:
+    """Whether a word of a header gives it to our side, whatever its other words are."""
+    return not set(tokens_of(header)).isdisjoint(words_with(Cue.OURS))
+
+
 def words_of(header: str) -> Words | None:
     """The words of a header as it is written; None where one is not known."""
     outside = _looked_up(tokens_of(_BRACKETS.sub(" ", header)))

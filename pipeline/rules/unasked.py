@@ -18,6 +18,7 @@ AMOUNT_MALFORMED = "AMOUNT_MALFORMED"
 CODE_UNKNOWN = "CODE_UNKNOWN"
 DAY_MALFORMED = "DAY_MALFORMED"
 CHEQUE = "CHEQUE"
+DIRECT_DEBIT = "DIRECT_DEBIT"
 PROXY = "PROXY"
 ACCOUNT_ELSEWHERE = "ACCOUNT_ELSEWHERE"
 SORT_CODES_DIFFER = "SORT_CODES_DIFFER"
@@ -64,6 +65,7 @@ SENTENCES: Mapping[str, Sentence] = {
     CODE_UNKNOWN: Sentence("rule.code_unknown"),
     DAY_MALFORMED: Sentence("rule.day_malformed"),
     CHEQUE: Sentence("rule.cheque"),
+    DIRECT_DEBIT: Sentence("rule.direct_debit"),
     PROXY: Sentence("rule.proxy"),
     ACCOUNT_ELSEWHERE: Sentence("rule.account_elsewhere"),
     **_BY_COUNTRY,

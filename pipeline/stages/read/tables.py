@@ -15,13 +15,14 @@ from pipeline.headers.choice import rule_of
 from pipeline.headers.columns import Columns, ColumnsError, read_columns
 from pipeline.headers.footers import Footers, footers_of, likely_payment_count, place_of
 from pipeline.headers.meaning import meaning
+from pipeline.headers.not_payments import DIRECT_DEBIT_CODES, transaction_code
 from pipeline.headers.readings import none_in_cells
 from pipeline.rules.account_country import located
 from pipeline.rules.account_types import by_legend
 from pipeline.rules.amounts import exact_text
 from pipeline.rules.identifiers import bic_column_is_none
 from pipeline.rules.placeholders import FIELDS_WITH_PLACEHOLDERS, without_placeholders
-from pipeline.rules.unasked import ROW_BLANK
+from pipeline.rules.unasked import DIRECT_DEBIT, ROW_BLANK
 from pipeline.stages.read.opening import identity_of
 from pipeline.stages.read.source import PaymentSource, ReadingArguments
 from pipeline.wording import Sentence
@@ -166,7 +167,8 @@ def _payments(
     payments, elsewhere, is_open = located(payments, signs)
     defects = _with_blank_rows(table.defects, payments, original)
     rows = pl.int_range(1, original.height + 1, dtype=pl.UInt32, eager=True)
-    defects = pl.select(pl.coalesce(defects, elsewhere)).to_series()
+    debits = pl.Series([], dtype=pl.String) if arguments.mapping else _direct_debits(original)
+    defects = pl.select(pl.coalesce(defects, *([debits] if len(debits) else []), elsewhere)).to_series()
     return (
         payments.with_columns(rows.alias("row"), defects.alias("defect")).select(*PAYMENTS),
         is_open,
@@ -191,6 +193,15 @@ def _empty_cells(counts: Mapping[str, int]) -> tuple[Sentence, ...]:
         if count
     ]
     return (Sentence("stages.cells_are_empty", fields=fields),) if fields else ()
+
+
+def _direct_debits(original: pl.DataFrame) -> pl.Series:
+    """The defect of rows that their transaction code calls a direct debit; nothing without such a column."""
+    header = transaction_code(original.columns)
+    if header is None or original[header].dtype != pl.String:
+        return pl.Series([], dtype=pl.String)
+    is_debit = original[header].str.strip_chars().str.to_uppercase().is_in(DIRECT_DEBIT_CODES)
+    return pl.select(pl.when(is_debit).then(pl.lit(DIRECT_DEBIT))).to_series()
 
 
 def _ragged(table: Table, row_count: int) -> Iterator[Sentence]:

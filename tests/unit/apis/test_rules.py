@@ -29,6 +29,7 @@ BROKEN = [
     ("row", "AMOUNT_MALFORMED", {**UK, "defect": "AMOUNT_MALFORMED"}, BOTH),
     ("row", "CODE_UNKNOWN", {**UK, "defect": "CODE_UNKNOWN"}, BOTH),
     ("row", "DAY_MALFORMED", {**UK, "defect": "DAY_MALFORMED"}, BOTH),
+    ("row", "DIRECT_DEBIT", {**UK, "defect": "DIRECT_DEBIT"}, BOTH),
     ("row", "CHEQUE", {"name": "Ada Quillon", "defect": "CHEQUE"}, BOTH),
     ("row", "PROXY", {"name": "Ada Quillon", "defect": "PROXY"}, BOTH),
     *(

@@ -111,3 +111,73 @@ def test_sort_codes_and_account_numbers_in_any_shape(own):
     ]
     text = "name,sort code,account number\nA,,12345624 010203\nB,,12345624/01-02-03\nC,01―02‒03,12345624\n"
     assert judged(own(text))[0] == ["01020312345624"] * 3
+
+
+def refusal(path):
+    with pytest.raises(InputError) as raised:
+        read(path, mapping={})
+    return str(raised.value)
+
+
+UK = "Ada,010203,12345678,{}\nBen,010203,12345679,{}\n"
+
+
+def test_direct_debits_by_their_code_and_statements_ask_nothing_and_say_why(own):
+    head = "Name,Sort Code,Account Number,Transaction Code\n"
+    assert "looks like direct debits" in refusal(own(head + UK.format("17", "01")))
+    assert judged(own(head + UK.format("99", "18")))[0] == ["01020312345678", "DIRECT_DEBIT"]
+    assert "bank statement" in refusal(own("Name,Sort Code,Account Number,Balance\n" + UK.format("1", "2")))
+    rows = f"1.11.2026;2.11.2026;Ada Quill;{DE[0]};10,00\n1.11.2026;2.11.2026;Ben Reed;{DE[1]};5,00\n"
+    for days in ("Buchungstag;Valuta", "Booking date;Value date", "Buchungstag;Valutadatum"):
+        assert "booking and value date" in refusal(own(f"{days};Empfänger;IBAN;Betrag\n{rows}"))
+    negative = "Name,Sort Code,Account Number,Amount\n" + UK.format("10.00", "-20.00")
+    assert judged(own(negative))[0] == ["01020312345678", "AMOUNT_NEGATIVE"]
+
+
+def test_a_sort_code_that_stands_unread_is_proposed_and_a_suppliers_number_never(own):
+    rows = "Ada Quill,{0}2,12345678,1.00,GBP\nBen Reed,{0}3,12345679,2.00,GBP\n"
+    for header, code in (("Filiale", "01020"), ("Bnk", "01-02-0"), ("Office", "01 02 0")):
+        said = refusal(own(f"Name,{header},Account Number,Amount,Currency\n{rows.format(code)}"))
+        assert f"sort_code={header}" in said
+    for header in ("LIFNR", "Supplier", "Vendor no", "KUNNR", "Customer id", "Debit bank code"):
+        found = judged(own(f"Name,{header},Account Number,Amount,Currency\n{rows.format('10020')}"))
+        assert found[0] == ["SORT_CODE_MISSING"] * 2
+    sap = "LIFNR,NAME1,BANKL,BANKN,WRBTR,WAERS\n100234,Ada Quill,010203,12345678,10.00,GBP\n"
+    assert judged(own(sap))[0] == ["01020312345678"]
+
+
+@pytest.mark.parametrize(
+    "header", ["Bank Branch No.", "Bank Transit No.", "Bank Clearing No.", "Payee Branch Sort"]
+)
+def test_sort_codes_by_the_words_of_ledgers(header, own):
+    text = f"Name,{header},Bank Account No.,Amount,Currency\nAda Quill,010203,12345601,1.00,GBP\n"
+    assert judged(own(text))[0] == ["01020312345601"]
+    assert judged(CASES / "h12_vendor_bc.csv")[0] == ["01020312345601", "01020312345602"]
+
+
+@pytest.mark.parametrize("header", ["Building Society Ref", "BS Roll No", "Bldg Soc Ref", "Roll Reference"])
+def test_roll_numbers_by_the_words_of_building_societies(header, own):
+    path = own(f"Name,Sort Code,Account Number,{header}\nAda,010203,12345678,A/1\n")
+    for file in (path, CASES / "h22_building_society.csv"):
+        assert read(file, mapping={}).payments["secondary_reference"][0] in ("A/1", "A/12345678-9")
+
+
+def test_account_types_are_read_where_they_are_some(own):
+    types = ["Personal Savings", "Business Current", "Privat", "Firma", "Vendor", "Private Limited"]
+    rows = "".join(f"Ada,{DE[0]},{each}\n" for each in types)
+    assert judged(own(f"name,iban,account type\n{rows}"))[0] == [DE[0]] * len(types)
+    assert judged(CASES / "h29_bc_journal.csv")[0] == DE[:3]
+    asked, *_ = judged(CASES / "a02_types_iban.csv")
+    assert len(asked) == 52
+    assert {each[:2] for each in asked} == {"DE"}
+    uk = "name,sort code,account number,account type\n" + "".join(
+        f"Ada,010203,1234567{at},{each}\n" for at, each in enumerate(types)
+    )
+    source = read(own(uk), mapping={})
+    found = validate(source.payments, BOTH, source.places)
+    kinds = ["Personal", "Business", "Personal", "Business", "Personal"]
+    assert found.accepted["account_type"].to_list() == kinds
+    assert found.rejects["code"].to_list() == ["ACCOUNT_TYPE"]
+    odd = uk.replace("Personal Savings", "Employee").replace("Business Current", "Vendor")
+    odd = odd.replace("Privat\n", "Bank\n").replace("Firma", "G/L").replace("Private Limited", "Vendor")
+    assert judged(own(odd))[0] == [f"0102031234567{at}" for at in range(6)]
