@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from pipeline.config import Profile
+from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import choose, ledger_url, opened
 from pipeline.connections import api_of, scope_for
 from pipeline.formats.message import set_aside, stated_controls

@@ -239,7 +239,7 @@ def test_every_configuration_shown_can_be_read(page, tmp_path):
         path = tmp_path / "precheck.toml"
         path.write_text(text, "utf-8")
         configuration = settings.read(path)
-        assert configuration.profiles or configuration.layouts
+        assert configuration.profiles or configuration.layouts or configuration.inputs
 
 
 def test_pages_name_no_folder_of_the_machine_they_were_written_on():
