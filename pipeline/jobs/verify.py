@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 from pydantic import SecretStr
@@ -108,8 +109,11 @@ def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
 def _others(folder: Path, manifest: Manifest) -> list[Finding]:
     """What is in the folder and not in the evidence."""
     others = sorted(unrecorded(folder, manifest))
-    what, payable = Sentence("evidence.also_here"), [name for name in others if looks_payable(name)]
-    found = []
+    folders = [path for name in others if not (path := folder / name).is_symlink()]
+    within = chain.from_iterable(path.rglob("*") for path in folders)
+    paths = [*(folder / name for name in others), *sorted(within)]
+    payable = [str(path.relative_to(folder)) for path in paths if _looks_payable(path, manifest)]
+    what, found = Sentence("evidence.also_here"), []
     if harmless := [name for name in others if name not in payable]:
         said = Sentence("evidence.not_in_evidence", files=[ascii(name)[1:-1] for name in harmless])
         found.append(Finding(what, said))
@@ -117,6 +121,18 @@ def _others(folder: Path, manifest: Manifest) -> list[Finding]:
         said = Sentence("evidence.payable_not_in_evidence", files=[ascii(name)[1:-1] for name in payable])
         found.append(Finding(what, said, DIFFERS))
     return found
+
+
+def _looks_payable(path: Path, manifest: Manifest) -> bool:
+    """Whether someone may take it for payments that were checked; not so what is the checked file itself."""
+    if not (looks_payable(path.name) or path.name.casefold() == manifest.input.name.casefold()):
+        return False
+    if path.is_symlink() or not path.is_file():
+        return True
+    try:
+        return identity_of(path)[0] != manifest.input.sha256
+    except OSError:
+        return True
 
 
 def require_verified(job: VerifyJob, refusal: str, *, now: datetime) -> None:

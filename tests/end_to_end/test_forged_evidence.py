@@ -254,11 +254,18 @@ def test_what_does_not_belong_to_the_evidence_is_listed_and_fails_if_it_looks_pa
     assert listed.status == 0
     assert "also here: .notes, more\\x1b[2J; no part" in listed.out
 
-    (folder / "release.csv").symlink_to(folder / "outcomes.csv")
-
-    found = desk(*verified)
-    assert found.status == 65
-    assert "PROBLEM also here: release.csv: looks like payments and is no part of the evidence" in found.out
+    checked = folder.parent / "payments.csv"
+    (folder / "payments.csv").write_bytes(checked.read_bytes())
+    assert desk(*verified).status == 0, "the file that was checked, byte by byte"
+    said = "PROBLEM also here: {}: looks like payments and is no part of the evidence"
+    for name in ("release.csv", "more\x1b[2J/approved/Release.csv", "payments.csv"):
+        path = folder / name
+        path.unlink(missing_ok=True)
+        path.parent.mkdir(exist_ok=True)
+        path.symlink_to(folder / "outcomes.csv")
+        found = desk(*verified)
+        assert (found.status, said.format(ascii(name)[1:-1]) in found.out) == (65, True), found.out
+        path.unlink()
 
 
 def test_a_payment_file_that_someone_else_put_there_is_never_signed(desk, folder, signing):
