@@ -140,7 +140,7 @@ async def approve_release(request: web.Request) -> web.Response:
     said = await request.post()
     if at.summary is None or at.state in (State.RUNNING, State.PURGED):
         raise Conflict(Sentence("desk.nothing_to_approve"))
-    made = await asyncio.to_thread(_approve, context, person, at.folder, said)
+    made = await asyncio.to_thread(approve_shown, context, person, at.folder, said)
     facts: dict[str, str | int] = {"released_count": 0}
     if made is not None:
         sums = [f"{one.amount:f} {one.currency or ''}".strip() for one in made.totals]
@@ -149,7 +149,7 @@ async def approve_release(request: web.Request) -> web.Response:
     raise web.HTTPSeeOther(f"/files/{at.id}/release#files")
 
 
-def _approve(
+def approve_shown(
     context: Context, person: Person, folder: FileFolder, said: Mapping[str, object]
 ) -> PaymentFile | None:
     """Approve what a page showed; of two who approve files with the same payments at once, one is second."""
