@@ -1,9 +1,12 @@
 """Who did what at the desk."""
 
 import asyncio
+import io
 from collections.abc import Iterable
 from contextlib import suppress
+from urllib.parse import urlencode
 
+import polars as pl
 from aiohttp import web
 
 from pipeline.desk.context import context_of
@@ -11,8 +14,10 @@ from pipeline.desk.folders import DeskHome
 from pipeline.desk.guards import person_of
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Missing
-from pipeline.desk.rendering import html, page_number
+from pipeline.desk.rendering import FACTS, html, page_number
 from pipeline.errors import PrecheckError
+from pipeline.reports import safe_csv
+from schemas.desk import AuditEntry, Deed
 
 routes = web.RouteTableDef()
 ENTRIES_ON_PAGE = 100
@@ -22,8 +27,7 @@ ENTRIES_ON_PAGE = 100
 async def audit(request: web.Request) -> web.Response:
     """The journal, newest first; it is whole, or the page says that it is not."""
     context = context_of(request)
-    person_of(request).require(Role.AUDITOR, Role.APPROVER)
-    entries = await asyncio.to_thread(context.home.audit.entries)
+    every, entries, asked = await _found(request)
     page, page_count = page_number(request.query.get("page")), max(1, -(-len(entries) // ENTRIES_ON_PAGE))
     newest = entries[::-1][(page - 1) * ENTRIES_ON_PAGE : page * ENTRIES_ON_PAGE]
     names = await asyncio.to_thread(_names, context.home, {entry.run for entry in newest if entry.run})
@@ -31,11 +35,73 @@ async def audit(request: web.Request) -> web.Response:
         request,
         "audit",
         entries=newest,
+        asked=asked,
+        query=urlencode({name: value for name, value in asked.items() if value}),
+        people=sorted({entry.by for entry in every}),
+        files=await asyncio.to_thread(_names, context.home, {entry.run for entry in every if entry.run}),
+        reasons=await asyncio.to_thread(_reasons, context.home, newest),
         entry_count=len(entries),
         names=names,
         page=page,
         page_count=page_count,
     )
+
+
+@routes.get("/audit.csv")
+async def audit_csv(request: web.Request) -> web.Response:
+    """The same entries as a table; its words are those of the journal."""
+    _, entries, _ = await _found(request)
+    lines = (
+        (entry.time, entry.by, entry.deed.value, entry.run, *map(entry.facts.get, FACTS), entry.previous)
+        for entry in entries
+    )
+    columns = ["time", "by", "deed", "run", *FACTS, "previous"]
+    frame = pl.DataFrame([[*map(_cell, line)] for line in lines], columns, orient="row")
+    file = io.BytesIO()
+    safe_csv.write(frame, file, delimiter=None)
+    headers = {"Content-Disposition": 'attachment; filename="audit.csv"'}
+    body = file.getvalue()
+    return web.Response(body=body, content_type="application/octet-stream", headers=headers)
+
+
+def _reasons(home: DeskHome, entries: Iterable[AuditEntry]) -> dict[str, str]:
+    """The hash before an entry -> why that was decided, as the file's own record has it."""
+    found, journals = {}, {}
+    for entry in entries:
+        if entry.deed is not Deed.DECIDED or entry.run is None:
+            continue
+        with suppress(Missing, PrecheckError):
+            if entry.run not in journals:
+                journals[entry.run] = home.folder(entry.run).decisions.entries()
+            row = entry.facts.get("row")
+            said = [
+                one
+                for one in journals[entry.run]
+                if one.by == entry.by and one.time <= entry.time and row in (None, *one.rows)
+            ]
+            if said and said[-1].reason:
+                found[entry.previous] = said[-1].reason
+    return found
+
+
+def _cell(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+async def _found(request: web.Request) -> tuple[list[AuditEntry], list[AuditEntry], dict[str, str]]:
+    """All entries, those that were asked for, and what was asked: by whom, of which file, deed and day."""
+    person_of(request).require(Role.AUDITOR, Role.APPROVER)
+    entries = await asyncio.to_thread(context_of(request).home.audit.entries)
+    asked = {name: request.query.get(name, "")[:80] for name in ("by", "run", "deed", "day")}
+    said = [
+        entry
+        for entry in entries
+        if asked["by"] in ("", entry.by)
+        and asked["run"] in ("", entry.run)
+        and asked["deed"] in ("", entry.deed)
+        and entry.time.startswith(asked["day"])
+    ]
+    return entries, said, asked
 
 
 def _names(home: DeskHome, file_ids: Iterable[str]) -> dict[str, str]:

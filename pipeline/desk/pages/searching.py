@@ -13,6 +13,7 @@ from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
 from pipeline.desk.guards import person_of
 from pipeline.desk.languages import amount, gettext, place_in_words
 from pipeline.desk.pages.reviewing import comments_on, may_decide
+from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, Missing
 from pipeline.desk.rendering import html
 from pipeline.desk.review import last_words, opened
@@ -23,6 +24,17 @@ from pipeline.reports.wording import advice
 from pipeline.wording import Sentence
 
 routes = web.RouteTableDef()
+OF_A_PAYMENT = (
+    "payment_id",
+    "account_type",
+    "sort_code",
+    "account_number",
+    "iban",
+    "bic",
+    "amount",
+    "currency",
+)
+"""What of a payment names nobody: the account is masked."""
 
 
 @routes.get("/search")
@@ -48,7 +60,9 @@ async def found(request: web.Request) -> web.Response:
 async def row_story(request: web.Request) -> web.Response:
     """All that is known about one row."""
     context = context_of(request)
-    person_of(request).require_names()
+    person = person_of(request)
+    if not person.can(Role.AUDITOR):
+        person.require_names()
     at, row = await context.at(request), int(request.match_info["row"])
     if at.summary is None or at.state is State.RUNNING:
         raise Conflict(Sentence("desk.nothing_to_tell_yet"))
@@ -71,7 +85,12 @@ async def row_story(request: web.Request) -> web.Response:
         "story",
         at=at,
         story=told,
-        payment=_with_figure(told.payment, run.judged["amount"][row - 1]),
+        payment={
+            field: value
+            for field, value in _with_figure(told.payment, run.judged["amount"][row - 1]).items()
+            if person.has_names or field in OF_A_PAYMENT
+        },
+        has_names=person.has_names,
         place=place_in_words(row, at.summary.input.places),
         shared=[number for number, _ in shared if number != row][:20],
         reason=run.reason_of(row),
@@ -81,7 +100,7 @@ async def row_story(request: web.Request) -> web.Response:
         word=last_words(run).get(row),
         repeats=run.repeated.get(row),
         comments=(await asyncio.to_thread(comments_on, at)).get(row, []),
-        may_comment=person_of(request).has_names,
+        may_comment=person.has_names,
         may_decide=may_decide(request, at),
         corrected=await asyncio.to_thread(corrected_before, context.home, at.file, row),
         row_before=row_before(at.file, row),

@@ -130,7 +130,6 @@ FORBIDDEN = [
     (OTTO, "POST", "/files/{at}/rows/10"),
     (OTTO, "POST", "/files/{at}/release"),
     (OTTO, "POST", "/search"),
-    (OTTO, "GET", "/files/{at}/rows/10"),
     (OTTO, "GET", "/files/{at}/review"),
     (OTTO, "GET", "/files/{at}/columns"),
     (OTTO, "GET", "/files/{at}/decisions.xlsx"),
@@ -176,6 +175,27 @@ def test_an_auditor_reads_the_evidence_and_who_did_what(team_desk, checked):
         assert otto.get(f"/files/{checked}/download/{name}").status == 200
     assert "Thornwood" not in otto.get(f"/files/{checked}/release").text
     assert otto.post(f"/files/{checked}/verify").status == 200
+
+
+def test_an_auditor_finds_who_released_a_row_and_why_without_names(team_desk, checked):
+    at, otto = team_desk.copy(checked), team_desk.person(OTTO)
+    decide(team_desk.person(RITA), at, 10, "release", "phoned the payee")
+    assert team_desk.person(ANNA).approve(at).status == 303
+    said = otto.get(f"/audit?run={at}&deed=decided").text
+    assert "<q>phoned the payee</q>" in said
+    assert f'<a href="/files/{at}/rows/10">10</a>' in said
+    assert "approved" not in re.sub("(?s)<form.*?</form>", "", said)
+    story = otto.get(f"/files/{at}/rows/10")
+    assert story.status == 200
+    assert "<b>Released</b> in release.simulated.csv, approved by anna@example.com" in story.text
+    named = team_desk.person(RITA).get(f"/files/{at}/rows/10").text
+    [name] = re.findall("<dt>[^<]*name</dt><dd><bdi>([^<]*)</bdi>", named, re.IGNORECASE)[:1]
+    assert name not in story.text
+    assert otto.get(f"/files/{at}/review").status == 403
+    table = otto.get(f"/audit.csv?run={at}").text
+    assert len(table.splitlines()) == 3  # a header, the decision, the approval
+    assert otto.get("/audit?day=1999-01-01").text.count("<tr>") == 1
+    assert team_desk.person(RITA).get("/audit.csv").status == 403
 
 
 @pytest.mark.parametrize(
