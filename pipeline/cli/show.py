@@ -8,6 +8,7 @@ from pipeline.cli.clock import now
 from pipeline.cli.helps import Command
 from pipeline.cli.options import PATH
 from pipeline.cli.standard_streams import print_document
+from pipeline.wording import ENGLISH, language
 
 
 @click.command(cls=Command)
@@ -22,9 +23,11 @@ def show(*, folder: Path, row: int, as_json: bool) -> None:
     from pipeline.jobs.show import story
     from pipeline.reports.story import print_story
     from pipeline.reports.terminal import answers
+    from pipeline.runs.ended import reasons_in
 
     found = story(folder, row, now=now())
     if as_json:
         print_document(found)
     else:
-        print_story(found, answers())
+        reasons = {} if language() == ENGLISH else reasons_in(folder)
+        print_story(found, answers(), reasons)
