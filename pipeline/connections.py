@@ -35,7 +35,13 @@ from pipeline.stores.sqlite.shares import local_shares
 from pipeline.stores.values import ServerAccount, ShareLimits
 from pipeline.transport.breaker import RESPONDER, SERVER
 from pipeline.transport.rate_limiter import Pace, window_of
-from pipeline.transport.tls import ClosedAtOnceError, client_context, inspect_certificate, preflight
+from pipeline.transport.tls import (
+    ClosedAtOnceError,
+    EnvironmentKey,
+    client_context,
+    inspect_certificate,
+    preflight,
+)
 from pipeline.transport.tokens import Tokens
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
@@ -181,7 +187,7 @@ def context_of(server: Server) -> ssl.SSLContext:
         return client_context(
             ca_file=server.ca_file,
             certificate=server.client_certificate,
-            key=server.client_key,
+            key=key if isinstance(key := server.private_key(), Path) else EnvironmentKey(*key),
             key_password=server.client_key_password(),
         )
     return client_context(ca_file=server.ca_file)

@@ -16,7 +16,7 @@
     ├── ConfigurationError 78   the configuration cannot be used
     │   ├── ConfigurationFileError   its file has mistakes, one line for each
     │   └── TlsError            no trusted TLS connection can be made
-    └── StoppedError      130   a signal asked to stop (143 for SIGTERM); run again to go on
+    └── StoppedError      130   a signal asked to stop (143 for SIGTERM, and so on); run again to go on
 
 A bad row is not an error: it is data, and travels as a reject. A mistake of our own is an `AssertionError`,
 or whatever Python raises, and is caught in one place: where the command, or what it does for one file, ends.

@@ -7,7 +7,7 @@ from airflow.exceptions import AirflowException, AirflowFailException
 from airflow.sdk import dag, task
 
 COMMAND = ["/srv/payments/nightly.sh", "payroll.csv", "--log", "json"]
-AGAIN = {75, 130, 143}  # rows are undecided: running the same command again resumes
+AGAIN = {75, 129, 130, 143, 152}  # rows are undecided: running the same command again resumes
 
 
 @dag(schedule="0 2 * * 1-5", start_date=datetime(2026, 1, 1), catchup=False, max_active_runs=1)

@@ -23,7 +23,7 @@ status=$?
 case $status in
   0) echo "$file: every row is a match" ;;
   1) echo "$file: review the rows of $out/outcomes.csv whose check_outcome is not match" ;;
-  75 | 130 | 143) echo "$file: not finished; run the same command again" ;;
+  75 | 129 | 130 | 143 | 152) echo "$file: not finished; run the same command again" ;;
   *) echo "$file: stopped with $status; see the log" ;;
 esac
 exit $status

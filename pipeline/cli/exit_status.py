@@ -33,11 +33,13 @@ ENDINGS = {
     76: "the server broke the protocol repeatedly, or a row failed in three runs",
     77: "credentials or certificate refused",
     78: "invalid configuration, or no trusted TLS connection",
-    130: "stopped by Ctrl-C, or 143 by SIGTERM: run the same command again",
+    130: "stopped by Ctrl-C, 129 by SIGHUP, 143 by SIGTERM, 152 by SIGXCPU: run the same command again",
 }
 """Exit status of a run -> what it means."""
 _interrupts: list[int] = []
 """The signals by which the command was interrupted."""
+_REPEATED = (signal.SIGHUP, signal.SIGXCPU)
+"""Sent more than once for one reason: by the terminal and by the shell, or for every further second."""
 
 
 class CommandGroup(click.Group):
@@ -147,17 +149,21 @@ def _let_go() -> None:
 
 
 def interruptible() -> None:
-    """Let SIGINT and SIGTERM end a command that has things to close."""
+    """Let signals end a command that has things to close."""
     _on_signal(_interrupt)
 
 
 def stoppable() -> "StopSwitch":
-    """Let SIGINT and SIGTERM request a stop while a job watches for it, and else end the command."""
+    """Let signals request a stop while a job watches for it, and else end the command."""
     from pipeline.runs.request import StopRequest, StopSwitch
 
     stop = StopSwitch()
 
     def handler(number: int, _frame: object) -> None:
+        if number in _REPEATED:
+            _take_once(number)
+            if stop.first is not None:
+                return
         if not stop.is_watched:
             _interrupt(number, _frame)
         stop.request(StopRequest(stopped_by(number), 128 + number))
@@ -212,8 +218,24 @@ def reporting_a_lost_signature(folder: Path) -> Iterator[None]:
 
 
 def _on_signal(handler: Callable[[int, object], None]) -> dict[signal.Signals, Any]:
-    """Set a handler for SIGINT and SIGTERM; return the previous ones."""
-    return {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    """Set a handler for the signals that end a command; return the previous ones.
+
+    A command that was started to outlive its terminal, as by nohup, does.
+    """
+    numbers = [signal.SIGINT, signal.SIGTERM, *_REPEATED]
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        numbers.remove(signal.SIGHUP)
+    return {number: signal.signal(number, handler) for number in numbers}
+
+
+def _take_once(number: int) -> None:
+    """Ignore a signal from now on, and write no more to a terminal that is gone: that would end the run."""
+    signal.signal(number, signal.SIG_IGN)
+    gone = select.poll()
+    for descriptor in (1, 2):
+        gone.register(descriptor, 0)
+    for descriptor, _ in gone.poll(0):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), descriptor)
 
 
 def _leave(number: int, _frame: object) -> NoReturn:
@@ -233,5 +255,7 @@ def _leave(number: int, _frame: object) -> NoReturn:
 
 def _interrupt(number: int, _frame: object) -> NoReturn:
     """End a command that has things to close, wherever it is."""
+    if number in _REPEATED:
+        _take_once(number)
     _interrupts.append(number)
     raise KeyboardInterrupt(number)

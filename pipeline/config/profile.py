@@ -182,7 +182,7 @@ class Profile(_WithSections):
         them. Newer tables must not cost the answers that are there.
         """
         limits = set(Server.model_fields) - {"server", "base_url"}
-        secrets = {"client_secret_env", "client_secret_file", "client_key", "token_method"}
+        secrets = {"client_secret_env", "client_secret_file", "client_key", "client_key_env", "token_method"}
         secrets |= {"client_key_password_env", "client_key_password_file", "client_certificate"}
         unsaid = dict.fromkeys(limits | secrets, True)
         secrets_of_ours = ("ledger", "ledger_key_env", "ledger_key_file", *_SIGNING)

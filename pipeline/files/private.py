@@ -34,6 +34,17 @@ def make_folder(folder: Path) -> None:
         raise not_writable(folder, error, otherwise=Sentence("advice.other_folder")) from error
 
 
+def is_private(found: os.stat_result) -> bool:
+    """Whether a file is for us alone, or for one of our groups too, if root or we own it.
+
+    A secret that Kubernetes mounts is root's, and readable by the pod's group.
+    """
+    if not found.st_mode & 0o077:
+        return True
+    of_ours = found.st_uid in {0, os.geteuid()} and found.st_gid in {os.getegid(), *os.getgroups()}
+    return of_ours and not found.st_mode & 0o037
+
+
 def opened(path: Path, flags: int) -> BinaryIO:
     """Open a file to write to it; a new one has mode 0600, and a link is not followed.
 

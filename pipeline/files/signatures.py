@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from pipeline.errors import ConfigurationError, DiskError, InputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import not_writable
+from pipeline.files.private import is_private
 from pipeline.wording import Sentence
 from schemas.folder import MANIFEST, SIGNATURE
 
@@ -97,7 +98,7 @@ class Signer:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
         content = _bytes(path, "private key")
-        if path.stat().st_mode & 0o077:
+        if not is_private(path.stat()):
             raise ConfigurationError(Sentence("files.others_can_read", path=path))
         is_encrypted = b"ENCRYPTED" in content
         if is_encrypted and password is None:

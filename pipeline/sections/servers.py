@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 from urllib.parse import SplitResult, unquote
 
@@ -141,9 +142,23 @@ class MutualTls(Server):
     """A server that knows us by our certificate."""
 
     client_certificate: FilePath
-    client_key: FilePath
+    client_key: FilePath | None = None
+    client_key_env: VariableName | None = None
     client_key_password_env: VariableName | None = None
     client_key_password_file: FilePath | None = None
+
+    @model_validator(mode="after")
+    def _names_one_key(self) -> Self:
+        if (self.client_key is None) == (self.client_key_env is None):
+            raise WrongValueError(Sentence("config.exactly_one", keys=["client_key", "client_key_env"]))
+        return self
+
+    def private_key(self) -> Path | tuple[str, SecretStr]:
+        """The file of the key, or the variable that holds it, read; raises as `secret`."""
+        if self.client_key is not None:
+            return self.client_key
+        assert self.client_key_env is not None
+        return self.client_key_env, secret(self.client_key_env, None)
 
     def client_key_password(self) -> SecretStr | None:
         """Read the password of the client key, or None where the key has none; raises as `secret`."""

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, SecretStr, StringConstraints, ValidationInfo
 
 from pipeline.errors import ConfigurationError, WrongValueError
+from pipeline.files.private import is_private
 from pipeline.stores.kinds import store_url
 from pipeline.wording import Sentence
 
@@ -100,13 +101,13 @@ def secret(variable: str | None, path: Path | None) -> SecretStr:
         return SecretStr(value)
     assert path is not None
     try:
-        mode = path.stat().st_mode
+        found = path.stat()
         value = path.read_text("utf-8-sig").rstrip("\r\n")
     except OSError as error:
         raise ConfigurationError(Sentence("sections.secret_cannot_read", path=path, why=error)) from None
     except UnicodeDecodeError:
         raise ConfigurationError(Sentence("sections.secret_not_utf_8", path=path)) from None
-    if mode & 0o077:
+    if not is_private(found):
         raise ConfigurationError(Sentence("sections.others_can_read", path=path))
     if not value:
         raise ConfigurationError(Sentence("sections.secret_empty_put", path=path))

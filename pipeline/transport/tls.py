@@ -8,6 +8,7 @@ and "VoP Standard: mutual TLS".
 import asyncio
 import base64
 import errno
+import os
 import re
 import socket
 import ssl
@@ -16,12 +17,14 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import Self
 
 import certifi
 from aiohappyeyeballs import start_connection
 from pydantic import SecretStr
 
 from pipeline.errors import CredentialsError, IncompleteError, PrecheckError, TlsError
+from pipeline.files.private import is_private
 from pipeline.transport.certificates import CertificateFacts, chain_in, inspect_certificate
 from pipeline.transport.cipher_suites import SUITES, limit_suites
 from pipeline.wording import Sentence
@@ -33,6 +36,8 @@ TOO_FEW_FILES = frozenset({errno.EMFILE, errno.ENFILE})
 HANDSHAKE_DEADLINE_S = 10.0
 REFUSAL_WAIT_S = 0.3
 """How long a TLS 1.3 server is given to refuse the client certificate after the handshake."""
+_KEY_BYTES_MAX = 32 * 1024
+"""No key is longer, and a pipe holds more."""
 RACE_S = 0.25
 """How long one address of a host is waited for before the next is tried as well (RFC 8305)."""
 _OLD_PEM = re.compile(rb"DEK-Info: *(?!AES|DES-EDE3|CAMELLIA|ARIA)[A-Z]")
@@ -50,11 +55,24 @@ Connect = Callable[
 """(host, port, context, new protocol) -> a TLS connection and its protocol: straight, or through a proxy."""
 
 
+class EnvironmentKey(str):
+    """The name of an environment variable that holds a private key, with the key."""
+
+    __slots__ = ("pem",)
+    pem: SecretStr
+
+    def __new__(cls, variable: str, pem: SecretStr) -> Self:
+        """Keep both."""
+        key = super().__new__(cls, variable)
+        key.pem = pem
+        return key
+
+
 def client_context(
     *,
     ca_file: Path | None = None,
     certificate: Path | None = None,
-    key: Path | None = None,
+    key: Path | EnvironmentKey | None = None,
     key_password: SecretStr | str | None = None,
 ) -> ssl.SSLContext:
     """A context that keeps the rules of the API reference, and proves that it does.
@@ -65,7 +83,7 @@ def client_context(
         ca_file: The only authorities to trust, PEM, roots or not; without it, those of the certifi package.
         certificate: Our own certificate and its chain, PEM in any order, for mutual TLS; presented whenever
             the server asks for it.
-        key: Its private key, PEM; without it, the key is in the certificate's file.
+        key: Its private key, PEM, in a file or not; without it, the key is in the certificate's file.
         key_password: What opens the key, where it is encrypted.
 
     Raises:
@@ -91,16 +109,20 @@ def _trust(context: ssl.SSLContext, ca_file: Path | None) -> None:
 
 
 def _present(
-    context: ssl.SSLContext, certificate: Path, key: Path, key_password: SecretStr | str | None
+    context: ssl.SSLContext,
+    certificate: Path,
+    key: Path | EnvironmentKey,
+    key_password: SecretStr | str | None,
 ) -> None:
-    _check_private(key)
+    if isinstance(key, Path):
+        _check_private(key)
     encrypted = _check_pem(certificate, key)
     if encrypted and not key_password:
         raise TlsError(Sentence("transport.client_key_encrypted_give", what=key))
     context.post_handshake_auth = True
     try:
-        with _in_order(certificate) as chain:
-            context.load_cert_chain(chain, key, password=_passphrase(key_password, key))
+        with _in_order(certificate) as chain, _as_file(key) as path:
+            context.load_cert_chain(chain, path, password=_passphrase(key_password, key))
     except ssl.SSLError as error:
         raise _rejected_pair(error, certificate, key, encrypted=encrypted) from None
     except OSError as error:
@@ -125,15 +147,34 @@ def _in_order(certificate: Path) -> Iterator[Path]:
         yield Path(copy.name)
 
 
-def _has_old_cipher(key: Path) -> bool:
+def _has_old_cipher(key: Path | EnvironmentKey) -> bool:
     """Whether a key is encrypted with a cipher that OpenSSL opens no more, whatever the passphrase."""
-    pem = key.read_bytes()
+    pem = _bytes_of(key)
     _, _, body = pem.partition(b"BEGIN ENCRYPTED PRIVATE KEY-----")
     der = base64.b64decode(body.partition(b"-----END")[0])
     return bool(_OLD_PEM.search(pem) or _OLD_PKCS8.search(der[:100]))
 
 
-def _passphrase(key_password: SecretStr | str | None, key: Path) -> Callable[[], str]:
+@contextmanager
+def _as_file(key: Path | EnvironmentKey) -> Iterator[Path]:
+    """Where OpenSSL reads the key: it takes none from memory. A pipe keeps it off every disk."""
+    if isinstance(key, Path):
+        yield key
+        return
+    reading, writing = os.pipe()
+    try:
+        with os.fdopen(writing, "wb") as end:
+            end.write(_bytes_of(key)[:_KEY_BYTES_MAX])
+        yield Path(f"/dev/fd/{reading}")
+    finally:
+        os.close(reading)
+
+
+def _bytes_of(key: Path | EnvironmentKey) -> bytes:
+    return key.read_bytes() if isinstance(key, Path) else key.pem.get_secret_value().encode()
+
+
+def _passphrase(key_password: SecretStr | str | None, key: Path | EnvironmentKey) -> Callable[[], str]:
     """OpenSSL asks for a passphrase on the terminal and waits indefinitely, unless a function answers."""
 
     def answer() -> str:
@@ -146,23 +187,24 @@ def _passphrase(key_password: SecretStr | str | None, key: Path) -> Callable[[],
 
 def _check_private(key: Path) -> None:
     try:
-        mode = key.stat().st_mode & 0o777
+        found = key.stat()
     except OSError as error:
         raise _unreadable("client_key", key, error) from None
-    if mode & 0o077:
+    if not is_private(found):
+        mode = found.st_mode & 0o777
         raise TlsError(Sentence("transport.client_key_other_users", what=key, mode=mode))
 
 
-def _check_pem(certificate: Path, key: Path) -> bool:
+def _check_pem(certificate: Path, key: Path | EnvironmentKey) -> bool:
     """Whether the key is encrypted: OpenSSL reports "PEM lib" for every kind of wrong file."""
     _read_pem("client_certificate", certificate, b"BEGIN CERTIFICATE-----")
     pem = _read_pem("client_key", key, b"PRIVATE KEY-----")
     return b"BEGIN ENCRYPTED PRIVATE KEY" in pem or b"Proc-Type: 4,ENCRYPTED" in pem
 
 
-def _read_pem(what: str, path: Path, mark: bytes) -> bytes:
+def _read_pem(what: str, path: Path | EnvironmentKey, mark: bytes) -> bytes:
     try:
-        pem = path.read_bytes()
+        pem = _bytes_of(path)
     except OSError as error:
         raise _unreadable(what, path, error) from None
     if mark not in pem:
@@ -172,7 +214,9 @@ def _read_pem(what: str, path: Path, mark: bytes) -> bytes:
     return pem
 
 
-def _rejected_pair(error: ssl.SSLError, certificate: Path, key: Path, *, encrypted: bool) -> TlsError:
+def _rejected_pair(
+    error: ssl.SSLError, certificate: Path, key: Path | EnvironmentKey, *, encrypted: bool
+) -> TlsError:
     reason = error.reason or ""
     if "MISMATCH" in reason or reason == "NO_CERTIFICATE_ASSIGNED":
         return TlsError(Sentence("transport.client_key_belongs_another", what=key, certificate=certificate))
@@ -185,7 +229,7 @@ def _rejected_pair(error: ssl.SSLError, certificate: Path, key: Path, *, encrypt
     )
 
 
-def _unreadable(what: str, path: Path | None, error: OSError) -> TlsError:
+def _unreadable(what: str, path: Path | EnvironmentKey | None, error: OSError) -> TlsError:
     return TlsError(Sentence("transport.cannot_read_check", what=what, path=path, why=error))
 
 

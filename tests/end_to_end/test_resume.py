@@ -1,17 +1,22 @@
 """Promise 1: an answered check is never asked again, whatever ends the run."""
 
 import asyncio
+import fcntl
 import json
+import os
+import pty
 import re
 import shutil
 import signal
 import sqlite3
 import subprocess
+import termios
 import threading
 from collections import Counter
 from contextlib import closing
 
 import pytest
+from desk import COMMAND_MAX_S
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -20,7 +25,6 @@ STOPPED_AT = 16
 RATE_PER_S = 20
 """Slow, so that a machine with other work to do still stops a run seconds before it would have ended."""
 IN_FLIGHT_MAX = 8
-STOPPED_BY = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}
 
 
 @pytest.fixture
@@ -153,6 +157,8 @@ def test_killed_twice_and_run_again_no_answered_check_is_asked_again(desk, sandb
     [
         pytest.param(signal.SIGINT, id="130"),
         pytest.param(signal.SIGTERM, id="143", marks=pytest.mark.nightly),
+        pytest.param(signal.SIGHUP, id="129", marks=pytest.mark.nightly),
+        pytest.param(signal.SIGXCPU, id="152", marks=pytest.mark.nightly),
     ],
 )
 def test_a_signal_drains_and_the_next_run_completes(desk, sandbox, using, file, number):
@@ -162,11 +168,14 @@ def test_a_signal_drains_and_the_next_run_completes(desk, sandbox, using, file, 
     with desk.start("run", file, *using("slow")) as process:
         sandbox.wait_for_calls(STOPPED_AT, since=before)
         process.send_signal(number)
+        if number in {signal.SIGHUP, signal.SIGXCPU}:
+            process.send_signal(number)  # they come more than once for one reason
         finished = process.end()
 
     assert finished.status == 128 + number
     [sentence] = finished.sentences
-    assert f"stopped by {STOPPED_BY[number]}; what was answered is kept" in sentence
+    name = "Ctrl-C" if number == signal.SIGINT else number.name
+    assert f"stopped by {name}; what was answered is kept" in sentence
     assert "run the same command again" in sentence
     codes = Counter((row["check_outcome"], row["check_code"]) for row in desk.outcomes())
     assert 0 < codes["deferred", "RUN_ENDED"] < len(desk.outcomes()) - STOPPED_AT
@@ -180,6 +189,38 @@ def test_a_signal_drains_and_the_next_run_completes(desk, sandbox, using, file, 
     calls = Counter(call["question"] for call in sandbox.questions(before))
     assert set(calls.values()) == {1}, "what was in flight had its answer awaited"
     assert len(calls) == ROW_COUNT - 5
+
+
+def test_a_terminal_that_goes_away_stops_the_run_with_its_outcome_file(desk, sandbox, using, file):
+    """The kernel sends SIGHUP, and every byte written to the terminal is an error from then on."""
+    leader, terminal = pty.openpty()
+
+    def lead():
+        os.setsid()
+        fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
+
+    words, before = ("run", file, *using("slow")), sandbox.call_count
+    with desk.start(*words, stdout=terminal, stderr=terminal, limits=lead) as process:
+        os.close(terminal)
+        while sandbox.call_count < before + STOPPED_AT:
+            os.read(leader, 4096)
+        os.close(leader)
+        process.wait(COMMAND_MAX_S)
+
+    assert process.returncode == 128 + signal.SIGHUP
+    codes = Counter(row["check_code"] for row in desk.outcomes())
+    assert 0 < codes["RUN_ENDED"] < len(desk.outcomes()) - STOPPED_AT
+    assert desk("verify", desk.folder / "payments.precheck").status == 0
+
+
+def test_a_run_that_is_to_outlive_its_terminal_does(desk, sandbox, using, file):
+    before = sandbox.call_count
+    with desk.start("run", file, *using("slow"), prefix=("nohup",)) as process:
+        sandbox.wait_for_calls(STOPPED_AT, since=before)
+        process.send_signal(signal.SIGHUP)
+        finished = process.end()
+
+    assert finished.status == 0
 
 
 def test_a_second_signal_ends_the_run_at_once(desk, sandbox, misbehaving, wait_until, network_payments):

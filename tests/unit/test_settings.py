@@ -312,7 +312,7 @@ def test_secret_comes_from_a_file_without_its_line_end(file_of, tmp_path, conten
     assert SECRET not in f"{secret} {secret!r}"
 
 
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644, 0o660, 0o610])
+@pytest.mark.parametrize("mode", [0o604, 0o644, 0o660, 0o610])
 def test_secret_that_others_can_read_is_refused_and_not_quoted(file_of, tmp_path, mode):
     path = tmp_path / "cop.secret"
     path.write_text(SECRET, "utf-8")
@@ -368,7 +368,7 @@ def test_ledger_key_is_read_when_it_is_needed_and_absent_by_default(file_of, tmp
 def test_ledger_key_that_others_can_read_is_refused(file_of, tmp_path):
     path = tmp_path / "ledger.key"
     path.write_text(SECRET)
-    path.chmod(0o640)
+    path.chmod(0o644)
     profile = load(file_of({"ledger_key_file": '"ledger.key"'}, cop=COP), "main")
     with pytest.raises(ConfigurationError, match="chmod 600") as caught:
         profile.ledger_key()
@@ -936,3 +936,17 @@ def test_a_proxy_is_no_part_of_what_is_asked(file_of):
     direct = load(file_of(cop=COP), "main").fingerprint()
 
     assert load(file_of(cop={**COP, "proxy_url": '"http://proxy.example"'}), "main").fingerprint() == direct
+
+
+def test_the_private_key_of_a_certificate_is_in_a_file_or_in_the_environment(file_of, refusal, monkeypatch):
+    monkeypatch.setenv("QWAC_KEY", SECRET)
+    by_environment = {**STANDARD, "client_key": None, "client_key_env": '"QWAC_KEY"'}
+
+    (server,) = load(file_of(vop=by_environment), "main").servers
+    (by_file,) = load(file_of(vop=STANDARD), "main").servers
+
+    name, key = server.private_key()
+    assert (name, key.get_secret_value()) == ("QWAC_KEY", SECRET)
+    assert by_file.private_key().name == "qwac.key"
+    for keys in ({"client_key": None}, {"client_key_env": '"QWAC_KEY"'}):
+        assert "exactly one of client_key and client_key_env" in refusal(vop={**STANDARD, **keys})

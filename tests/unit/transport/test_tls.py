@@ -4,6 +4,7 @@ import ssl
 import subprocess
 import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 import anyio
 import pytest
@@ -13,7 +14,7 @@ from pydantic import SecretStr
 from pipeline.apis import post
 from pipeline.errors import CredentialsError, IncompleteError, TlsError
 from pipeline.transport.client import Client
-from pipeline.transport.tls import client_context, inspect_certificate, preflight
+from pipeline.transport.tls import EnvironmentKey, client_context, inspect_certificate, preflight
 
 NUMBER = "PSDFR-ACPR-99999"
 
@@ -43,7 +44,7 @@ class TestTheContext:
 
     def test_the_environment_adds_no_authority_and_no_key_log(self, loopback, tmp_path):
         script = (
-            "from pipeline.transport.tls import client_context\n"
+            "from pipeline.transport.tls import EnvironmentKey, client_context\n"
             "context = client_context()\n"
             "names = [str(ca['subject']) for ca in context.get_ca_certs()]\n"
             "print(context.keylog_filename, any('Test authority' in name for name in names))\n"
@@ -142,13 +143,31 @@ class TestOurOwnCertificate:
 
         assert anyio.run(main) == [403, 200]
 
+    @pytest.mark.parametrize("password", [None, b"sesame"])
+    def test_a_key_of_the_environment_is_used_and_lies_on_no_disk(self, loopback, password):
+        pair = loopback.authority.issue("of the environment", password=password)
+        key = EnvironmentKey("QWAC_KEY", SecretStr(pair.key.read_text()))
+        pair.key.unlink()
+        before = len(list(Path("/dev/fd").iterdir()))
+
+        client_context(certificate=pair.certificate, key=key, key_password=SecretStr("sesame"))
+
+        assert len(list(Path("/dev/fd").iterdir())) == before
+
+    def test_what_is_wrong_with_a_key_of_the_environment_is_said_of_its_variable(self, loopback):
+        pair = loopback.authority.issue("ours")
+        other = loopback.authority.issue("locked", password=b"sesame").key.read_text()
+        for pem, said in (("barley", "no key in it"), (other, "it is encrypted")):
+            message = refusal(certificate=pair.certificate, key=EnvironmentKey("QWAC_KEY", SecretStr(pem)))
+            assert f"client_key QWAC_KEY: {said}" in message
+
     @pytest.mark.parametrize("rsa_key", [False, True])
     def test_a_key_of_another_certificate_is_called_that(self, loopback, rsa_key):
         ours = loopback.authority.issue("ours")
         other = loopback.authority.issue("other", rsa_key=rsa_key)
         assert "belongs to another certificate" in refusal(certificate=ours.certificate, key=other.key)
 
-    @pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o601])
+    @pytest.mark.parametrize("mode", [0o644, 0o604, 0o660, 0o601])
     def test_a_key_that_others_can_read_is_refused(self, loopback, mode):
         pair = loopback.authority.issue("open")
         pair.key.chmod(mode)
