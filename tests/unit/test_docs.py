@@ -77,7 +77,7 @@ def tutorial_commands():
 
 def exit_codes():
     """Every exit status that the program has."""
-    found, kinds = {0, 1, 130, 143}, [PrecheckError]
+    found, kinds = {0, 1, 129, 130, 143, 152}, [PrecheckError]
     while kinds:
         kind = kinds.pop()
         kinds.extend(kind.__subclasses__())
