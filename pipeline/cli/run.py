@@ -177,7 +177,7 @@ def run(given: Given) -> None:
             yield Surface(watch, now, stop, log_notice, observer)
 
     with monitored(given.make(MonitoringTargets)) as monitoring, ExitStack() as stack:
-        how = how_to_check(given)
+        how = how_to_check(given, stack)
         terminal, answers = _consoles(given)
         places = monitoring.folders = _places(given)
         names = _names(places, quiet=given.quiet)

@@ -13,6 +13,7 @@ from pipeline.config import Profile
 from pipeline.connections import open_channels, shares_of_this_machine
 from pipeline.errors import IncompleteError, PrecheckError
 from pipeline.executors.event_loop import in_event_loop, new_context, or_stopped, watched
+from pipeline.executors.kept_open import KeptOpen, Opening
 from pipeline.executors.results import AskingResult, Caps
 from pipeline.frames import ANSWERS, Answer, Answers, Checks, slim
 from pipeline.runs.request import CheckJob, Phase, Surface
@@ -171,9 +172,8 @@ def ask_all(
         IncompleteError: a shared ledger is away, and nothing else has what was answered.
         StoppedError: the run is to stop at once; what was answered is in the ledger.
     """
-    return in_event_loop(
-        partial(_ask_all, Asking(job, questions, profile, new_context(surface), surface), way)
-    )
+    run = way.kept.run if isinstance(way, Alone) and way.kept is not None else in_event_loop
+    return run(partial(_ask_all, Asking(job, questions, profile, new_context(surface), surface), way))
 
 
 async def _ask_all(asking: Asking, way: Way) -> AskingResult:
@@ -201,6 +201,8 @@ class Alone:
     ledger: Ledger
     is_ours: bool
     """Whether the server is the embedded sandbox, which no other run asks."""
+    kept: KeptOpen | None = None
+    """What stays open for the next file."""
     _caps: Caps | None = None
     """Of the servers; None as long as the asking has not come to its end."""
 
@@ -212,7 +214,11 @@ class Alone:
         job, questions, profile, world, (watch, *_) = asking
         terms = LeaseTerms(world.now, world.clock, watch.wait, job.wait_max_s)
         shares = None if self.is_ours else shares_of_this_machine(terms)
-        async with open_channels(profile, questions.counts, now=world.now, shares=shares) as channels:
+        opening: Opening = open_channels(profile, questions.counts, now=world.now, shares=shares)
+        if self.kept is not None:
+            servers = [server for server in profile.servers if server.name in questions.counts]
+            opening = self.kept.channels(servers, opening, world.tally)
+        async with opening as channels:
             watch.enter(Phase.ASKING)
             (first, *more), has_answered = await left_to_ask(asking, self.ledger)
             source = LocalSource(await first(), self.ledger.question_key, more)

@@ -21,7 +21,8 @@ from pipeline.wording import Sentence
 PROGRESS_INTERVAL_S = 0.2
 STOP_INTERVAL_S = 0.05
 """How often a request to stop is looked for."""
-_HAS_UVLOOP = find_spec("uvloop") is not None
+BACKEND = {"use_uvloop": find_spec("uvloop") is not None}
+"""The fastest event loop there is, as anyio's options say it."""
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 T = TypeVar("T")
 
@@ -41,7 +42,7 @@ def new_context(surface: Surface) -> AskingContext:
 
 def in_event_loop(main: Callable[[], Awaitable[T]]) -> T:
     """Run something in the one event loop of a run."""
-    return anyio.run(main, backend_options={"use_uvloop": _HAS_UVLOOP})
+    return anyio.run(main, backend_options=BACKEND)
 
 
 async def watched(

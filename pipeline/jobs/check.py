@@ -9,7 +9,7 @@
 
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -51,6 +51,9 @@ from schemas.places import in_brackets
 from schemas.strict import timestamp
 from schemas.summary import ROWS_NAMED_MAX, Summary
 
+if TYPE_CHECKING:
+    from pipeline.executors.kept_open import KeptOpen
+
 
 class RunResult(NamedTuple):
     """What a run leaves behind."""
@@ -78,8 +81,10 @@ def _configured(job: CheckJob, surface: Surface) -> tuple[CheckJob, Configuratio
     return as_configured(job, file), file
 
 
-def check(job: CheckJob, surface: Surface) -> RunResult:
+def check(job: CheckJob, surface: Surface, kept: "KeptOpen | None" = None) -> RunResult:
     """Check one payment file, and say what it leaves behind; also where an error ended the asking.
+
+    What is kept open stays so for the next file.
 
     Raises:
         PrecheckError: the run ended before anything was asked, or its outcome file cannot be written; the
@@ -104,7 +109,7 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
             is_settled = settled(job.out, ledger, chosen) and is_past_signing(job.out, ledger, chosen)
             if is_settled and (finished := finished_before(job, source, ledger, judged)) is not None:
                 return _finished(finished, job, source, chosen, surface)
-        profile = opens.enter_context(opened(chosen))
+        profile = opens.enter_context(opened(chosen)) if kept is None else kept.profile(chosen)
         time = RunTime(started, begun=now if ledger is None else ledger.created_at)
         prepared, checks = prepare(job, source, chosen, profile, time)
         if prepared.refusal is not None and job.many_names_reason is None:
@@ -122,7 +127,7 @@ def check(job: CheckJob, surface: Surface) -> RunResult:
         from pipeline.jobs.writing import DecidedRun, OpenRun, leave
 
         apis = {server.name: api_of(server) for server in profile.servers}
-        plan = plan_of_file(job, checks, chosen, profile)
+        plan = plan_of_file(job, checks, chosen, profile)._replace(kept=kept)
         shared = opens.enter_context(joined_run(job, plan, identity, surface))
         own = ledger if shared is None else shared.shared
         reuse_answers(job.reusable._replace(signer=chosen.signer), checks, (own, identity), apis, now=clock())

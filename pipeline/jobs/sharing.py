@@ -17,6 +17,7 @@ from pipeline.config import Profile
 from pipeline.config.profiles import Chosen, ledger_key, ledger_url
 from pipeline.errors import IncompleteError, UsageError
 from pipeline.executors.asking import Alone, FileQuestions, RunQuestions, Way, ask_all
+from pipeline.executors.kept_open import KeptOpen
 from pipeline.executors.results import AskedFile
 from pipeline.frames import Checks
 from pipeline.runs.earlier import moved_from
@@ -44,6 +45,8 @@ class AskingPlan(NamedTuple, Generic[_Questions]):
     chosen: Chosen
     profile: Profile
     """The chosen one, with its servers running."""
+    kept: KeptOpen | None = None
+    """What a process that asks alone keeps open for the next file."""
 
     def way(
         self, ledger: SqliteLedger, joined: "JoinedRun | None", *, copies: bool = False, asks: bool = True
@@ -57,7 +60,7 @@ class AskingPlan(NamedTuple, Generic[_Questions]):
             asks: whether this process asks in a shared run; otherwise workers do.
         """
         if joined is None:
-            return Alone(ledger, is_ours=self.chosen.config is None)
+            return Alone(ledger, is_ours=self.chosen.config is None, kept=self.kept)
         from pipeline.executors.folder_copy import FolderCopy
         from pipeline.executors.with_others import WithOthers
 

@@ -75,8 +75,8 @@ async def ask(  # noqa: PLR0913 (what asking takes)
 
     Args:
         source: what is left to ask; its chunks are asked in the order in which they are claimed.
-        channels: one per API that there are questions for, opened for this asking: the share of an account is
-            left as soon as there is nothing more to ask there.
+        channels: one per API that there are questions for: the share of an account is left as soon as there
+            is nothing more to ask there, unless it stays for the next asking.
         ledger: the record of this run, open for writing.
         world: time, chance and the request to stop. After a stop no question is taken up, requests
             in flight are awaited for a while, and the questions left are given back.

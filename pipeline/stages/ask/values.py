@@ -72,6 +72,8 @@ class ApiChannel:
     """How long a responder may take before it counts as slow."""
     requester: str | None = None
     """The authorisation number in our certificate, where the server identifies us by one."""
+    stays: bool = False
+    """Whether the share is kept after the last question, for the next file."""
     unreachable: PrecheckError | None = None
     """Why no connection could be made: it ends the asking of this API, and of no other."""
 

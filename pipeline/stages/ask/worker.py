@@ -137,7 +137,8 @@ class ApiAsker:
             self._working_count -= 1
             if self._working_count == 0:
                 self._run.leave(self._channel.api.name)
-                self._channel.share.leave()
+                if not self._channel.stays:
+                    self._channel.share.leave()
         if (turned_away := self._admission.all_turned_away(self._feed.count)) is not None:
             self._run.ended_by = self._run.ended_by or turned_away
         if self._working_count == 0 and self._feed.is_shared and self._run.open_apis:

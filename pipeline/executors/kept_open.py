@@ -1,0 +1,153 @@
+"""What the files of one command share: the embedded sandbox; of each server a token, connections and a share.
+
+They are kept open from file to file, in an event loop in a thread of its own.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from concurrent import futures
+from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+import anyio
+import anyio.abc
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from pipeline.config import Profile
+from pipeline.config.profiles import Chosen, opened
+from pipeline.errors import PrecheckError
+from pipeline.executors.event_loop import BACKEND
+from pipeline.sections.servers import Server
+from schemas.outcomes import ApiName
+
+if TYPE_CHECKING:
+    from pipeline.stages.ask import ApiChannel, AskingTally
+
+T = TypeVar("T")
+Opening = AbstractAsyncContextManager[Mapping[ApiName, "ApiChannel"]]
+
+
+class KeptOpen:
+    """Opens what a file needs, and closes it after the last file."""
+
+    def __init__(self) -> None:
+        """Open nothing yet."""
+        self._stack = ExitStack()
+        self._portal: BlockingPortal | None = None
+        self._profiles: dict[str, Profile] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def profile(self, chosen: Chosen) -> Profile:
+        """The chosen profile; one embedded sandbox answers for all files."""
+        if chosen.profile is not None:
+            return chosen.profile
+        if chosen.name not in self._profiles:
+            self._profiles[chosen.name] = self._stack.enter_context(opened(chosen))
+        return self._profiles[chosen.name]
+
+    def run(self, main: Callable[[], Awaitable[T]]) -> T:
+        """Run something in the event loop, to its end, which an interrupt of this thread brings at once."""
+        if self._portal is None:
+            self._portal = self._stack.enter_context(start_blocking_portal(backend_options=BACKEND))
+            tasks = self._stack.enter_context(self._portal.wrap_async_context_manager(_tasks()))
+            self._channels = _KeptChannels(tasks)
+            self._stack.callback(self._portal.call, self._channels.close)
+        running = self._portal.start_task_soon(self._run, main)
+        try:
+            return running.result()
+        finally:
+            if not running.done():
+                self._portal.call(self._end)
+                futures.wait([running])
+
+    async def _run(self, main: Callable[[], Awaitable[T]]) -> T:
+        with anyio.CancelScope() as self._scope:
+            return await main()
+        raise AssertionError("it was cancelled, and nobody waits for what comes of it")
+
+    def _end(self) -> None:
+        self._scope.cancel()
+
+    def channels(self, servers: Collection[Server], opening: Opening, tally: "AskingTally") -> Opening:
+        """Those to servers: the ones that are there, or else newly opened; for use in `run`."""
+        return self._channels.use(servers, opening, tally)
+
+
+class _KeptChannels:
+    """Channels that stay open until other ones are needed, or something went wrong with them."""
+
+    def __init__(self, tasks: anyio.abc.TaskGroup) -> None:
+        self._tasks = tasks
+        self._servers: Collection[Server] = ()
+        self._channels: Mapping[ApiName, ApiChannel] = {}
+        self._close, self._closed = anyio.Event(), anyio.Event()
+        self._closed.set()
+        self._in_use: anyio.CancelScope | None = None
+        self._lost: PrecheckError | None = None
+
+    @asynccontextmanager
+    async def use(
+        self, servers: Collection[Server], opening: Opening, tally: "AskingTally"
+    ) -> AsyncIterator[Mapping[ApiName, "ApiChannel"]]:
+        """Use the channels to these servers until the block ends; raises as `open_channels`.
+
+        After an asking that something ended early they are opened again: the next one finds out for itself.
+        """
+        if not self._channels or any(server not in self._servers for server in servers):
+            await self.close()
+            self._channels = await self._tasks.start(self._keep, opening)
+            self._servers = servers
+        try:
+            with anyio.CancelScope() as self._in_use:
+                yield {server.name: self._channels[server.name] for server in servers}
+            self._raise_loss()
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self.close()
+            raise
+        finally:
+            self._in_use = None
+        if tally.closures:
+            await self.close()
+
+    def _raise_loss(self) -> None:
+        if self._lost is not None:
+            raise self._lost
+
+    async def close(self) -> None:
+        """Close what is open."""
+        self._close.set()
+        await self._closed.wait()
+
+    async def _keep(self, opening: Opening, *, task_status: anyio.abc.TaskStatus[object]) -> None:
+        """Hold the channels until they are to be closed. A share that is lost ends their use."""
+        self._close, self._closed, self._lost = anyio.Event(), anyio.Event(), None
+        is_open = False
+        try:
+            async with opening as channels:
+                is_open = True
+                task_status.started({name: replace(one, stays=True) for name, one in channels.items()})
+                await self._close.wait()
+        except PrecheckError as error:
+            if not is_open:
+                raise
+            self._lost = error
+            if self._in_use is not None:
+                self._in_use.cancel()
+        finally:
+            self._channels = {}
+            self._closed.set()
+
+
+@asynccontextmanager
+async def _tasks() -> AsyncIterator[anyio.abc.TaskGroup]:
+    async with anyio.create_task_group() as tasks:
+        yield tasks
