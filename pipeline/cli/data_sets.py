@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from pipeline.cli.options import Given
@@ -10,29 +9,35 @@ from pipeline.errors import UsageError
 from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
+    from pipeline.executors.kept_open import KeptOpen
     from pipeline.jobs.check import RunResult
     from pipeline.runs.request import CheckJob, Surface
 
 
-def how_to_check(given: Given, stack: ExitStack) -> "Callable[[CheckJob, Surface], RunResult]":
-    """What checks the files: each by itself, or the one there is as a data set.
+def how_to_check(
+    given: Given, stack: ExitStack
+) -> "tuple[Callable[[CheckJob, Surface], RunResult], KeptOpen | None]":
+    """What checks the files, each by itself, or the one there is as a data set; and what they share.
 
-    What several files share is open until the stack is closed.
+    That is open until the stack is closed.
 
     Raises:
         UsageError: what is said of a data set is said of files.
     """
+    from pipeline.executors.kept_open import KeptOpen
+    from pipeline.jobs.check import check
+
     if given.scheduler is not None and given.engine != "dask":
         raise UsageError(Sentence("cli.dask"), advice=Sentence("cli.leave_out"))
     used = {"--engine": given.engine, "--scheduler": given.scheduler, "--no-ask": given.no_ask}
     first_used = next((option for option, value in used.items() if value), None)
     if first_used is None and not any(file.is_dir() for file in given.files):
-        return _check_each(given, stack)
+        return check, stack.enter_context(KeptOpen()) if len(given.files) > 1 else None
     if given.work is None:
         if first_used is not None:
             advice = Sentence("cli.name_work_folder")
             raise UsageError(Sentence("cli.option_of_a_data_set", option=first_used), advice=advice)
-        return _check_each(given, stack)
+        return check, stack.enter_context(KeptOpen()) if len(given.files) > 1 else None
     if len(given.files) > 1:
         raise UsageError(Sentence("cli.one_data_set"), advice=Sentence("cli.check_files_run"))
 
@@ -45,14 +50,4 @@ def how_to_check(given: Given, stack: ExitStack) -> "Callable[[CheckJob, Surface
             DataSetJob(job, given.work, engine, given.scheduler, asks=not given.no_ask), surface
         )
 
-    return check_as_data_set
-
-
-def _check_each(given: Given, stack: ExitStack) -> "Callable[[CheckJob, Surface], RunResult]":
-    from pipeline.jobs.check import check
-
-    if len(given.files) == 1:
-        return check
-    from pipeline.executors.kept_open import KeptOpen
-
-    return partial(check, kept=stack.enter_context(KeptOpen()))
+    return check_as_data_set, None

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from itertools import starmap
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -157,27 +158,26 @@ def run(given: Given) -> None:
     ctx.find_root().obj = log_form
     asks_ledger = ctx.get_parameter_source("reuse_max_age") is ParameterSource.COMMANDLINE
 
-    def jobs() -> Iterator[CheckJob]:
-        for file, folder in places.items():
-            log_file(names[file])
-            yield given.make(
-                CheckJob,
-                file=file,
-                out=folder,
-                mapping=read_mapping(given.mapping),
-                language=given_language(ctx),
-                reusable=ReusePermission(given.reuse_from, given.reuse_max_age, in_ledger=asks_ledger),
-                wait_max_s=inf if given.wait_max is None else given.wait_max.total_seconds(),
-            )
+    def job_of(file: Path, folder: Path) -> CheckJob:
+        return given.make(
+            CheckJob,
+            file=file,
+            out=folder,
+            mapping=read_mapping(given.mapping),
+            language=given_language(ctx),
+            reusable=ReusePermission(given.reuse_from, given.reuse_max_age, in_ledger=asks_ledger),
+            wait_max_s=inf if given.wait_max is None else given.wait_max.total_seconds(),
+        )
 
     @contextmanager
     def surfaces(job: CheckJob) -> Iterator[Surface]:
+        log_file(names[job.file])
         seen = _watch(names[job.file], terminal, log_form)
         with reporting_a_lost_signature(job.out), seen as watch:
             yield Surface(watch, now, stop, log_notice, observer)
 
     with monitored(given.make(MonitoringTargets)) as monitoring, ExitStack() as stack:
-        how = how_to_check(given, stack)
+        how, kept = how_to_check(given, stack)
         terminal, answers = _consoles(given)
         places = monitoring.folders = _places(given)
         names = _names(places, quiet=given.quiet)
@@ -188,7 +188,7 @@ def run(given: Given) -> None:
             # Also where an error ends the command: the files before it are listed.
             stack.callback(print_files, ends.values(), answers)
         observer = stack.enter_context(observed(given.make(ObservingTargets)))
-        for job, result, end in check_files(jobs(), surfaces, how):
+        for job, result, end in check_files([*starmap(job_of, places.items())], surfaces, how, kept):
             name = names[job.file]
             try:
                 if result is not None:

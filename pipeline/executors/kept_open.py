@@ -36,6 +36,8 @@ class KeptOpen:
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
         self._profiles: dict[str, Profile] = {}
+        self.meanwhile: Callable[[], object] = lambda: None
+        """What this thread does while a file is asked."""
 
     def __enter__(self) -> Self:
         return self
@@ -62,6 +64,7 @@ class KeptOpen:
             self._stack.callback(self._portal.call, self._channels.close)
         running = self._portal.start_task_soon(self._run, main)
         try:
+            self.meanwhile()
             return running.result()
         finally:
             if not running.done():

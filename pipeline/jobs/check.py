@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from pipeline.apis.registry import about_uk_accounts
-from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import Chosen, choose, modulus_of, opened, signed_with
 from pipeline.connections import api_of
 from pipeline.errors import InputError, PrecheckError, status_of_summary
@@ -81,10 +80,12 @@ def _configured(job: CheckJob, surface: Surface) -> tuple[CheckJob, Configuratio
     return as_configured(job, file), file
 
 
-def check(job: CheckJob, surface: Surface, kept: "KeptOpen | None" = None) -> RunResult:
+def check(
+    job: CheckJob, surface: Surface, kept: "KeptOpen | None" = None, ahead: PaymentSource | None = None
+) -> RunResult:
     """Check one payment file, and say what it leaves behind; also where an error ended the asking.
 
-    What is kept open stays so for the next file.
+    What is kept open stays so for the next file, and this one may have been read ahead.
 
     Raises:
         PrecheckError: the run ended before anything was asked, or its outcome file cannot be written; the
@@ -94,7 +95,7 @@ def check(job: CheckJob, surface: Surface, kept: "KeptOpen | None" = None) -> Ru
     surface.watch.enter(Phase.READING)
     now = timestamp(started)
     job, file = _configured(job, surface)
-    source = read_file(job, file)
+    source = read_file(job, file) if ahead is None else ahead
     if job.pain002:
         require_pain001(source.format, name=job.file.name)
     chosen = signed_with(choose(job.profile, file), job.sign_with)

@@ -1,13 +1,16 @@
 """Several payment files, one after the other: one that cannot be checked does not stop the others."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
 from pipeline.errors import CONCERN_ONE_FILE
+from pipeline.executors.kept_open import KeptOpen
 from pipeline.files.disk_errors import is_expected_end
 from pipeline.jobs.check import RunResult, check
+from pipeline.jobs.prepare import read_ahead
 from pipeline.runs.request import CheckJob, Surface
+from pipeline.stages.read import PaymentSource
 
 
 class FileResult(NamedTuple):
@@ -21,24 +24,27 @@ class FileResult(NamedTuple):
 
 
 def check_files(
-    jobs: Iterable[CheckJob],
+    jobs: Sequence[CheckJob],
     surfaces: Callable[[CheckJob], AbstractContextManager[Surface]],
     how: Callable[[CheckJob, Surface], RunResult] = check,
+    kept: KeptOpen | None = None,
 ) -> Iterator[FileResult]:
     """Check payment files in order, and yield the result of each as soon as it has ended.
 
-    Each job has its surface for as long as it takes. Stopping one job ends them all.
+    Each job has its surface for as long as it takes. Stopping one job ends them all. Where they share what is
+    kept open, each is read while the one before it is asked.
 
     Raises:
         BaseException: an end that concerns the files that follow too, as soon as what is there of its own
             file has been given.
     """
+    turn = how if kept is None else _Turns(jobs, kept)
     for job in jobs:
         result: RunResult | None = None
         end: BaseException | None = None
         try:
             with surfaces(job) as surface:
-                result = how(job, surface)
+                result = turn(job, surface)
             end = result.ended_by
         except BaseException as error:
             if not concerns_one_file(error):
@@ -47,6 +53,26 @@ def check_files(
         yield FileResult(job, result, end)
         if end is not None and not concerns_one_file(end):
             raise end
+
+
+class _Turns:
+    """Checks files in order, with what is kept open and what was read ahead."""
+
+    def __init__(self, jobs: Sequence[CheckJob], kept: KeptOpen) -> None:
+        self._left = iter(jobs[1:])
+        self._kept = kept
+        self._ahead: PaymentSource | None = None
+
+    def __call__(self, job: CheckJob, surface: Surface) -> RunResult:
+        """Check a file, and read the one after it where this one is asked."""
+        ahead, self._ahead = self._ahead, None
+        following = next(self._left, None)
+
+        def read_following() -> None:
+            self._ahead = None if following is None else read_ahead(following)
+
+        self._kept.meanwhile = read_following
+        return check(job, surface, self._kept, ahead)
 
 
 def concerns_one_file(end: BaseException) -> bool:

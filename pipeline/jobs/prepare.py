@@ -31,6 +31,8 @@ from schemas.cop import AccountType
 from schemas.summary import ModulusUsed, RouteCount
 
 VERSION = version("payee-precheck")
+READ_AHEAD_BYTES_MAX = 8 * 1024**2
+"""Of a file that is in memory beside another one."""
 
 
 class RunTime(NamedTuple):
@@ -87,6 +89,15 @@ def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
             Sentence("jobs.run_read_layouts", reason=error.reason, out=job.out, lost=lost),
             advice=(Sentence("jobs.put_back"), Sentence("advice.name_layouts")),
         ) from error
+
+
+def read_ahead(job: CheckJob) -> PaymentSource | None:
+    """Read a file before its turn; None where it is large, or cannot be read: its turn says why."""
+    with suppress(Exception):
+        if job.file.is_file() and job.file.stat().st_size <= READ_AHEAD_BYTES_MAX:
+            file, _ = ConfigurationFile(job.config).for_profile(job.profile)
+            return read_file(job, file)
+    return None
 
 
 def country_of(job: CheckJob, chosen: Chosen) -> str | None:

@@ -172,12 +172,11 @@ def fitted(columns: Sequence[SheetColumn], rows: pl.DataFrame) -> list[SheetColu
     ]
     sources = {column.source for column in columns if column.source is not None}
     longest = rows.select(_char_count(pl.col(source).cast(pl.String)).max() for source in sources)
+    counts, kinds = longest.row(0, named=True), rows.schema
     return [
         column
         if column.source is None or column.is_input
-        else column._replace(
-            width=_width(column, longest[column.source].item() or 0, rows.schema[column.source])
-        )
+        else column._replace(width=_width(column, counts[column.source] or 0, kinds[column.source]))
         for column in columns
     ]
 

@@ -4,6 +4,7 @@ from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from pipeline.errors import IncompleteError
@@ -116,7 +117,7 @@ def test_a_share_that_is_lost_between_two_files_is_taken_again():
     async def lose():
         opened.lost.set()
         while opened.open_count:
-            await anyio.sleep(0)
+            await anyio.lowlevel.checkpoint()
         opened.lost = anyio.Event()
 
     with KeptOpen() as kept:
