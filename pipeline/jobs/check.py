@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from pipeline.apis.registry import about_uk_accounts
+from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import Chosen, choose, modulus_of, opened, signed_with
 from pipeline.connections import api_of
 from pipeline.errors import InputError, PrecheckError, status_of_summary

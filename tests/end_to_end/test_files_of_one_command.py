@@ -73,3 +73,24 @@ def test_a_signal_in_the_second_file_leaves_both_with_their_outcomes(desk, sandb
     assert not (desk.folder / "out" / files[2].stem / "outcomes.csv").exists()
     assert desk("run", *files, *desk.using(cop=sandbox.section()), "--out", "out").status == 0
     assert set(Counter(call["question"] for call in sandbox.questions(before)).values()) == {1}
+
+
+def test_the_next_file_is_read_while_the_one_before_it_is_asked(desk, sandbox, files, before):
+    words = desk.using(cop=sandbox.section(rate_per_s=2, in_flight_max=2))
+    with desk.start("run", *files[:2], *words, "--out", "out") as process:
+        sandbox.wait_for_calls(1 + ROW_COUNT, since=before)
+        files[1].unlink()
+        finished = process.end()
+
+    assert finished.status == 0
+    assert all(row["check_id"] for row in desk.outcomes(f"out/{files[1].stem}"))
+
+
+def test_a_file_that_cannot_be_read_is_refused_in_its_turn(desk, sandbox, files, before):
+    files[1].write_text("nothing,here\n")
+
+    run = desk("run", *files, *desk.using(cop=sandbox.section()), "--out", "out")
+
+    assert run.status == 65
+    assert len(run.sentences) == 1
+    assert len(sandbox.questions(before)) == 3 * ROW_COUNT

@@ -1,5 +1,6 @@
 """What the files of one command share stays open as long as it is good, and no longer."""
 
+import threading
 from contextlib import asynccontextmanager
 from types import SimpleNamespace
 
@@ -135,3 +136,34 @@ def test_channels_that_cannot_be_opened_say_why_and_are_tried_again():
         opened.error = None
         kept.run(lambda: asking(kept, opened, COP))
         assert opened.count == 1
+
+
+def test_the_thread_of_the_command_is_free_while_a_file_is_asked():
+    is_read = threading.Event()
+
+    async def main():
+        await anyio.to_thread.run_sync(is_read.wait)
+        return "answers"
+
+    with KeptOpen() as kept:
+        kept.meanwhile = is_read.set
+        assert kept.run(main) == "answers"
+
+
+def test_an_interrupt_ends_what_is_asked():
+    ended = []
+
+    async def main():
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.append(True)
+
+    def interrupt():
+        raise KeyboardInterrupt
+
+    with KeptOpen() as kept:
+        kept.meanwhile = interrupt
+        with pytest.raises(KeyboardInterrupt):
+            kept.run(main)
+        assert ended == [True]
