@@ -5,6 +5,9 @@ from collections import Counter
 
 import pytest
 
+from pipeline.config.profiles import choose
+from pipeline.executors.kept_open import KeptOpen
+
 ROW_COUNT = 6
 
 
@@ -94,3 +97,9 @@ def test_a_file_that_cannot_be_read_is_refused_in_its_turn(desk, sandbox, files,
     assert run.status == 65
     assert len(run.sentences) == 1
     assert len(sandbox.questions(before)) == 3 * ROW_COUNT
+
+
+def test_one_embedded_sandbox_answers_for_all_files():
+    chosen = choose(None, None)
+    with KeptOpen() as kept:
+        assert kept.profile(chosen) is kept.profile(chosen)

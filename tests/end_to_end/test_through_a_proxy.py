@@ -97,3 +97,21 @@ def test_a_refusal_of_the_proxy_names_it(
     assert said in run.err
     assert said in doctor.out + doctor.err
     assert "hush" not in run.err + doctor.out + doctor.err
+
+
+def test_a_proxy_that_goes_away_leaves_rows_for_a_later_run(desk, sandbox, network_payments, port_of):
+    before, file = sandbox.call_count, desk.payments(network_payments(40))
+    with tinyproxy(desk.folder, port_of) as (port, _):
+        keys = {"proxy_url": f"http://127.0.0.1:{port}", "proxy_credentials_env": "LOGIN"}
+        section = sandbox.section(rate_per_s=10, in_flight_max=2, probe_wait_s=0.1, **keys)
+        process = desk.start("run", file, *desk.using(cop=section), LOGIN="us:hush")
+        sandbox.wait_for_calls(8, since=before)
+    with process:
+        finished = process.end()
+
+    assert finished.status == 75
+    assert 0 < sum(not row["check_id"] for row in desk.outcomes()) < 40
+    assert desk("run", file, *desk.using(cop=sandbox.section())).status == 0
+    asked = [call["question"] for call in sandbox.questions(before)]
+    assert len(set(asked)) == 40
+    assert len(asked) <= 42, "at most what was in flight is asked again"
