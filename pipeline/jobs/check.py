@@ -22,7 +22,7 @@ from pipeline.frames import Questions
 from pipeline.jobs.prepare import (
     PreparedFile,
     RunTime,
-    as_configured,
+    configured,
     identity_of,
     prepare,
     read_file,
@@ -75,10 +75,10 @@ class RunResult(NamedTuple):
 
 def _configured(job: CheckJob, surface: Surface) -> tuple[CheckJob, ConfigurationFile]:
     """A job and the configuration that it needs, with a warning if the sandbox does without a broken one."""
-    file, unused = ConfigurationFile(job.config).for_profile(job.profile)
+    job, file, unused = configured(job)
     if unused is not None:
         surface.notify(Notice(unused, {}))
-    return as_configured(job, file), file
+    return job, file
 
 
 def check(

@@ -70,6 +70,12 @@ def as_configured(job: CheckJob, file: ConfigurationFile) -> CheckJob:
     return replace(job, **said.completed(job.file.name, file.inputs)._asdict())
 
 
+def configured(job: CheckJob) -> tuple[CheckJob, ConfigurationFile, Sentence | None]:
+    """The job as configured, its configuration, and a warning if the sandbox does without a broken one."""
+    file, unused = ConfigurationFile(job.config).for_profile(job.profile)
+    return as_configured(job, file), file, unused
+
+
 def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
     """The payments of a job, as its options and its profile say that they are written."""
     format_choice = format_choice_of(job.input_format, file)
@@ -95,8 +101,7 @@ def read_ahead(job: CheckJob) -> PaymentSource | None:
     """Read a file before its turn; None where it is large, or cannot be read: its turn says why."""
     with suppress(Exception):
         if job.file.is_file() and job.file.stat().st_size <= READ_AHEAD_BYTES_MAX:
-            file, _ = ConfigurationFile(job.config).for_profile(job.profile)
-            return read_file(job, file)
+            return read_file(*configured(job)[:2])
     return None
 
 
