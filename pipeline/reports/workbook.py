@@ -59,6 +59,8 @@ ALL_ROWS_MAX = 50_000
 REVIEW_ROWS_MAX = 10_000
 """Of each other sheet; those with the largest amounts, as no reader looks at more."""
 
+BANK_HEADERS = ("Bank", "Answers", "Match", "Close", "No match", "Not possible", "Matches, %")
+LAST_RUN = "Last run, %"
 _HEADER_LINE = 2
 _FROZEN_COLUMNS = 4
 _MEANING_WIDTH, _MEANING_CHARS = 70, 74
@@ -342,12 +344,11 @@ class _Writer:
         """A sheet with a line for each responding bank, and how many matches it had in the last run."""
         banks, compared = self._summary.banks, self._summary.compared
         before = {} if compared is None else {bank.bank: bank.match_percent for bank in compared.banks}
-        title = f"Banks ({self._summary.bank_count:,}): what each answered. Banks differ in strictness."
-        page = self._page("Banks", title, [16, 11, 11, 11, 11, 14, 13, 14])
+        title = say("sheet.banks_title", count=self._summary.bank_count)
+        page = self._page(say("sheet.banks"), title, [16, 11, 11, 11, 11, 14, 13, 14])
         page.repeat_rows(0, _HEADER_LINE)
         page.freeze_panes(_HEADER_LINE + 1, 0)
-        counts = ["Answers", "Match", "Close", "No match", "Not possible", "Matches, %"]
-        self._write_headers(page, _HEADER_LINE, ["Bank", *counts, *(["Last run, %"] if before else [])])
+        self._write_headers(page, _HEADER_LINE, [*BANK_HEADERS, *([LAST_RUN] if before else [])])
         for line, bank in enumerate(banks, _HEADER_LINE + 1):
             page.write_string(line, 0, bank.bank, self._text)
             numbers = [*bank.model_dump(exclude={"bank"}).values(), bank.match_percent, before.get(bank.bank)]

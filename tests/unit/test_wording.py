@@ -23,6 +23,7 @@ from pipeline.headers.guesses import KINDS
 from pipeline.headers.meaning import header_rules
 from pipeline.reports.sheets import ALL, CHANGED, REVIEWS
 from pipeline.reports.terminal import header_of
+from pipeline.reports.workbook import BANK_HEADERS, LAST_RUN
 from pipeline.rules.rules import RULES
 from pipeline.wording import ColumnPair, Moment, Sentence, SurfaceKind, require_words, words
 from pipeline.wording.rows import rows_named
@@ -54,6 +55,7 @@ FAMILIES = {
     *(f"review.{name}" for name in ("input", "release", "hold")),
     *(f"fact.{name.replace(' ', '_')}" for name in FACTS),
     *(key_of(column.header) for sheet in (*REVIEWS, ALL, CHANGED) for column in sheet.columns),
+    *map(key_of, (*BANK_HEADERS, LAST_RUN)),
     *(key_of(sheet.name) for sheet in (*REVIEWS, ALL, CHANGED)),
     *(key_of(header) for header in (RUN_ID, "Batch", "Rows", "To look at", "Policy for", "It says")),
     *(key_of(header) for header in ("Decisions", "What that means")),
