@@ -66,9 +66,9 @@ _COLLECTED_AFTER = 2_000
 )
 @as_given
 def desk(given: Given) -> None:
-    """Open the desk: upload payment files, check them, decide and release in a browser.
+    """Check, review and release payment files in the browser.
 
-    It listens on this computer only. Closing it leaves checks running; the next start finds them.
+    The desk listens on this computer only. Closing it leaves checks running; the next start finds them.
     """
     os.environ.setdefault(_ALLOCATOR, _GIVES_BACK)
     from pipeline.config import find, read, usual

@@ -15,7 +15,8 @@ def _codes() -> Iterable[str]:
 
 @click.command(cls=Command)
 @click.argument("code", required=False, shell_complete=completed(_codes))
-def explain(*, code: str | None) -> None:
+@click.option("--all", "in_full", is_flag=True, help="List all codes with their meanings.")
+def explain(*, code: str | None, in_full: bool) -> None:
     """Explain what a code means, what it does not mean, and what to do.
 
     CODE is a value of the column check_code. Without CODE, list all codes. Nothing is sent.
@@ -26,6 +27,6 @@ def explain(*, code: str | None) -> None:
     from pipeline.reports.terminal import answers
 
     if code is None:
-        print_codes(explanations().values(), answers())
+        print_codes(explanations().values(), answers(), in_full=in_full)
     else:
         print_explanation(explanation_of(code), answers())

@@ -42,7 +42,7 @@ class CorrectionKinds(click.ParamType[tuple[str, ...]]):
 @options(review_options, payment_file_options)
 @as_given
 def fix(given: Given) -> None:
-    """List the corrections for the payments of DIR, and write a corrected file.
+    """List the corrections of a run, and write a corrected file.
 
     corrections.csv is always written. With --accept or --decisions, the payment file is also written, in
     its own format, with the accepted corrections and nothing else changed. A row is corrected completely

@@ -12,10 +12,11 @@ from pipeline.cli.standard_streams import print_document
 @click.command(cls=Command)
 @click.option("--config", type=PATH, metavar="FILE", help="The configuration file, for its [layouts].")
 @click.option("--json", "as_json", is_flag=True, help="Print the same as JSON on standard output.")
-def formats(*, config: Path | None, as_json: bool) -> None:
+@click.option("--all", "in_full", is_flag=True, help="Show how precheck recognises each format, too.")
+def formats(*, config: Path | None, as_json: bool, in_full: bool) -> None:
     """List the payment file formats.
 
-    Shows how precheck recognises each format and what fix and split write. Includes [layouts.NAME] from the
+    Shows what fix and split write. Includes [layouts.NAME] from the
     configuration.
     """
     from pipeline.config.profiles import format_choice_of
@@ -27,4 +28,4 @@ def formats(*, config: Path | None, as_json: bool) -> None:
     if as_json:
         print_document(known)
     else:
-        print_formats(known, answers())
+        print_formats(known, answers(), in_full=in_full)

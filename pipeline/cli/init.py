@@ -14,7 +14,10 @@ from pipeline.wording import Sentence
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 @click.argument("path", type=PATH, default=Path("precheck.toml"))
 def init(*, path: Path, force: bool) -> None:
-    """Write a commented configuration to PATH, by default ./precheck.toml."""
+    """Write a commented configuration.
+
+    PATH is ./precheck.toml by default.
+    """
     from pipeline.config import write_example
 
     write_example(path, force=force)

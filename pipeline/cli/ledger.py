@@ -63,7 +63,7 @@ def init(given: Given) -> None:
 )
 @as_given
 def check(given: Given) -> None:
-    """Look at the tables, the key, the server's settings, its replicas and the role of the runs.
+    """Check tables, key, server settings, replicas and role.
 
     Exit status 78 where something would lose an answer.
     """
@@ -84,7 +84,7 @@ def check(given: Given) -> None:
 @click.option("--new-key-file", type=PATH, metavar="FILE", help="The file with the new key; mode 0600.")
 @as_given
 def rekey(given: Given) -> None:
-    """Put the ledger under another key; nothing that is recorded changes, and runs under way go on.
+    """Put the ledger under another key; records and runs are kept.
 
     From then on every host needs the new key in the place that its profile names.
     """
@@ -101,7 +101,7 @@ def rekey(given: Given) -> None:
 @options(ledger_options)
 @as_given
 def close(given: Given) -> None:
-    """Close RUN, an unfinished run of `precheck status` that nobody will go on with.
+    """Close an unfinished run that `precheck status` lists.
 
     Its answers stay on record. The same file begins a new run, and workers delete its questions from their
     work folder. A run that a process is asking now is refused (75).

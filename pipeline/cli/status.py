@@ -14,7 +14,7 @@ from pipeline.cli.standard_streams import print_document
 @click.command(cls=Command)
 @options(ledger_options, [as_json_option])
 def status(*, profile: str, config: Path | None, as_json: bool) -> None:
-    """Show unfinished runs of a shared ledger and the processes at work.
+    """Show unfinished runs and processes of a shared ledger.
 
     \b
     run      one payment file or data set with one profile, until it has finished;

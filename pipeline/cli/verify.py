@@ -31,7 +31,7 @@ from pipeline.cli.standard_streams import print_document
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON on standard output.")
 @as_given
 def verify(given: Given) -> None:
-    """Check that the files of the run in DIR are unchanged and consistent.
+    """Check that the files of a run are unchanged and consistent.
 
     Checks every file in the manifest, recounts the outcome file, and compares it with the summary and the
     ledger: each answered row must have the answer for its own payee and account. --input also compares every

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -25,10 +26,15 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
         console.print(table, "")
 
 
-def print_codes(explanations: Iterable[Explanation], console: Console) -> None:
-    """List all codes by where they come from, each with its first meaning."""
+def print_codes(explanations: Iterable[Explanation], console: Console, *, in_full: bool) -> None:
+    """List all codes by where they come from; in full, each with its first meaning."""
     listed = list(explanations)
     for section in CodesSection:
+        if not in_full:
+            console.print(Text(aloud(_SECTIONS[section], SurfaceKind.COMMAND), style="bold"))
+            codes = (explanation.code for explanation in listed if explanation.section is section)
+            console.print(Padding(Text(" ".join(codes)), (0, 0, 1, 2)))
+            continue
         table = table_of("code", "")
         table.columns[1].header = aloud(_SECTIONS[section], SurfaceKind.COMMAND)
         for explanation in listed:
@@ -59,15 +65,21 @@ def _lines(case: Case) -> Iterable[tuple[Sentence, str]]:
     yield Sentence("explain.to_do"), spoken(case.to_do)
 
 
-def print_formats(known: KnownFormats, console: Console) -> None:
-    """Show each format, one a row."""
-    table = table_of("format", "written as", "known by")
+def print_formats(known: KnownFormats, console: Console, *, in_full: bool) -> None:
+    """Show each format, one a row; in full, how it is known."""
+    table = table_of("format", "written as", "known by" if in_full else "")
     for each in known.formats:
         name = Text(visible(each.name), style="bold")
-        table.add_row(name, Text(visible(each.written_as or "-")), Text(visible(_sentence(each))))
+        table.add_row(
+            name,
+            Text(visible(each.written_as or "-")),
+            Text(visible(_sentence(each) if in_full else each.title)),
+        )
     console.print(table)
     console.print(Text("fix and split write payments again as the second column says."))
     console.print(Text(f"Each may come compressed: {' or '.join(known.compressions)}, with one file in it."))
+    if not in_full:
+        console.print(Text("precheck formats --all shows how each is recognised."))
 
 
 def _sentence(each: KnownFormat) -> str:

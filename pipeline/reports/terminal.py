@@ -3,8 +3,10 @@
 import errno
 import os
 import re
+import sys
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TextIO, cast
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group, JustifyMethod, RenderableType
@@ -71,7 +73,8 @@ def console() -> Console:
 
 def answers() -> Console:
     """Where the answer of a command goes: standard output. Once its reader goes away, nothing is printed."""
-    return _Answers(markup=False, highlight=False, emoji=False)
+    file = sys.stdout if sys.stdout.isatty() else cast(TextIO, _Unpadded())
+    return _Answers(file=file, markup=False, highlight=False, emoji=False)
 
 
 def text_line(said: Sentence | str, style: str = "") -> Text:
@@ -85,6 +88,18 @@ class _Console(Console):
     def on_broken_pipe(self) -> None:
         """Say so; Rich would end the process with 1, which is the status of --fail-on."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
+
+
+class _Unpadded:
+    """Standard output for files and pipes: a table's last column ends where its text does."""
+
+    def __getattr__(self, name: str) -> object:
+        """All else is as it is."""
+        return getattr(sys.stdout, name)
+
+    def write(self, text: str) -> int:
+        """Write whole lines without the blanks at their ends."""
+        return sys.stdout.write(re.sub(r" +$", "", text, flags=re.MULTILINE))
 
 
 class _Answers(Console):

@@ -60,3 +60,10 @@ def test_standard_input_is_a_file_like_any_other(piped, desk):
     assert (status, "--fresh" in errors) == (2, True)
     status, _, errors = piped("precheck run - < sample.csv")
     assert (status, "--out" in errors) == (2, True)
+
+
+@pytest.mark.parametrize("words", ["formats --all", "explain --all", "plan sample.csv", "columns sample.csv"])
+def test_no_line_of_a_pipe_ends_in_blanks(piped, words):
+    status, printed, _ = piped(f"precheck {words} | cat")
+    assert status == 0
+    assert [line for line in printed.splitlines() if line != line.rstrip(" ")] == []

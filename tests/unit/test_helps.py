@@ -38,6 +38,14 @@ def test_every_help_ends_with_an_example_whose_options_exist(name, command):
         command.make_parser(click.Context(command)).parse_args(words[len(name.split()) :])
 
 
+def test_the_list_of_commands_has_whole_sentences_at_80_columns():
+    groups = [("--help",), *((name, "--help") for name in main.commands if name == "ledger")]
+    for words in groups:
+        listed = printed(*words)[1].partition("Commands:")[2]
+        assert listed
+        assert "..." not in listed
+
+
 def test_the_options_of_run_are_in_groups_and_none_is_lost():
     shown = printed("run", "--help")[1]
     assert all(f"\n{heading}:\n" in shown for heading in (*GROUPS, "Output", "Examples"))

@@ -23,9 +23,9 @@ OWN = BankLayout.model_validate(
 KNOWN = known_formats(FormatChoice(layouts={"northgate": OWN}))
 
 
-def shown():
+def shown(*, in_full=True):
     out = io.StringIO()
-    print_formats(KNOWN, Console(file=out, width=80))
+    print_formats(KNOWN, Console(file=out, width=80), in_full=in_full)
     return out.getvalue()
 
 
@@ -47,3 +47,9 @@ def test_how_a_format_is_known_stands_beside_it_at_80_columns():
     assert "northgate northgate lines with P in cell 1, sort code in 2, account number in 3, name in" in words
     assert "santander - Santander Connect Bacs: a line with PAYMENT in cell 1, HEADER in 2," in words
     assert "never changed, as the trailer has a hash total whose rule is not known" in words
+
+
+def test_formats_are_one_line_each_unless_more_is_asked_for():
+    lines = shown(in_full=False).splitlines()
+    assert len(lines) <= len(KNOWN.formats) + 5
+    assert any(line.split()[:3] == ["lloyds", "lloyds", "Lloyds"] for line in lines)
