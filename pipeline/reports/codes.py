@@ -67,7 +67,7 @@ def _lines(case: Case) -> Iterable[tuple[Sentence, str]]:
 
 def print_formats(known: KnownFormats, console: Console, *, in_full: bool) -> None:
     """Show each format, one a row; in full, how it is known."""
-    table = table_of("format", "written as", "known by" if in_full else "")
+    table = table_of("format", "written as", "known by") if in_full else table_of("format", "written as", "")
     for each in known.formats:
         name = Text(visible(each.name), style="bold")
         table.add_row(
