@@ -134,6 +134,10 @@ class InputFile(OwnDocument):
     """Between the cells of a line; None where the format has none."""
     line_end: str | None = None
     byte_order_mark: bool = False
+    sheet_name: str | None = None
+    """Of a workbook: the sheet with the payments."""
+    numbers: tuple[str, ...] = ()
+    """Of a workbook: the columns of amounts in which each filled cell is a number."""
     extra_column_count: int = 0
     """How many columns of the outcome file, the last before its own, hold what rows had too many."""
     places: Places | None = None

@@ -41,7 +41,7 @@ Entry = FormatEntry | MessageEntry
 FORMATS: tuple[Entry, ...] = (
     FormatEntry(delimited, outcomes=delimited, payments=delimited),
     FormatEntry(parquet, outcomes=parquet, payments=parquet),
-    FormatEntry(excel, outcomes=delimited, payments=delimited),
+    FormatEntry(excel, outcomes=delimited, payments=excel),
     MessageEntry(pain001, outcomes=delimited),
     MessageEntry(bacs18, outcomes=delimited),
     *(MessageEntry(layout, outcomes=delimited) for layout in layout_formats({}).values()),
@@ -56,7 +56,10 @@ INPUT_NAMES = tuple(entry.format.NAME for entry in FORMATS)
 """Of the formats that are built in, as `--input-format` takes them."""
 
 _OTHER_WORKBOOKS = (".xls", ".xlsb", ".ods", ".numbers")
-_OUTCOME_FORMATS: Mapping[str, OutcomeFormat] = {entry.outcomes.NAME: entry.outcomes for entry in FORMATS}
+_OUTCOME_FORMATS: Mapping[str, OutcomeFormat] = {
+    **{entry.outcomes.NAME: entry.outcomes for entry in FORMATS},
+    "xlsx": excel,
+}
 NAMES = tuple(_OUTCOME_FORMATS)
 """Of the formats in which outcomes are written."""
 

@@ -40,6 +40,10 @@ class Dialect(NamedTuple):
     """Whether the text starts with one."""
     header_line: bool = True
     """Whether the file names its columns; where it does not, they are named by their places."""
+    sheet_name: str | None = None
+    """Of a workbook: the sheet with the payments."""
+    numbers: tuple[str, ...] = ()
+    """Of a workbook: the columns in which each filled cell is a number."""
 
 
 class Ragged(NamedTuple):

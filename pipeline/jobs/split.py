@@ -11,7 +11,7 @@ import polars as pl
 
 from pipeline.config.profiles import choose
 from pipeline.errors import IncompleteError, UsageError
-from pipeline.formats import pain001
+from pipeline.formats import excel, pain001
 from pipeline.formats.message import Role
 from pipeline.frames import DECISIONS, Decisions
 from pipeline.reports.choices import and_repeated, warned_in
@@ -241,6 +241,8 @@ def _write_place(
 
 def _notes(run: FinishedRun, files: Sequence[PaymentFile]) -> list[Said]:
     """What a bank may have against the files that were written."""
+    if run.summary.input.format == excel.NAME:
+        return [Sentence("review.one_sheet").recorded()]
     if run.summary.input.format != pain001.NAME or run.outcomes.height == 1:
         return []
     single = [Path(file.path) for file in files if file.row_count == 1]

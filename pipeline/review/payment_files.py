@@ -82,7 +82,8 @@ def _suffix_of(source: InputFile) -> str:
     if isinstance(entry, MessageEntry):
         suffix = own or entry.format.SUFFIXES[0]
     else:
-        is_same = source.format == entry.payments.NAME
+        # A workbook with macros is written without them, and then has another suffix.
+        is_same = source.format == entry.payments.NAME and own.lower() != ".xlsm"
         suffix = own if own and is_same else entry.payments.SUFFIX
     return suffix + packed_suffix(source)
 

@@ -35,7 +35,7 @@ def write(  # noqa: PLR0913 (what, where and how)
     dialect: Dialect,
     name: str | None = None,
 ) -> WrittenOutcomes:
-    """Write `outcomes.csv` or `outcomes.parquet`: for programs, every cell as it was in the input.
+    """Write the outcome file, such as `outcomes.csv`: for programs, every cell as it was in the input.
 
     There is one outcome for each row of the original, in its order. The folder must exist; `format_name` is
     one of `formats.NAMES`. A file of another name has it in the place of `outcomes`.

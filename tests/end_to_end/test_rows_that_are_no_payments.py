@@ -46,6 +46,9 @@ def file(desk, kind):
 
 
 def table(path):
+    if path.suffix == ".xlsx":
+        header, *rows = openpyxl.load_workbook(path).active.iter_rows(values_only=True)
+        return [dict(zip(header, row, strict=True)) for row in rows]
     with path.open(encoding="utf-8-sig", newline="") as opened:
         return list(csv.DictReader(opened))
 
@@ -93,7 +96,7 @@ def test_every_list_says_where_a_row_stands(desk, sandbox, file, kind):
     assert f"rows 1 to 3 ({place}s 5 to 7)" in desk("show", "payments.precheck", "--row", 4).err
 
 
-def test_fix_split_and_verify_take_up_such_a_file(desk, sandbox, file):
+def test_fix_split_and_verify_take_up_such_a_file(desk, sandbox, file, kind):
     name = file(ROWS)
     desk("run", name, *sandbox.using("sandbox"))
     folder = desk.folder / "payments.precheck"
@@ -101,12 +104,12 @@ def test_fix_split_and_verify_take_up_such_a_file(desk, sandbox, file):
         "fix", "payments.precheck", "--accept", "close_match", "--reason", "known", "--allow-simulated"
     )
     assert fixed.status == 0, fixed.err
-    names = [row["name"] for row in table(folder / "corrected.simulated.csv")]
+    names = [row["name"] for row in table(folder / f"corrected.simulated.{kind}")]
     assert names == ["Avery Thornwood"] * 3
     split = desk("split", "payments.precheck", "--allow-simulated", *sandbox.using("sandbox")[:2])
     assert split.status == 0, split.err
-    assert [row["payment_id"] for row in table(folder / "release.simulated.csv")] == ["P1"]
-    assert [row["payment_id"] for row in table(folder / "hold.simulated.csv")] == ["P2", "P3"]
+    assert [row["payment_id"] for row in table(folder / f"release.simulated.{kind}")] == ["P1"]
+    assert [row["payment_id"] for row in table(folder / f"hold.simulated.{kind}")] == ["P2", "P3"]
     verified = desk("verify", "payments.precheck", "--input", name)
     assert verified.status == 0, verified.err
     assert desk("report", "payments.precheck").status == 0

@@ -129,3 +129,41 @@ def test_a_sheet_of_a_csv_is_a_word_that_does_not_fit(desk):
     assert finished.sentences == [
         "precheck: payments.csv: no workbook, so it has no sheets; leave out --sheet"
     ]
+
+
+def cells_of(path):
+    return [[cell.value for cell in row] for row in openpyxl.load_workbook(path).active.iter_rows()]
+
+
+def test_release_hold_and_corrected_files_of_a_workbook_are_workbooks(desk, sandbox, workbook):
+    workbook(Notes=[("made by", "payroll")], Payroll=ROWS)
+    assert desk("run", "payments.xlsx", *sandbox.using("sandbox")).status == 0
+    folder = desk.folder / "payments.precheck"
+    done = desk("split", folder, "--by", "Noor", "--allow-simulated", "--hold-undecided")
+    assert "other sheets" in " ".join((done.out + done.err).split())
+    release, hold = folder / "release.simulated.xlsx", folder / "hold.simulated.xlsx"
+    rows = [list(ROWS[0]), *map(list, ROWS[1:])]
+    kept = [cells_of(path)[1:] for path in (release, hold) if path.exists()]
+    assert sorted(row for part in kept for row in part) == rows[1:]
+    assert all(cells_of(path)[0] == rows[0] for path in (release, hold) if path.exists())
+    assert openpyxl.load_workbook(hold).sheetnames == ["Payroll"]
+    assert desk("verify", folder, "--input", "payments.xlsx").status == 0
+
+
+def test_outcomes_can_be_a_workbook_without_losing_zeros(desk, sandbox, workbook):
+    workbook(Payroll=ROWS)
+    assert desk("run", "payments.xlsx", "--format", "xlsx", *sandbox.using("sandbox")).status == 0
+    folder = desk.folder / "payments.precheck"
+    assert not (folder / "outcomes.csv").exists()
+    header, *rows = cells_of(folder / "outcomes.xlsx")
+    assert [row[header.index("account_number")] for row in rows] == [row[4] for row in ROWS[1:]]
+    assert [row[header.index("amount")] for row in rows] == [10.1, 25.5, 7]
+    assert desk("verify", folder, "--input", "payments.xlsx").status == 0
+    assert desk("split", folder, "--by", "Noor", "--allow-simulated", "--hold-undecided").status == 0
+    assert desk("run", "payments.xlsx", "--format", "xlsx", *sandbox.using("sandbox")).status == 0
+
+
+def test_of_several_sheets_the_one_with_payee_and_account_is_read(desk, sandbox, workbook):
+    workbook(Cover=[("Prepared by", "Noor"), ("Date", "2026-11-27")], Payroll=ROWS)
+    assert desk("run", "payments.xlsx", *sandbox.using("sandbox")).status == 0
+    assert len(desk.outcomes()) == 3

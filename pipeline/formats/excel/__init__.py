@@ -1,4 +1,4 @@
-"""Excel workbooks: one sheet of a .xlsx, read like a CSV. They are read and never written as outcomes.
+"""Excel workbooks: one sheet of a .xlsx, read like a CSV, and written with each identifier as text.
 
 Everything becomes the text that a person sees, as far as the cell still holds it: a number that Excel made
 of a sort code stays the number it is, and the local rules call it damaged. Nothing is padded or guessed.
@@ -8,26 +8,30 @@ parsed in a child (`grid`), by one library for the values and by a count of its 
 (`cells`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO
 
 import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
 from pipeline.files.unfolding import table_bytes_max
+from pipeline.formats.csv.writing import as_text
 from pipeline.formats.excel.archive import refuse_bombs
-from pipeline.formats.excel.grid import DECIMALS, DEFECT, SHEET_ROW
+from pipeline.formats.excel.grid import BESIDE, DECIMALS, DEFECT, NUMBERS, SHEET_NAME, SHEET_ROW
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table
 from pipeline.formats.table import load as load
 from pipeline.headers.columns import is_sufficient, recognised
-from pipeline.headers.heading import LINES_LOOKED_AT, header_line, heading_of, refuse_accounts_above
+from pipeline.headers.heading import LINES_LOOKED_AT, Heading, header_line, heading_of, refuse_accounts_above
 from pipeline.wording import Sentence
 from schemas.places import Places
 
 NAME = "excel"
 TITLE = "Excel workbook"
 KNOWN_BY = "its first bytes, a ZIP of the parts of a workbook"
-SUFFIXES = (".xlsx", ".xlsm")
+SUFFIX = ".xlsx"
+SUFFIXES = (SUFFIX, ".xlsm")
+BUCKET_BYTES = 8 * 1024**2
 MEMORY_PER_BYTE = 32
 """As of Parquet, which is compressed as much."""
 OPTIONS = ("sheet",)
@@ -59,11 +63,11 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
         what=Sentence("files.the_workbook"),
         options={"sheet": options.sheet, "bytes_max": table_bytes_max(len(data))},
     )
-    return table_of(grid, options.mapping or {}, where)
+    return table_of(grid, options.mapping, where)
 
 
 def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - its cells are text
-    """Why a file cannot be written anew; None, as it becomes a CSV."""
+    """Why a file cannot be written anew; None, as its cells are text."""
     return None
 
 
@@ -76,16 +80,19 @@ def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
     refuse_bombs(data, where=where)
 
 
-def table_of(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Table:
-    """The rows of a grid below its header row, under its names; an InputError where it has none."""
+def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) -> Table:
+    """The rows of a grid below its header row, under its names; an InputError where it has none.
+
+    Without a mapping, the first row is the header row.
+    """
     cells, defects, numbers = (
-        grid.drop(DEFECT, SHEET_ROW, DECIMALS),
+        grid.drop(BESIDE),
         grid[DEFECT],
         grid[SHEET_ROW].head(LINES_LOOKED_AT + 1).to_list(),
     )
     first_rows = [[cell or "" for cell in row] for row in cells.head(LINES_LOOKED_AT).iter_rows()]
-    heading = heading_of(first_rows, mapping)
-    sufficient = is_sufficient(recognised(heading.cells, mapping))
+    heading = Heading(0, tuple(first_rows[0]), 1, ()) if mapping is None else heading_of(first_rows, mapping)
+    sufficient = mapping is not None and is_sufficient(recognised(heading.cells, mapping))
     header = numbers[heading.at]
     if sufficient:
         above = slice(heading.at)
@@ -104,11 +111,55 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str], where: str) -> Tabl
     return Table(
         body,
         defects.slice(heading.end),
-        Dialect(header_line=heading.end > heading.at),
+        Dialect(
+            header_line=heading.end > heading.at,
+            sheet_name=grid[SHEET_NAME][0],
+            numbers=tuple(_all_numbers(body, grid[NUMBERS][0].to_list())),
+        ),
         places=Places(unit="sheet row", stretches=[(1, numbers[heading.end], 1)]),
         repeated_headers=tuple(numbers[at] for at in heading.repeated),
         decimals=_decimals(grid[DECIMALS].slice(heading.end), headers),
     )
+
+
+def write(table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:  # noqa: ARG001 - all of it is read back
+    """Write a table as a workbook, and read all of it back.
+
+    Raises:
+        OSError: the file cannot take it.
+        OutputError: a sheet cannot hold it.
+        AssertionError: the file does not hold what was written.
+    """
+    table = as_text(table)
+    data = rewrite(table, file, dialect._replace(header_line=True), where="the outcome file")
+    cells = read(data, ReadingOptions(None), where="the written file").cells
+    if not cells.equals(table.with_columns(pl.when(pl.all() != "").then(pl.all()))):
+        raise AssertionError("the written file does not hold the cells that it was given")
+
+
+def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: str) -> bytes:
+    """Write a payment file, and return a workbook of its rows under a header row, to be read again.
+
+    Whether that is what it was given is for the caller to find out.
+
+    Raises:
+        OSError: the file cannot take it.
+        OutputError: a sheet cannot hold it.
+    """
+    from pipeline.formats.excel.writing import workbook  # a library that reading does without
+
+    file.write(workbook(table, dialect, where=where))
+    file.seek(0)
+    data = file.read()
+    return data if dialect.header_line else workbook(table, dialect._replace(header_line=True), where=where)
+
+
+def _all_numbers(body: pl.DataFrame, figures: Sequence[int]) -> Iterator[str]:
+    """The columns in which each filled cell is a number, by how many numbers a column has."""
+    for position, count in zip(figures[::2], figures[1::2], strict=True):
+        column = body.to_series(position - 1)
+        if column.count() == count:
+            yield column.name
 
 
 def _decimals(positions: pl.Series, headers: Sequence[str]) -> dict[str, list[int]]:

@@ -10,6 +10,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
+from functools import partial
 
 import polars as pl
 
@@ -19,14 +20,18 @@ from pipeline.formats.excel.archive import copied
 from pipeline.formats.excel.cells import Cell, Cells
 from pipeline.formats.excel.sheets import all_counted, chosen
 from pipeline.formats.table import no_defects
-from pipeline.headers.heading import COLUMNS_MAX
+from pipeline.headers.columns import is_sufficient, recognised
+from pipeline.headers.heading import COLUMNS_MAX, LINES_LOOKED_AT, heading_of
 from pipeline.rules.amounts import AMBIGUOUS
 from pipeline.rules.unasked import ROW_MERGED
 from pipeline.wording import Sentence
 
 DEFECT, SHEET_ROW, DECIMALS = "defect", "sheet_row", "decimals"
+SHEET_NAME, NUMBERS = "sheet_name", "numbers"
+BESIDE = (DEFECT, SHEET_ROW, DECIMALS, SHEET_NAME, NUMBERS)
 """The columns with the defects of whole rows, with their numbers in the sheet, and with the positions of
-numbers that could, as text, be taken for thousands. The others are named by their position, from 1."""
+numbers that could, as text, be taken for thousands; and, in the first row alone, the name of the sheet, and
+positions of columns each with how many numbers it has. The others are named by their position, from 1."""
 
 _EMPTY_CELLS_MAX = 1_000_000
 _EMPTY_PER_FILLED_MAX = 20
@@ -52,7 +57,9 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
     """
     workbook = copied(data)
     with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
-        meant, cells = chosen(archive, sheet, bytes_max=bytes_max)
+        meant, cells = chosen(
+            archive, sheet, bytes_max=bytes_max, has_payments=partial(_has_payments, workbook)
+        )
     if cells.are_none:
         raise InputError(Sentence("excel.sheet_empty"), advice=Sentence("advice.name_sheet"))
     _refuse_sparse(cells)
@@ -67,6 +74,8 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
         _merged(cells, values.height).alias(DEFECT),
         sheet_rows.alias(SHEET_ROW),
         _decimals(seen, cells, values.height).alias(DECIMALS),
+        _in_first_row(meant.name, pl.String, values.height).alias(SHEET_NAME),
+        _in_first_row(_number_counts(cells), pl.List(pl.UInt32), values.height).alias(NUMBERS),
     )
     yield _without_blank_end(values)
 
@@ -77,6 +86,13 @@ def refuse_huge_sheets(workbook: bytes, *, bytes_max: int) -> None:
         for cells in all_counted(archive, bytes_max=bytes_max):
             if not cells.are_none:
                 _refuse_sparse(cells)
+
+
+def _has_payments(workbook: bytes, sheet: str) -> bool:
+    """Whether one of the first rows of a sheet names a payee and an account."""
+    first = _values(workbook, sheet).head(LINES_LOOKED_AT)
+    heading = heading_of([[cell or "" for cell in row] for row in first.iter_rows()], {})
+    return is_sufficient(recognised(heading.cells, {}))
 
 
 def _values(workbook: bytes, sheet: str) -> pl.DataFrame:
@@ -154,6 +170,18 @@ def _decimals(seen: Mapping[int, Mapping[int, str]], cells: Cells, height: int) 
     return pl.Series(positions, dtype=pl.List(pl.UInt32))
 
 
+def _in_first_row(value: object, kind: pl.DataType | type[pl.DataType], height: int) -> pl.Series:
+    return pl.Series([value], dtype=kind).extend_constant(None, height - 1)
+
+
+def _number_counts(cells: Cells) -> list[int]:
+    return [
+        figure
+        for column, numbers in _by_column(cells.numbers).items()
+        for figure in (column - cells.column_first + 1, len(numbers))
+    ]
+
+
 def _by_column(cells: Iterable[Cell]) -> dict[int, list[Cell]]:
     columns: dict[int, list[Cell]] = {}
     for cell in cells:
@@ -212,8 +240,6 @@ def _merged(cells: Cells, height: int) -> pl.Series:
 
 def _without_blank_end(values: pl.DataFrame) -> pl.DataFrame:
     """Without the rows at the end in which formulas or blanks show nothing."""
-    has_text = pl.any_horizontal(pl.exclude(DEFECT, SHEET_ROW, DECIMALS).str.strip_chars() != "").fill_null(
-        value=False
-    )
+    has_text = pl.any_horizontal(pl.exclude(BESIDE).str.strip_chars() != "").fill_null(value=False)
     filled = values.select(has_text).to_series().arg_true()
     return values.head(0 if filled.is_empty() else int(filled[-1]) + 1)

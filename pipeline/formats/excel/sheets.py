@@ -2,7 +2,7 @@
 
 import posixpath
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.errors import InputError
@@ -56,8 +56,10 @@ def sheets_of(archive: zipfile.ZipFile) -> list[Sheet]:
     return [Sheet(name, state == "visible", parts[key]) for name, state, key in found if key in parts]
 
 
-def chosen(archive: zipfile.ZipFile, name: str | None, *, bytes_max: int) -> tuple[Sheet, Cells]:
-    """The sheet of this name, hidden or not, or else the only visible one that has data; and what is in it.
+def chosen(
+    archive: zipfile.ZipFile, name: str | None, *, bytes_max: int, has_payments: Callable[[str], bool]
+) -> tuple[Sheet, Cells]:
+    """The sheet of this name, hidden or not, or else the only visible one that has data, or payments.
 
     The cells may take `bytes_max`, as `unfolding.table_bytes_max` gives it.
 
@@ -76,6 +78,8 @@ def chosen(archive: zipfile.ZipFile, name: str | None, *, bytes_max: int) -> tup
     match with_data:
         case [only]:
             return only
+        case [_, *_] if len(paying := [each for each in with_data if has_payments(each[0].name)]) == 1:
+            return paying[0]
         case []:
             raise InputError(
                 _refusal("excel.no_visible_sheet", sheets),

@@ -87,7 +87,7 @@ def read_table(
         format=file_format.NAME,
         layout=None,
         outcome_format=entry_named(file_format.NAME).outcomes.NAME,
-        dialect=table.dialect,
+        dialect=table.dialect._replace(numbers=_amounts_in(table, columns)),
         sha256=identity.sha256,
         byte_count=identity.byte_count,
         extra_column_count=original.width - len(own),
@@ -202,6 +202,12 @@ def _direct_debits(original: pl.DataFrame) -> pl.Series:
         return pl.Series([], dtype=pl.String)
     is_debit = original[header].str.strip_chars().str.to_uppercase().is_in(DIRECT_DEBIT_CODES)
     return pl.select(pl.when(is_debit).then(pl.lit(DIRECT_DEBIT))).to_series()
+
+
+def _amounts_in(table: Table, columns: Columns) -> tuple[str, ...]:
+    """The columns of amounts that are numbers in a workbook: they are written as such again."""
+    amounts = {header for parts in columns.sources.get("amount", ()) for header in parts}
+    return tuple(header for header in table.dialect.numbers if header in amounts)
 
 
 def _ragged(table: Table, row_count: int) -> Iterator[Sentence]:

@@ -1,0 +1,66 @@
+"""Workbooks as this program writes them: one sheet, each cell as text, and amounts as they stood.
+
+Text is never a formula, and keeps leading zeros when the file is edited. A number is written as one only
+where the column of amounts had numbers, and where the same digits come out of it again.
+"""
+
+import io
+import re
+from datetime import UTC, datetime
+
+import polars as pl
+import xlsxwriter
+
+from pipeline.errors import OutputError
+from pipeline.formats.csv.writing import as_text
+from pipeline.formats.excel.grid import number_text
+from pipeline.formats.table import Dialect
+from pipeline.wording import Sentence
+
+ROWS_MAX = 1_048_576
+"""Of a sheet, by ECMA-376; its header row is one."""
+_CELL_CHARS_MAX = 32_767
+_OPTIONS = {
+    "constant_memory": True,
+    "strings_to_formulas": False,
+    "strings_to_urls": False,
+    "strings_to_numbers": False,
+}
+_SAME_FOR_ALL = datetime(2000, 1, 1, tzinfo=UTC).replace(tzinfo=None)
+"""When a workbook was made: the same rows are the same bytes."""
+_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,14})?")
+_SHEET = "Payments"
+
+
+def workbook(table: pl.DataFrame, dialect: Dialect, *, where: str) -> bytes:
+    """A workbook of these rows.
+
+    Raises:
+        OutputError: a sheet cannot hold them.
+    """
+    texts = as_text(table)
+    if texts.height >= ROWS_MAX:
+        raise OutputError(Sentence("excel.rows_too_many", where=where, rows_max=ROWS_MAX - 1))
+    if texts.select(pl.any_horizontal(pl.all().str.len_chars() > _CELL_CHARS_MAX).any()).item():
+        raise OutputError(Sentence("excel.cell_too_long", where=where, chars_max=_CELL_CHARS_MAX))
+    made = io.BytesIO()
+    with xlsxwriter.Workbook(made, _OPTIONS) as book:
+        book.set_properties({"created": _SAME_FOR_ALL})
+        sheet = book.add_worksheet(dialect.sheet_name or _SHEET)
+        as_text_cell = book.add_format({"num_format": "@"})
+        amounts = {at for at, header in enumerate(texts.columns) if header in dialect.numbers}
+        first = int(dialect.header_line)
+        if dialect.header_line:
+            for at, header in enumerate(texts.columns):
+                sheet.write_string(0, at, header, as_text_cell)
+        for row, cells in enumerate(texts.iter_rows(), start=first):
+            for at, cell in enumerate(cells):
+                if cell is not None and at in amounts and _is_number(cell):
+                    sheet.write_number(row, at, float(cell))
+                elif cell is not None:
+                    sheet.write_string(row, at, cell, as_text_cell)
+    return made.getvalue()
+
+
+def _is_number(cell: str) -> bool:
+    return _NUMBER.fullmatch(cell) is not None and number_text(float(cell)) == cell
