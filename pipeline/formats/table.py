@@ -1,5 +1,6 @@
 """What the tabular formats share: what they are asked with, and what they read a file into."""
 
+import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import IO, NamedTuple
@@ -85,3 +86,20 @@ class Obstacle(NamedTuple):
 def no_defects(row_count: int) -> pl.Series:
     """The defects of a table whose rows are all whole."""
     return pl.Series("defect", [None], dtype=pl.String).new_from_index(0, row_count)
+
+
+def as_text(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with every cell as text; nested values as JSON, bytes as hexadecimal digits."""
+    return table.with_columns(column_as_text(column) for column in table if column.dtype != pl.String)
+
+
+def column_as_text(column: pl.Series) -> pl.Series:
+    """A column of any type as text."""
+    if column.dtype.is_nested():
+        texts = [None if cell is None else json.dumps(cell, default=str) for cell in column.to_list()]
+        return pl.Series(column.name, texts, dtype=pl.String)
+    if column.dtype == pl.Binary:
+        return column.bin.encode("hex")
+    if column.dtype == pl.Duration:
+        return column.dt.to_string("iso")
+    return column.cast(pl.String)

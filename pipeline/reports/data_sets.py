@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.files.atomic import write_atomically
-from pipeline.formats.csv.writing import as_text
+from pipeline.formats.table import as_text
 from pipeline.frames import Original, Outcomes, Payments
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.documents import NEEDS_A_PERSON, place_columns

@@ -11,8 +11,8 @@ from typing import IO
 
 import polars as pl
 
-from pipeline.formats.csv.writing import as_text, write_lines
-from pipeline.formats.table import Dialect
+from pipeline.formats.csv.writing import write_lines
+from pipeline.formats.table import Dialect, as_text
 
 # White space and invisible characters before the sign do not stop a spreadsheet, nor does the
 # full-width form of the sign.

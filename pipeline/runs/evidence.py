@@ -10,7 +10,7 @@ from pipeline.apis import basis_of
 from pipeline.apis.own_codes import meaning_of
 from pipeline.apis.registry import APIS
 from pipeline.errors import InputError
-from pipeline.formats.csv.writing import as_text
+from pipeline.formats.table import as_text
 from pipeline.frames import ASSIGNMENTS, CHECKS, OUTCOMES, PAYMENTS, AnswerState, Check
 from pipeline.rules.totals import control_totals, outcome_totals, outcomes_with_money
 from pipeline.rules.unasked import UNASKED

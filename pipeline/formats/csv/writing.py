@@ -6,7 +6,6 @@ before its header line are not kept, as nothing is known of what they say.
 
 import codecs
 import io
-import json
 from typing import IO
 
 import polars as pl
@@ -15,7 +14,7 @@ from polars.exceptions import PanicException, PolarsError
 from pipeline.errors import OutputError
 from pipeline.formats.csv.tally import CLOSED_SETS, Body, tally, text_bytes
 from pipeline.formats.encodings import is_utf_8
-from pipeline.formats.table import Dialect
+from pipeline.formats.table import Dialect, column_as_text
 from pipeline.wording import Sentence
 
 SUFFIX = ".csv"
@@ -138,24 +137,8 @@ def _assert_holds(data: bytes, rows: pl.DataFrame, dialect: Dialect, *, column: 
         raise AssertionError(f"the written file has another {column} than it was given")
 
 
-def as_text(table: pl.DataFrame) -> pl.DataFrame:
-    """The table with every cell as text; nested values as JSON, bytes as hexadecimal digits."""
-    return table.with_columns(_column_as_text(column) for column in table if column.dtype != pl.String)
-
-
 def _as_written(rows: pl.DataFrame) -> pl.DataFrame:
     """The same, but for columns of a closed set, which polars writes as text by itself."""
     return rows.with_columns(
-        _column_as_text(column) for column in rows if column.dtype not in (pl.String, *CLOSED_SETS)
+        column_as_text(column) for column in rows if column.dtype not in (pl.String, *CLOSED_SETS)
     )
-
-
-def _column_as_text(column: pl.Series) -> pl.Series:
-    if column.dtype.is_nested():
-        texts = [None if cell is None else json.dumps(cell, default=str) for cell in column.to_list()]
-        return pl.Series(column.name, texts, dtype=pl.String)
-    if column.dtype == pl.Binary:
-        return column.bin.encode("hex")
-    if column.dtype == pl.Duration:
-        return column.dt.to_string("iso")
-    return column.cast(pl.String)

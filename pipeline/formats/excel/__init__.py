@@ -16,10 +16,9 @@ import polars as pl
 from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
 from pipeline.files.unfolding import table_bytes_max
-from pipeline.formats.csv.writing import as_text
 from pipeline.formats.excel.archive import refuse_bombs
 from pipeline.formats.excel.grid import BESIDE, DECIMALS, DEFECT, NUMBERS, SHEET_NAME, SHEET_ROW
-from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table
+from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, as_text
 from pipeline.formats.table import load as load
 from pipeline.headers.columns import is_sufficient, recognised
 from pipeline.headers.heading import LINES_LOOKED_AT, Heading, header_line, heading_of, refuse_accounts_above

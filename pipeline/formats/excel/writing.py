@@ -12,9 +12,8 @@ import polars as pl
 import xlsxwriter
 
 from pipeline.errors import OutputError
-from pipeline.formats.csv.writing import as_text
 from pipeline.formats.excel.grid import number_text
-from pipeline.formats.table import Dialect
+from pipeline.formats.table import Dialect, as_text
 from pipeline.wording import Sentence
 
 ROWS_MAX = 1_048_576

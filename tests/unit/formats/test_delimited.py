@@ -10,8 +10,7 @@ from refusals import refused
 
 from pipeline.errors import InputError, UsageError
 from pipeline.formats import csv as delimited
-from pipeline.formats.csv.writing import as_text
-from pipeline.formats.table import Dialect, ReadingOptions
+from pipeline.formats.table import Dialect, ReadingOptions, as_text
 from pipeline.rules.unasked import ROW_TOO_LONG
 
 HEADER = "name,iban,amount"
