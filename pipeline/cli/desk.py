@@ -64,6 +64,11 @@ _COLLECTED_AFTER = 2_000
     metavar="PATH",
     help="Serve a team behind a proxy on this Unix socket, configured by [desk].",
 )
+@click.option(
+    "--demo",
+    is_flag=True,
+    help="Open a temporary desk with five invented files in five states, and delete it afterwards.",
+)
 @as_given
 def desk(given: Given) -> None:
     """Check, review and release payment files in the browser.
@@ -79,6 +84,9 @@ def desk(given: Given) -> None:
         os.environ["PRECHECK_CONFIG"] = str(find(given.config).resolve())
     path = usual()
     told = (None if path is None else read(path).desk) or DeskSection()
+    if given.demo:
+        _serve_demo(given, told)
+        return
     home = DeskHome((given.home or _usual_home()).absolute())
     home.make()
     if given.new_link is not None:
@@ -121,6 +129,30 @@ def _serve_one(home: "DeskHome", told: "DeskSection", port: int, *, opens_browse
     _serve(home, told, door, listening, started)
 
 
+def _serve_demo(given: Given, told: "DeskSection") -> None:
+    """One's own desk in a temporary folder, with something in it."""
+    import tempfile
+
+    from pipeline.desk import demo
+    from pipeline.desk.folders import DeskHome
+
+    if given.home is not None or given.socket is not None or given.new_link is not None:
+        raise UsageError(Sentence("cli.demo_alone"))
+    home = DeskHome(Path(tempfile.mkdtemp(prefix="precheck-demo-")))
+    home.make()
+    try:
+        notify(Sentence("cli.demo_is_made"))
+        demo.fill(home, now, lambda: secrets.token_hex(5), _environment())
+        _serve_one(home, told, given.port, opens_browser=not given.no_browser)
+    finally:
+        demo.forget(home)
+
+
+def _environment() -> dict[str, str]:
+    """That of the checks, which are processes of their own."""
+    return {name: value for name, value in os.environ.items() if value != _GIVES_BACK}
+
+
 def _serve_team(home: "DeskHome", told: "DeskSection", path: Path) -> None:
     """The desk of a team, on a Unix socket."""
     from pipeline.desk.doors import TeamDoor, uid_of
@@ -154,7 +186,7 @@ def _serve(
         door=door,
         clock=now,
         chance=lambda: secrets.token_hex(5),
-        child_environment={name: value for name, value in os.environ.items() if value != _GIVES_BACK},
+        child_environment=_environment(),
     )
 
     # It lives for weeks, which a run does not: what stays in a cycle, or with a thread, would stay in memory.

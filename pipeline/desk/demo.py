@@ -1,0 +1,98 @@
+"""A desk to look around in: five invented files in five states, with simulated answers."""
+
+import shutil
+import time
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from pipeline.desk import checks
+from pipeline.desk.families import by_row, released_before
+from pipeline.desk.folders import DeskHome, FileFolder
+from pipeline.desk.jobs import SIMULATED
+from pipeline.desk.people import ALONE, Person
+from pipeline.desk.releasing import Decided, ToApprove, approve, decide, shaped_by, shaping, signed
+from pipeline.desk.review import reviewed
+from pipeline.desk.states import standing
+from pipeline.runs.manifest import identity_of
+from schemas.desk import AuditEntry, Deed, DeskFile
+from schemas.review import Act, Decision
+from schemas.strict import timestamp
+
+_WAIT_S = 0.1
+_FILES = ("new_suppliers.csv", "refunds.csv", "payroll.csv", "suppliers.csv", "rents.csv")
+"""New, planned, to review, waiting for approval, released."""
+Clock = Callable[[], datetime]
+
+
+def fill(home: DeskHome, clock: Clock, chance: Callable[[], str], environment: dict[str, str]) -> None:
+    """Have the files there; of the last three the checks have ended. Raises as the jobs do."""
+    from pipeline.sandbox.samples import write_dummy_payments
+
+    ulla, rita, anna = (Person(name, ALONE) for name in ("Ulla (demo)", "Rita (demo)", "Anna (demo)"))
+    folders = []
+    for number, name in enumerate(_FILES):
+        folder = home.new_folder(timestamp(clock()), chance)
+        path = folder.path / "input" / name
+        write_dummy_payments(path)
+        _drop_rows(path, number)
+        digest, byte_count = identity_of(path)
+        file = DeskFile(name=name, sha256=digest, byte_count=byte_count, uploaded_by=ulla.name,
+                        uploaded_at=timestamp(clock()), profile=SIMULATED, planned=number > 0)  # fmt: skip
+        folder.write(file)
+        _record(home, clock, ulla, Deed.UPLOADED, folder)
+        folders.append(folder)
+    checked = folders[2:]
+    for folder in checked:
+        checks.start(folder, environment)
+        _record(home, clock, ulla, Deed.STARTED, folder)
+    while any(map(checks.is_running, checked)):
+        time.sleep(_WAIT_S)
+    for folder in checked[1:]:
+        _hand_over(home, clock, rita, folder)
+    at, (review, words) = standing(checked[2]), reviewed(checked[2])
+    before = by_row(released_before(home, checked[2]))
+    wanted = ToApprove(words, shaped_by(home, checked[2]), before, [*review.repeated], hold_undecided=True)
+    approve(at, wanted, anna, clock())
+    _record(home, clock, anna, Deed.APPROVED, checked[2])
+
+
+def _drop_rows(path: Path, count: int) -> None:
+    """Leave out the last rows, so that no two files are the same."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[: len(lines) - count]))
+
+
+def _hand_over(home: DeskHome, clock: Clock, person: Person, folder: FileFolder) -> None:
+    """Decide about the row of most money that may be released, and hand the file over."""
+    at, (review, _) = standing(folder), reviewed(folder)
+    found = review.to_look_at.filter("can_release")["row"].head(1).to_list()
+    if found:
+        wanted = Decided(found, Decision.RELEASE, "The payee confirmed it by phone")
+        decide(at, review, wanted, person, clock())
+        _record(home, clock, person, Deed.DECIDED, folder, row=found[0], decision="release")
+    at = standing(folder)
+    agreed = signed(at, person, clock())
+    folder.change(shaping(at.file, person.name, Act.HANDED_OVER, agreed.time), handed_over=agreed)
+    _record(home, clock, person, Deed.HANDED_OVER, folder)
+
+
+def _record(
+    home: DeskHome, clock: Clock, person: Person, deed: Deed, folder: FileFolder, **facts: str | int
+) -> None:
+    now = timestamp(clock())
+    home.audit.append(
+        lambda previous: AuditEntry(
+            previous=previous, time=now, by=person.name, deed=deed, run=folder.id, facts=facts
+        )
+    )
+
+
+def forget(home: DeskHome) -> None:
+    """Delete the desk; a check that someone started in it is stopped first."""
+    for folder in home.folders():
+        if checks.is_running(folder):
+            checks.stop(folder)
+            while checks.is_running(folder):
+                time.sleep(_WAIT_S)
+    shutil.rmtree(home.path, ignore_errors=True)
