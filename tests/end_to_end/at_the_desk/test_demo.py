@@ -1,0 +1,31 @@
+"""A desk to look around in."""
+
+import signal
+import subprocess
+import sys
+
+from pipeline.desk.folders import DeskHome
+from pipeline.desk.states import State, standing
+
+
+def test_a_demo_has_five_files_in_five_states_and_is_deleted_when_it_ends(tmp_path):
+    words = [sys.executable, "-I", "-m", "payee_precheck", "desk", "--demo", "--no-browser", "--port", "0"]
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, env=environment, cwd=tmp_path, text=True) as process:
+        assert process.stdout.readline().startswith("http://127.0.0.1:")
+        [path] = tmp_path.glob("precheck-demo-*")
+        found = [standing(folder) for folder in DeskHome(path).folders()]
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+    states = [State.RELEASED, State.WAITING, State.REVIEW, State.PLANNED, State.NEW]
+    assert sorted(at.state for at in found) == sorted(states)
+    assert len({at.file.sha256 for at in found}) == len(found)
+    assert all(at.summary.simulated for at in found if at.summary)
+    assert not path.exists()
+
+
+def test_a_demo_has_a_home_of_its_own(tmp_path):
+    words = [sys.executable, "-I", "-m", "payee_precheck", "desk", "--demo", "--home", str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "--demo has a home of its own" in done.stderr
