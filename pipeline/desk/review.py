@@ -174,8 +174,8 @@ class Review(NamedTuple):
     """What `last_words` found last: of these decisions those that count."""
     repeated: Mapping[int, Repeated]
     """The rows whose payment another file released, and no warning of the run says so."""
-    known_totals: dict[object, object]
-    """What was found of totals, by the decisions they came of: a form is compared with what its page had."""
+    previewed: list[tuple[pl.DataFrame, object, Preview]]
+    """The last preview, with what it came of: a page and its form ask for the same."""
 
     @property
     def to_look_at(self) -> pl.DataFrame:
@@ -283,8 +283,14 @@ class Review(NamedTuple):
 
     def preview(self, said: Mapping[int, LastWord], released_in: Mapping[int, str]) -> Preview:
         """Where each payment would go by what was decided so far, and by what was released before."""
+        of_what = (dict(said), dict(released_in))
+        for rows, known, found in self.previewed:
+            if rows is self.judged and known == of_what:
+                return found
         decisions = [word.decision for word in said.values()]
-        return preview(self.judged, pl.DataFrame([list(said), decisions], _OF_A_PREVIEW), released_in)
+        found = preview(self.judged, pl.DataFrame([list(said), decisions], _OF_A_PREVIEW), released_in)
+        self.previewed[:] = [(self.judged, of_what, found)]
+        return found
 
     def _chosen(self, asked: Asked, said: Mapping[int, LastWord]) -> pl.DataFrame:
         found = self.listed if asked.rows == "all" or not self.groups else self.to_look_at
@@ -423,7 +429,7 @@ def _opened(
         known_answers={},
         counted=[],
         repeated=repeated,
-        known_totals={},
+        previewed=[],
     )
 
 

@@ -44,13 +44,9 @@ def shown_of(
     released_in: Mapping[int, str] = MappingProxyType({}),
 ) -> Shown:
     """What a page shows of a run, of the decisions that count and, by them, of what would be released."""
+    preview = review.preview(words, released_in)
+    totals = (preview.release, preview.hold, preview.refused.to_list())
     policy = sorted(review.policy.items())
-    of_what = (review.outcomes_sha256, *policy, decisions, *released_in.items())
-    if (totals := review.known_totals.get(of_what)) is None:
-        preview = review.preview(words, released_in)
-        totals = (preview.release, preview.hold, preview.refused.to_list())
-        review.known_totals.clear()
-        review.known_totals[of_what] = totals
     parts = (review.summary.run_id, review.outcomes_sha256, policy, decisions, totals)
     return Shown(*(sha256(repr(part).encode()).hexdigest()[:_DIGITS] for part in parts))
 

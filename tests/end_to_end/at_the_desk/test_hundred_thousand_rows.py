@@ -209,7 +209,7 @@ def test_pages_of_so_many_rows_stay_small_and_cheap(large):
     """
     desk, at = large
     visitor = desk.visitor("Sam")
-    decided = {"decision": "hold", "reason": "asked"}
+    decided = {"decision": "hold", "reason": "asked", "shown": visitor.shown(at, "review"), "voids": "yes"}
     asked = {
         "review": lambda n: visitor.get(f"/files/{at}/review?page={n + 1}"),
         "search": lambda n: visitor.post(f"/files/{at}/review", {"text": f"payee {47_110 + n}"}),

@@ -113,7 +113,7 @@ def test_a_decision_counts_for_the_answer_that_it_was_about_alone(tmp_path, outc
         answer = outcomes_of({**CLOSE, **changes})
         summary = SimpleNamespace(input=SimpleNamespace(row_count=1))
         rows = SimpleNamespace(outcomes=answer)
-        return Review(summary, "", rows, None, (), {}, None, folder.decisions, {}, [], {}, {})
+        return Review(summary, "", rows, None, (), {}, None, folder.decisions, {}, [], {}, [])
 
     decided(folder, Decision.RELEASE, review().answers_of([1]))
     assert last_words(review())[1].decision is Decision.RELEASE

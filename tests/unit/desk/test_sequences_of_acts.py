@@ -130,7 +130,7 @@ class Story:
         folder.run.mkdir()
         _, template = self.runs[count]
         self.reviews[folder.id] = template._replace(
-            decisions=folder.decisions, counted=[], known_totals={}, known_answers={}
+            decisions=folder.decisions, counted=[], previewed=[], known_answers={}
         )
         self.files.append(folder)
         self.decided[folder.id] = 0
