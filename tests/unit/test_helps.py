@@ -79,6 +79,7 @@ def test_versions_and_the_schema_of_the_configuration():
     assert set(json.loads(printed("schema", "config")[1])["properties"]) == {
         "layouts",
         "desk",
+        "inputs",
         "notify",
         "profiles",
     }
