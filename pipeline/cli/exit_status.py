@@ -164,9 +164,10 @@ def stoppable() -> "StopSwitch":
             _take_once(number)
             if stop.first is not None:
                 return
+        # First, as compiled code can lose the interrupt: then what is asked next stops at once.
+        stop.request(StopRequest(stopped_by(number), 128 + number))
         if not stop.is_watched:
             _interrupt(number, _frame)
-        stop.request(StopRequest(stopped_by(number), 128 + number))
 
     _on_signal(handler)
     return stop

@@ -74,8 +74,8 @@ def open_data_set(path: Path, work: Path) -> DataSet:
     foreign = [file for file in files if not any(file in some for some in formats.values())]
     if foreign:
         raise InputError(Sentence("runs.neither_csv_nor", foreign=foreign[0]))
-    if all(formats.values()):
-        first, second = (some[0].name for some in formats.values())
+    if len(kinds := [some[0].name for some in formats.values() if some]) > 1:
+        first, second, *_ = kinds
         raise InputError(Sentence("runs.csv_parquet_parts", path=path, first=first, second=second))
     names = _outcome_names(files)
     parts = tuple(

@@ -11,7 +11,7 @@ from pipeline.rules.rules import RULES
 
 WIDTHS = (320, 360, 400, 640, 700, 960, 1100, 1190, 1280)
 """Of screens, in pixels: those of WCAG 1.4.10, and beside each change of the layout."""
-SHEETS_OF_THE_SAMPLE = 3
+SHEETS_OF_THE_SAMPLE = 4
 NO_MATCH = {"outcome": "no_match", "code": "ANNM", "action": "ask_payee", "reason": "Another name."}
 OUTCOMES = (
     {},

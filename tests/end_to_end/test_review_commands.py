@@ -94,8 +94,8 @@ def test_show_ends_with_what_was_decided_and_where_the_payment_went(checked):
             "self_approved": True,
         }
     text = checked("show", FOLDER, "--row", rejected).out
-    assert "held in      hold.simulated.csv" in text.partition("Payment file\n")[2]
-    assert "approved by  Noor, self-approved, " in text
+    assert "held in   hold.simulated.csv" in text.partition("Payment file\n")[2]
+    assert "approval  approved by Noor, self-approved, " in text
     corrected = checked("show", FOLDER, "--row", 2).out
     decisions = corrected.partition("Decisions\n")[2].partition("Payment file\n")[0]
     assert "by Mara Ellery, " in decisions

@@ -1,5 +1,10 @@
 """A mistake of our own is recorded, whatever it came after."""
 
+import signal
+
+import pytest
+
+from pipeline.cli import exit_status
 from pipeline.cli.crashes import recorded_crash
 
 
@@ -15,3 +20,16 @@ def test_an_error_that_is_among_its_own_causes_is_recorded(tmp_path, monkeypatch
     text = kept.read_text()
     assert text.count("KeyError") == text.count("TypeError") == 1
     assert "secret" not in text
+
+
+def test_an_interrupt_that_compiled_code_loses_stops_what_is_asked_next():
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    try:
+        stop = exit_status.stoppable()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        assert stop.first is not None
+        assert stop.first.exit_code == 143
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -156,6 +156,7 @@ def test_the_configuration_has_a_profile_for_each_server_and_no_secret(sandbox):
     assert {name: set(profile) - {"default_account_type"} for name, profile in profiles.items()} == {
         "sandbox": {"cop", "vop"},
         "sandbox-standard": {"vop"},
+        "rehearse": {"cop", "vop"},
         "test": {"cop"},
         "production": {"cop", "vop"},
         "production-standard": {"vop"},

@@ -46,7 +46,7 @@ def test_outcomes_are_written_in_the_format_of_the_input_or_as_csv(name, expecte
 
 def test_every_format_is_found_by_its_name():
     assert [entry_named(entry.format.NAME) for entry in FORMATS] == list(FORMATS)
-    assert [format_named(name).NAME for name in NAMES] == ["csv", "parquet"]
+    assert [format_named(name).NAME for name in NAMES] == ["csv", "parquet", "excel"]
 
 
 def test_the_command_offers_the_formats_of_outcomes():

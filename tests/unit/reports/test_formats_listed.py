@@ -32,7 +32,7 @@ def shown(*, in_full=True):
 def test_every_format_is_listed_with_what_is_written_of_it():
     written = {each.name: each.written_as for each in KNOWN.formats}
     assert list(written) == [*INPUT_NAMES, "northgate"]
-    others = {"excel": "csv", "santander": None}
+    others = {"santander": None}
     assert written == {name: others.get(name, name) for name in written}
     assert [each.name for each in KNOWN.formats if each.is_own] == ["northgate"]
     assert KNOWN.compressions == ["gzip", "zip"]
