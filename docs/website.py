@@ -18,7 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ROOT / ".cache" / "site-pages"
 SITE = ROOT / ".cache" / "site"
-LINKED = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "Dockerfile", "docs", "sample_data")
+LINKED = (
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "Dockerfile"),
+    *("docs", "sample_data"),
+)
 """The pages, and what they link to."""
 
 _CODE_IN_TABLE = re.compile(r"`[^`\n]*`")
