@@ -1,6 +1,5 @@
 """Files that cannot be used, as strangers make them, for the command and for the desk."""
 
-import codecs
 import gzip
 import io
 import random
@@ -29,7 +28,6 @@ def unreadable_texts():
     utf_8, windows, utf_16 = ZOE.encode(), ZOE.encode("cp1252"), ZOE.encode("utf-16-le")
     return [
         ("windows-unsaid", windows, ()),
-        ("utf16-unsaid", codecs.BOM_UTF16_LE + utf_16, ()),
         ("utf16-unmarked", utf_16, ()),
         ("cut", utf_8[:33] + utf_8[34:], ()),
         ("wrongly-said", utf_8 + b"\xc3\x28\n", ("--encoding", "utf-8")),
