@@ -18,7 +18,6 @@ from babel.dates import format_date
 from babel.numbers import format_decimal
 
 from pipeline.wording import LANGUAGES, language
-from schemas.places import Places
 from schemas.prices import Price
 
 _LOCALES: Mapping[str, Locale] = {
@@ -129,16 +128,6 @@ def price(said: Price) -> str:
     return f"{format_decimal(said.amount, _PRICE, locale=_LOCALES[language()])} {said.currency}"
 
 
-def money(text: str) -> str:
-    """A total that the reports write, as `1,234.56 EUR`, in the way of the language."""
-    figure, _, currency = text.partition(" ")
-    in_words = gettext(currency) if currency.startswith("(") else currency
-    return f"{amount(Decimal(figure.replace(',', '')))} {in_words}"
-
-
-NO_CURRENCY = gettext_noop("(no currency)")
-
-
 def moment(time: str) -> str:
     """A time of a document as people read it.
 
@@ -152,17 +141,6 @@ def moment(time: str) -> str:
 def _moment(minute: str, code: str) -> str:
     at = datetime.fromisoformat(minute)
     return f"{format_date(at, 'long', locale=_LOCALES[code])}, {at:%H:%M} UTC"
-
-
-_PLACES = {"line": gettext_noop("line %(num)s"), "sheet row": gettext_noop("sheet row %(num)s")}
-
-
-def place_in_words(row: int, places: Places | None) -> str:
-    """The place of a row in its file; empty where the format has none."""
-    if places is None:
-        return ""
-    known = _PLACES.get(places.unit)
-    return places.text(row) if known is None else gettext(known, num=places.of(row))
 
 
 def size(byte_count: int) -> str:

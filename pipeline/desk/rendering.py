@@ -1,6 +1,5 @@
 """Pages: a template filled in, every text in it escaped, with the style of the report."""
 
-from collections.abc import Sequence
 from functools import cache
 from http import HTTPStatus
 from typing import Any
@@ -17,11 +16,10 @@ from pipeline.desk.people import Person
 from pipeline.desk.words import in_page_words, said
 from pipeline.headers.readings import spoken
 from pipeline.reports.compiled import templates
-from pipeline.reports.groups import currency_text, shown
+from pipeline.reports.groups import money_texts, shown
 from pipeline.reports.payment_lines import breakable
 from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, aloud, language
 from schemas.desk import Deed
-from schemas.summary import Money
 
 PERSON = web.RequestKey("person", Person)
 PATH = web.RequestKey("path", str)
@@ -133,8 +131,7 @@ def environment() -> Environment:
         "moment": _moment,
         "shown": shown,
         "breakable": breakable,
-        "amounts": _amounts,
-        "money": languages.money,
+        "amounts": money_texts,
         "price": languages.price,
         "size": languages.size,
         "words": words,
@@ -191,10 +188,6 @@ def _several_in_template(
 def words(name: str) -> str:
     """An outcome, a field or a fact in words."""
     return gettext(spoken(name))
-
-
-def _amounts(totals: Sequence[Money]) -> list[str]:
-    return [f"{languages.amount(money.amount)} {gettext(currency_text(money.currency))}" for money in totals]
 
 
 def page_number(text: str | None) -> int:

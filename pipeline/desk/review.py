@@ -14,7 +14,7 @@ from pipeline.desk.families import released_near
 from pipeline.desk.finding import has_text
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.journal import ChainedJournal
-from pipeline.desk.languages import amount, gettext, gettext_noop, place_in_words
+from pipeline.desk.languages import amount, gettext, gettext_noop
 from pipeline.errors import InputError, PrecheckError
 from pipeline.frames import DECISIONS, Decisions, Outcomes, Payments, Warned
 from pipeline.headers.readings import spoken
@@ -22,7 +22,7 @@ from pipeline.reports.choices import IS_CORRECTABLE, and_repeated, policy_of
 from pipeline.reports.documents import Rows
 from pipeline.reports.groups import ActionGroup, Row, groups_of, in_line, numbered
 from pipeline.reports.reasons import sentences_of
-from pipeline.reports.wording import BY_POLICY, advice
+from pipeline.reports.wording import BY_POLICY, advice, places_in_words
 from pipeline.review.placements import Preview, judged, preview, total
 from pipeline.rules.policy import ANSWERED, verdicts
 from pipeline.rules.warnings import repeated_in
@@ -328,9 +328,9 @@ class Review(NamedTuple):
             figure = line["decimal"]
             row = text._replace(
                 number=number,
-                place=place_in_words(number, places),
+                place=places_in_words([number], places),
                 amount=text.amount if figure is None else amount(figure),
-                currency=gettext(text.currency),
+                currency=text.currency,
             )
             found.append(
                 ListedRow(

@@ -5,7 +5,7 @@ terminal would act on, and no longer than a person reads.
 """
 
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cache
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from pipeline.rules.totals import MONEY_FIELDS, money_of
 from pipeline.wording import Sentence
 from schemas.outcomes import UNDECIDED, Action, Outcome
 from schemas.places import Places
+from schemas.summary import Money
 
 COLUMNS = (
     "row", "payment_id", "name", "lei", "organisation_bic", "organisation_id", "account_number", "iban",
@@ -79,7 +80,7 @@ class ActionGroup(NamedTuple):
     advice: Sentence
     """What a person does."""
     row_count: int
-    money: tuple[str, ...]
+    money: tuple[Money, ...]
     """Totals per currency, largest first, of the rows with a readable amount."""
     more_currency_count: int
     """Currencies that are not in `money`."""
@@ -159,7 +160,7 @@ def _groups(sums: pl.DataFrame, rows_of: Callable[[str], tuple[Row, ...]]) -> tu
             Action(action),
             advice(Action(action), key.partition("-")[2]),
             row_count,
-            *_money_texts(sums.filter(pl.col("group") == key)),
+            *_totals(sums.filter(pl.col("group") == key)),
             rows_of(key),
         )
         for key, action, row_count in _in_order(sums).iter_rows()
@@ -246,13 +247,10 @@ def _in_order(sums: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _money_texts(sums: pl.DataFrame) -> tuple[tuple[str, ...], int]:
+def _totals(sums: pl.DataFrame) -> tuple[tuple[Money, ...], int]:
     totals = sums.filter(pl.col("summed_count") > 0).sort("decimal", "currency", descending=[True, False])
-    texts = tuple(
-        f"{amount_text(amount)} {currency_text(code)}"
-        for amount, code in totals.head(CURRENCIES_MAX).select("decimal", "currency").iter_rows()
-    )
-    return texts, totals.height - len(texts)
+    money = totals.head(CURRENCIES_MAX).select("currency", row_count="summed_count", amount="decimal")
+    return tuple(Money(**one) for one in money.iter_rows(named=True)), totals.height - money.height
 
 
 def _dicts(rows: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
@@ -299,6 +297,11 @@ def shown(text: str | None, chars_max: int = TEXT_CHARS_MAX) -> str:
     if len(text) > chars_max:
         return say("page.cut", text=shown(text[:chars_max], chars_max), number=len(text))
     return visible(unicodedata.normalize("NFC", text))
+
+
+def money_texts(totals: Iterable[Money]) -> list[str]:
+    """Totals as the language of now writes them."""
+    return [f"{amount_text(money.amount)} {currency_text(money.currency)}" for money in totals]
 
 
 def amount_text(amount: Decimal) -> str:

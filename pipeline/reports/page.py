@@ -22,8 +22,7 @@ from pipeline.reports.groups import (
     PARTS_ROWS_MAX,
     REASON_CHARS_MAX,
     Row,
-    amount_text,
-    currency_text,
+    money_texts,
     numbered,
     pending,
     shown,
@@ -46,7 +45,7 @@ from pipeline.wording import ENGLISH, Value, language
 from schemas.changes import Change
 from schemas.outcomes import Outcome, WarningCode
 from schemas.places import Places
-from schemas.summary import BatchTotal, PartTotal, Summary, WarningRow
+from schemas.summary import Summary, WarningRow
 
 _PACKAGE = "pipeline.reports"
 ROWS_MAX = 20_000
@@ -115,10 +114,6 @@ def page(
 _NO_ANSWER = (Outcome.REJECTED, Outcome.DEFERRED, Outcome.UNANSWERED)
 
 
-def _amounts(batch: BatchTotal | PartTotal) -> list[str]:
-    return [f"{amount_text(money.amount)} {currency_text(money.currency)}" for money in batch.totals]
-
-
 @cache
 def template() -> Template:
     """Compile the template of the page: once in a process, as it takes longer than to fill it in."""
@@ -126,7 +121,7 @@ def template() -> Template:
     environment = templates(_PACKAGE, optimized=False)
     environment.filters["breakable"] = breakable
     environment.filters["lines"] = payment_lines
-    environment.filters["amounts"] = _amounts
+    environment.filters["amounts"] = money_texts
     style, script = template_file(_PACKAGE, "report.css"), template_file(_PACKAGE, "report.js")
     environment.globals |= {
         "language": language,

@@ -44,7 +44,7 @@ def _runs(values: pl.Series) -> pl.DataFrame:
 def place_texts(rows: pl.Series, places: Places | None, pattern: str = "") -> pl.Series:
     """The place of each row, in any order, in words such as `line 18`; null where the format has none.
 
-    With a pattern such as `Zeile {}` they are in other words, also of the parts of a data set, which has two.
+    With a pattern such as `Zeile {}` a line or a sheet row is in other words.
     """
     if places is None:
         return pl.Series("place", [None], dtype=pl.String).new_from_index(0, rows.len())
@@ -58,7 +58,7 @@ def place_texts(rows: pl.Series, places: Places | None, pattern: str = "") -> pl
         texts = pl.format("PmtInf[{}]/CdtTrfTxInf[{}]", place, nth)
     elif places.unit == "part":
         names = pl.Series(places.names, dtype=pl.String).gather(place - 1)
-        texts = pl.format(pattern or "{} row {}", names, nth)
+        texts = pl.format("{} row {}", names, nth)
     else:
         texts = pl.format(pattern or f"{places.unit} {{}}", place)
     return pl.select(texts).to_series().alias("place")

@@ -11,7 +11,7 @@ from pipeline.desk.carrying import corrected_before, row_before
 from pipeline.desk.context import context_of
 from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
 from pipeline.desk.guards import person_of
-from pipeline.desk.languages import amount, gettext, place_in_words
+from pipeline.desk.languages import amount, gettext
 from pipeline.desk.pages.reviewing import comments_on, may_decide
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, Missing
@@ -20,7 +20,7 @@ from pipeline.desk.review import last_words, opened
 from pipeline.desk.states import State
 from pipeline.jobs.show import story
 from pipeline.reports.reasons import sentence_of
-from pipeline.reports.wording import advice
+from pipeline.reports.wording import advice, places_in_words
 from pipeline.wording import Sentence
 
 routes = web.RouteTableDef()
@@ -91,7 +91,7 @@ async def row_story(request: web.Request) -> web.Response:
             if person.has_names or field in OF_A_PAYMENT
         },
         has_names=person.has_names,
-        place=place_in_words(row, at.summary.input.places),
+        place=places_in_words([row], at.summary.input.places),
         shared=[number for number, _ in shared if number != row][:20],
         reason=run.reason_of(row),
         findings=[(finding, sentence_of(finding.said, at.summary.input.places)) for finding in told.findings],

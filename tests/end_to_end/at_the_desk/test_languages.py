@@ -272,3 +272,15 @@ def test_the_script_of_a_page_speaks_its_language(german_page, desk_here, pages,
     german_page.wait_for_selector("#row-16 .said.wrong")
     german_page.context.set_offline(False)
     assert german_page.inner_text("#row-16 .said") == "Nicht aufgezeichnet: Das Portal antwortet nicht."
+
+
+@each_language
+def test_money_beside_a_step_is_the_same_whoever_opens_a_review_first(desk_here, visitor, pages, code):
+    def figures(language):
+        at = desk_here.copy(pages["review"].split("/")[2])  # nobody has opened it yet
+        page = visitor.get(f"/files/{at}/review", Accept_Language=language).text
+        steps = re.findall(r'<span class="money">((?:<span>[^<]*</span> ?)+)</span>', page)
+        return [re.sub(r"\D", "", step) for step in steps]
+
+    assert any(figures("en"))
+    assert figures(code) == figures("en")
