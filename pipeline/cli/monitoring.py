@@ -61,7 +61,7 @@ class MonitoredRun:
 
     @property
     def summaries(self) -> list[Summary]:
-        """Of the files that have one."""
+        """One for each file that has an outcome file."""
         return [end.summary for end in self.ends.values() if end.summary is not None]
 
 

@@ -28,8 +28,8 @@ def split(given: Given) -> None:
 
     The policy of the profile decides; without one, matches are released and all other rows are held. Both
     files have the format and columns of the payment file, and their totals add up to its total.
-    hold_reasons.csv says for each held row why it is held and what to do. A payment that was released from a
-    file of which DIR has the corrected or the held payments, or the other way round, is held.
+    hold_reasons.csv says for each held row why it is held and what to do. A payment is held if a
+    related file already released it: the original of a corrected or held file, or a file made from this one.
     """
     from pipeline.jobs.split import SplitJob, split_folder
     from pipeline.reports.reviews import print_split

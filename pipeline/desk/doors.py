@@ -25,7 +25,7 @@ _CREDENTIALS = struct.Struct("3i")
 class OwnDoor:
     """A port on the loopback address, for one user of this computer, and sessions by cookie.
 
-    A browser sends a cookie to every port, and so to programs of other users: it alone lets nobody in. The
+    A browser sends a cookie to every port, so other users' programs see it: a cookie alone opens nothing. The
     system says whose connection it is; where it does not, the address has a secret part.
     """
 
@@ -41,7 +41,7 @@ class OwnDoor:
 
     @property
     def hosts(self) -> Sequence[str]:
-        """By which a browser reaches it. `localhost` may also be ::1, where others may listen."""
+        """The addresses a browser may use. `localhost` may also be ::1, where another program may listen."""
         return [f"127.0.0.1:{self.port}"]
 
     @property

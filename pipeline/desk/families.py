@@ -77,7 +77,7 @@ def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
     for file_id, file in files.items():
         is_same = _first(files, file_id) != _first(files, folder.id)
         if _is_simulated(home.folder(file_id)) and (is_same or not is_simulated):
-            continue  # it pays nobody
+            continue  # a simulated release pays no one
         theirs = _rows_of_first(files, file_id)
         for release in file.releases:
             taken = taken_by(audit, file_id, release)
@@ -107,7 +107,7 @@ REPEATED_WITHIN = timedelta(days=20)
 
 
 def released_near(folder: FileFolder) -> tuple[tuple[str, tuple[tuple[int, int], ...]], ...]:
-    """The files of other families of which payments were released near in time -> their rows, as ranges."""
+    """Files of other families that released payments at about this time -> the released rows, as ranges."""
     home = DeskHome(folder.path.parent.parent)
     if folder.path.parent != home.runs:
         return ()

@@ -75,7 +75,7 @@ def reports(
 
 
 def _in_words(summary: Summary, rows: Rows) -> tuple[Summary, Rows]:
-    """The same with reasons in the language of now; one of which only the English is known stays so."""
+    """The same with reasons in the current language; a reason without a recorded sentence stays English."""
     if language() == ENGLISH or not rows.reasons:
         return summary, rows
     places = summary.input.places

@@ -399,7 +399,7 @@ class _Writer:
 
 
 def _titled(sheet: ReportSheet, count: int, shown_count: int | None = None) -> str:
-    """The first line of a sheet: how many rows it has, of which only the largest may be there."""
+    """The first line of a sheet: how many rows there are, and how many it shows if that is fewer."""
     name, title = header_in_words(sheet.name), say(sheet.title)
     key = "sheet.titled" if shown_count in (None, count) else "sheet.titled_largest"
     return say(key, sheet=name, count=count, title=title, shown=shown_count)

@@ -89,7 +89,7 @@ def _cell(value: object) -> str:
 
 
 async def _found(request: web.Request) -> tuple[list[AuditEntry], list[AuditEntry], dict[str, str]]:
-    """All entries, those that were asked for, and what was asked: by whom, of which file, deed and day."""
+    """All entries, the filtered ones, and the filter: person, file, deed and day."""
     person_of(request).require(Role.AUDITOR, Role.APPROVER)
     entries = await asyncio.to_thread(context_of(request).home.audit.entries)
     asked = {name: request.query.get(name, "")[:80] for name in ("by", "run", "deed", "day")}

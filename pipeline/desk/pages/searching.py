@@ -34,7 +34,7 @@ OF_A_PAYMENT = (
     "amount",
     "currency",
 )
-"""What of a payment names nobody: the account is masked."""
+"""The fields of a payment without names; the account is masked."""
 
 
 @routes.get("/search")
