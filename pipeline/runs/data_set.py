@@ -9,7 +9,7 @@ from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import not_writable
 from pipeline.files.dividing import divide_parquet
-from pipeline.formats import NAMES, format_named, parquet
+from pipeline.formats import delimited, format_named, parquet
 from pipeline.runs.part_files import PartFiles
 from pipeline.wording import Sentence
 from schemas.data_set import DataSetRecord, PartKept
@@ -17,7 +17,8 @@ from schemas.folder import DATA_SET
 from schemas.places import Places
 from schemas.strict import parse
 
-FORMATS = {name: format_named(name).SUFFIXES for name in NAMES}
+FORMATS = {name: format_named(name).SUFFIXES for name in (delimited.NAME, parquet.NAME)}
+"""Of parts: a workbook is no part of a table."""
 PART_ROWS = 500_000
 """Of a file that is divided."""
 _PACKED = ".gz"
@@ -74,8 +75,8 @@ def open_data_set(path: Path, work: Path) -> DataSet:
     foreign = [file for file in files if not any(file in some for some in formats.values())]
     if foreign:
         raise InputError(Sentence("runs.neither_csv_nor", foreign=foreign[0]))
-    if len(kinds := [some[0].name for some in formats.values() if some]) > 1:
-        first, second, *_ = kinds
+    if all(formats.values()):
+        first, second = (some[0].name for some in formats.values())
         raise InputError(Sentence("runs.csv_parquet_parts", path=path, first=first, second=second))
     names = _outcome_names(files)
     parts = tuple(

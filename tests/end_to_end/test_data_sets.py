@@ -279,6 +279,7 @@ def test_a_bad_part_stops_no_other_and_is_checked_once_it_is_corrected(desk, san
     [
         ("b.parquet", b"PAR1", "is CSV and b.parquet is Parquet"),
         ("notes.pdf", b"%PDF", "neither CSV nor Parquet"),
+        ("b.xlsx", b"PK\x03\x04", "neither CSV nor Parquet"),
         ("inner/x.csv", b"", "a folder within a data set"),
         ("ann.tsv", b"x", "another part has this name with another suffix"),
     ],
