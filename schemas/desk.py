@@ -75,6 +75,7 @@ class Deed(StrEnum):
     VERIFIED = "verified"
     PURGED = "purged"
     REFUSED = "refused"
+    """For want of a session, an identity or a right."""
 
 
 class AuditEntry(Entry):

@@ -274,6 +274,15 @@ class ServedDesk:
     def audit(self):
         return [json.loads(line) for line in (self.home / "audit.jsonl").read_text().splitlines()]
 
+    def done(self):
+        """The same without what was refused."""
+        return [entry for entry in self.audit() if entry["deed"] != "refused"]
+
+    def refused(self):
+        """Who was turned away, where, and by which rule."""
+        entries = [entry for entry in self.audit() if entry["deed"] == "refused"]
+        return [(entry["by"], entry["facts"]["page"], entry["facts"]["rule"]) for entry in entries]
+
 
 @contextmanager
 def served_desk(folder, *words, profiles="", environment=(), home=None, is_warm=True):

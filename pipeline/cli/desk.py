@@ -102,12 +102,13 @@ def _serve_one(home: "DeskHome", told: "DeskSection", port: int, *, opens_browse
     from pipeline.desk.doors import OwnDoor
     from pipeline.desk.peers import system_tells
     from pipeline.desk.server import loopback
-    from pipeline.desk.sessions import Sessions
+    from pipeline.desk.sessions import Lifetime, Sessions
     from pipeline.files.atomic import write_atomically
 
     listening = loopback(port)
     port = listening.getsockname()[1]
-    sessions = Sessions(home.path, told.idle_minutes_max * 60, clock=time.time, chance=_token)
+    lasts = Lifetime(told.idle_minutes_max * 60, told.session_hours_max * 3600)
+    sessions = Sessions(home.path, lasts, clock=time.time, chance=_token)
     door = OwnDoor(port, sessions, "" if system_tells() else f"/{_token()}")
     address = f"{port}{door.prefix}"
     with write_atomically(home.path / _ADDRESS) as file:

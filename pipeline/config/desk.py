@@ -33,6 +33,8 @@ class DeskSection(Section):
     """Of all files that one person has at the desk."""
     idle_minutes_max: Annotated[int, Field(ge=1)] = 240
     """How long a session lasts in which nothing is asked for."""
+    session_hours_max: Annotated[int, Field(ge=1)] = 12
+    """How long a session lasts whatever is asked for."""
     keep_days: Annotated[int, Field(ge=1)] | None = None
     """How long names and files are kept after the last check; None: until somebody deletes them."""
     roles: DeskRoles = Field(default_factory=DeskRoles)

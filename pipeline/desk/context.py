@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from aiohttp import web
 
@@ -11,10 +12,18 @@ from pipeline.config.desk import DeskSection
 from pipeline.desk.doors import Door
 from pipeline.desk.folders import DeskHome
 from pipeline.desk.guards import person_of
+from pipeline.desk.keeping import BY_ITSELF
 from pipeline.desk.people import Person, Role
+from pipeline.desk.refusals import DeskRefusal, Forbidden, Missing, NoSession
+from pipeline.desk.rendering import PERSON
 from pipeline.desk.states import Standing, standing
+from pipeline.errors import PrecheckError
 from schemas.desk import AuditEntry, Deed
 from schemas.strict import timestamp
+
+REFUSALS_APART = timedelta(minutes=10)
+"""Within which the same refusal is counted, and not put on record again: nobody fills the disk by it."""
+REFUSALS_KNOWN_MAX = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +37,8 @@ class Context:
     chance: Callable[[], str]
     """Gives ten hexadecimal digits."""
     child_environment: dict[str, str]
+    refused: dict[tuple[str, ...], tuple[datetime, int]] = field(default_factory=dict)
+    """Who was turned away where, and why -> when that was put on record, and how often it was since."""
 
     async def at(self, request: web.Request) -> Standing:
         """The file that a page is about, as it stands."""
@@ -39,6 +50,35 @@ class Context:
     ) -> None:
         """Put on record who did what."""
         await asyncio.to_thread(self.record_of, person_of(request).name, deed, run, **facts)
+
+    async def record_refusal(self, request: web.Request, refusal: DeskRefusal) -> None:
+        """Put on record who was turned away, where, and by which rule; what they sent is not.
+
+        The page is that of the program, without what it was asked about.
+        """
+        if not isinstance(refusal, Forbidden | NoSession):
+            return
+        by, run, now = refusal.by or BY_ITSELF, "", self.clock()
+        if PERSON in request:
+            by = request[PERSON].name
+            with suppress(Missing):
+                run = self.home.folder(request.match_info.get("id", "")).id
+        route = request.match_info.route
+        path = None if route.resource is None else route.resource.canonical
+        page = "" if path is None else f"{route.method} {path.removeprefix(self.door.prefix)}"
+        _, _, rule = refusal.reason.key.partition(".")
+        key = (by, run, page, rule)
+        since, count = self.refused.get(key, (now - REFUSALS_APART, 0))
+        if now - since < REFUSALS_APART:
+            self.refused[key] = since, count + 1
+            return
+        if len(self.refused) >= REFUSALS_KNOWN_MAX:
+            self.refused.clear()
+        self.refused[key] = now, 0
+        facts: dict[str, str | int] = {"page": page, "rule": rule}
+        facts |= {"repeated_count": count} if count else {}
+        with suppress(PrecheckError):  # what is refused stays so on a full disk, too
+            await asyncio.to_thread(self.record_of, by, Deed.REFUSED, run or None, **facts)
 
     def record_of(self, by: str, deed: Deed, run: str | None = None, **facts: str | int) -> None:
         """The same, of a name."""

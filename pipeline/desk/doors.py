@@ -111,7 +111,7 @@ class TeamDoor:
             if folded(name) in {folded(one) for one in getattr(self.told.roles, role.value)}
         )
         if not roles:
-            raise Forbidden(Sentence("desk.no_role"))
+            raise Forbidden(Sentence("desk.no_role"), name)
         return Person(name, roles, is_identified=True)
 
 

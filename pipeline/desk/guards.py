@@ -34,6 +34,8 @@ UNNOTICED = ("/progress.json",)
 LANGUAGE_COOKIE = "precheck-desk-language"
 """Which language somebody chose on a page."""
 DOOR: web.AppKey[Door] = web.AppKey("door")
+RECORDS: web.AppKey[Callable[[web.Request, DeskRefusal], Awaitable[None]]] = web.AppKey("records")
+"""Puts on record who was turned away."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -53,6 +55,7 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
             request[PERSON] = door.person(request, counts=not path.endswith(UNNOTICED))
         response = await handler(request)
     except DeskRefusal as refusal:
+        await request.app[RECORDS](request, refusal)
         response = refused(request, refusal.reason, refusal.status, refusal.next_step)
     except PrecheckError as error:
         response = refused(request, sentence_of(error), 422)

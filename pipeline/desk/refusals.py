@@ -13,9 +13,10 @@ class DeskRefusal(Exception):  # noqa: N818 (nothing went wrong)
     next_step = ""
     """What to do about it, where that is not the same for all refusals of this status."""
 
-    def __init__(self, reason: Sentence) -> None:
+    def __init__(self, reason: Sentence, by: str | None = None) -> None:
+        """Refuse it, to a person who is known by name only."""
         super().__init__(reason)
-        self.reason = reason
+        self.reason, self.by = reason, by
 
 
 class Missing(DeskRefusal):

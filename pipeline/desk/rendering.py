@@ -80,6 +80,9 @@ FACTS = {
     "file": gettext_noop("file"),
     "profile": gettext_noop("profile"),
     "reason": gettext_noop("reason"),
+    "page": gettext_noop("page"),
+    "rule": gettext_noop("rule"),
+    "repeated_count": gettext_noop("times before"),
 }
 """What is on record of a deed, in words."""
 ASKED = (

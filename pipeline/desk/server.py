@@ -11,7 +11,7 @@ from pathlib import Path
 from aiohttp import web
 
 from pipeline.desk.context import CONTEXT, Context
-from pipeline.desk.guards import DOOR, guard
+from pipeline.desk.guards import DOOR, RECORDS, guard
 from pipeline.desk.keeping import BY_ITSELF, forget_old
 from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, searching, watching
 from pipeline.desk.pages import files as file_pages
@@ -35,7 +35,7 @@ _STATIC = {
 def application(context: Context) -> web.Application:
     """The pages of one desk."""
     app = web.Application(middlewares=[guard], client_max_size=FORM_BYTES_MAX)
-    app[CONTEXT], app[DOOR] = context, context.door
+    app[CONTEXT], app[DOOR], app[RECORDS] = context, context.door, context.record_refusal
     pages = (entering, file_pages, reading, watching, reviewing, searching, releasing, audit)
     every = chain.from_iterable(page.routes for page in pages)
     for route in (*every, web.get("/static/{name}", _static)):

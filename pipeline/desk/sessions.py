@@ -1,7 +1,8 @@
 """How people come in at one's own desk: a link that works once, then a session.
 
 A link is a file in the home of the desk, readable by its owner only and named by the hash of its token;
-whoever uses it deletes it. A session lasts while things are asked for, and ends with the desk.
+whoever uses it deletes it. A session lasts while things are asked for, at most for a time that is set, and
+ends with the desk.
 """
 
 import json
@@ -10,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 from pipeline.desk.people import ALONE, Person
 from pipeline.files.atomic import write_atomically
@@ -27,9 +29,19 @@ def new_link(home: Path, name: str, token: str, now_s: float) -> None:
         file.write(json.dumps({"name": name, "until_s": now_s + LINK_MAX_S}).encode())
 
 
+class Lifetime(NamedTuple):
+    """How long a session lasts."""
+
+    idle_max_s: float
+    """Without a request."""
+    max_s: float
+    """In all, from the link that began it."""
+
+
 @dataclass(slots=True)
 class _Session:
     person: Person
+    ends_at_s: float
     asked_at_s: float
 
 
@@ -39,18 +51,17 @@ class Sessions:
     def __init__(
         self,
         home: Path,
-        idle_max_s: float,
+        lasts: Lifetime,
         *,
         clock: Callable[[], float],
         chance: Callable[[], str],
     ) -> None:
         """Begin without a session.
 
-        Sessions end when nothing is asked for in so many seconds. The clock gives seconds since the epoch,
-        and chance a token that cannot be guessed.
+        The clock gives seconds since the epoch, and chance a token that cannot be guessed.
         """
         self._links = home / LINKS
-        self._idle_max_s = idle_max_s
+        self._lasts = lasts
         self._clock = clock
         self._chance = chance
         self._sessions: dict[str, _Session] = {}
@@ -61,10 +72,11 @@ class Sessions:
         with suppress(OSError, ValueError, KeyError, TypeError):
             said = json.loads(path.read_bytes())
             path.unlink()  # of two who try, one fails here
-            if said["until_s"] >= self._clock():
+            now = self._clock()
+            if said["until_s"] >= now:
                 person = Person(str(said["name"]), ALONE)
                 session = self._chance()
-                self._sessions[_hash(session)] = _Session(person, self._clock())
+                self._sessions[_hash(session)] = _Session(person, now + self._lasts.max_s, now)
                 return session, person
         return None
 
@@ -77,7 +89,7 @@ class Sessions:
         session = self._sessions.get(key)
         if session is None:
             return None
-        if now - session.asked_at_s > self._idle_max_s:
+        if now > min(session.ends_at_s, session.asked_at_s + self._lasts.idle_max_s):
             del self._sessions[key]
             return None
         if counts:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.desk.sessions import Sessions, new_link
+from pipeline.desk.sessions import Lifetime, Sessions, new_link
 
 PAYMENTS = b"name,sort_code,account_number,amount,currency\nAda Quillon,001122,00012345,10.00,GBP\n"
 PAGES = ("/", "/search", "/audit")
+LASTS = Lifetime(60, 3600)
 
 
 def test_a_link_works_once(own_desk):
@@ -29,7 +30,7 @@ def test_a_link_works_once(own_desk):
 
 
 def test_two_who_use_a_link_at_the_same_moment_get_one_session(tmp_path):
-    sessions = Sessions(tmp_path, 60, clock=lambda: 0.0, chance=lambda: "x" * 9)
+    sessions = Sessions(tmp_path, LASTS, clock=lambda: 0.0, chance=lambda: "x" * 9)
     new_link(tmp_path, "Ada", "token", 0.0)
     assert [sessions.enter("token") is not None for _ in range(2)] == [True, False]
 
@@ -76,14 +77,14 @@ def test_the_browser_is_opened_by_a_private_file_and_its_command_line_has_no_tok
 
 @pytest.mark.parametrize("age_s", [24 * 3600 + 1])
 def test_an_old_link_lets_nobody_in(tmp_path, age_s):
-    sessions = Sessions(tmp_path, 60, clock=lambda: float(age_s), chance=lambda: "x" * 9)
+    sessions = Sessions(tmp_path, LASTS, clock=lambda: float(age_s), chance=lambda: "x" * 9)
     new_link(tmp_path, "Ada", "token", 0.0)
     assert sessions.enter("token") is None
 
 
 def test_a_session_ends_after_idle_time_and_a_page_that_asks_by_itself_does_not_keep_it(tmp_path):
     now = [0.0]
-    sessions = Sessions(tmp_path, 60, clock=lambda: now[0], chance=lambda: "session")
+    sessions = Sessions(tmp_path, LASTS, clock=lambda: now[0], chance=lambda: "session")
     new_link(tmp_path, "Ada", "token", 0.0)
     session, person = sessions.enter("token")
     now[0] = 50
@@ -91,6 +92,20 @@ def test_a_session_ends_after_idle_time_and_a_page_that_asks_by_itself_does_not_
     now[0] = 100
     assert sessions.person(session, counts=False) == person
     now[0] = 111
+    assert sessions.person(session) is None
+
+
+def test_a_session_ends_after_its_longest_time_however_much_is_asked(tmp_path):
+    now = [0.0]
+    sessions = Sessions(tmp_path, LASTS, clock=lambda: now[0], chance=lambda: "session")
+    new_link(tmp_path, "Ada", "token", 0.0)
+    session, person = sessions.enter("token")
+    for at_s in range(50, 3601, 50):
+        now[0] = at_s
+        assert sessions.person(session) == person
+    now[0] = 3601
+    assert sessions.person(session) is None
+    now[0] = 3000
     assert sessions.person(session) is None
 
 
@@ -183,11 +198,11 @@ def test_another_user_who_is_gone_before_the_desk_looks_has_nothing_done(own_des
         f"POST /sample HTTP/1.1\r\nHost: 127.0.0.1:{own_desk.port}\r\nOrigin: {own_desk.origin}\r\n"
         f"Cookie: {name}={value}\r\nContent-Length: 0\r\n\r\n"
     )
-    before = len(own_desk.audit())
+    before = len(own_desk.done())
     command = [sys.executable, "-I", "-S", "-c", _AND_AWAY, str(own_desk.port), how, request]
     subprocess.run(command, check=True, timeout=30)
     assert mara.get("/").status == 200
-    assert len(own_desk.audit()) == before
+    assert len(own_desk.done()) == before
 
 
 @pytest.mark.parametrize(
@@ -204,11 +219,11 @@ def test_another_user_who_is_gone_before_the_desk_looks_has_nothing_done(own_des
     ids=str,
 )
 def test_what_another_page_sends_is_refused(own_desk, mara, headers):
-    before = len(own_desk.audit())
+    before = len(own_desk.done())
     assert mara.post("/sample", **headers).status == 403
     assert mara.upload("/files", "a.csv", PAYMENTS, **headers).status == 403
     assert mara.post("/enter", {"token": own_desk.token}, **headers).status == 403
-    assert len(own_desk.audit()) == before
+    assert len(own_desk.done()) == before
 
 
 def test_an_old_browser_that_only_says_the_origin_is_let_in(own_desk):

@@ -145,6 +145,10 @@ def test_nobody_does_what_is_not_theirs_to_do(team_desk, checked, name, method, 
     fields = b"decision=hold&reason=x&text=Thornwood&then=plan"
     answer = visitor.ask(method, path.format(at=checked), fields if method == "POST" else None, **kind)
     assert answer.status == 403, answer.text
+    page = path.format(at="{id}").replace("/10", "/").replace("outcomes.csv", "").replace("report.html", "")
+    rules = {rule for by, at, rule in team_desk.refused() if by == name and at.startswith(f"{method} {page}")}
+    assert rules & {"may_not", "payments_not_open"}
+    assert "Thornwood" not in (team_desk.home / "audit.jsonl").read_text()
 
 
 def test_who_uploads_deletes_a_file_of_which_no_check_has_begun_and_no_other(team_desk):
@@ -193,7 +197,7 @@ def test_an_auditor_finds_who_released_a_row_and_why_without_names(team_desk, ch
     assert name not in story.text
     assert otto.get(f"/files/{at}/review").status == 403
     table = otto.get(f"/audit.csv?run={at}").text
-    assert len(table.splitlines()) == 3  # a header, the decision, the approval
+    assert len(table.splitlines()) == 4  # a header, the decision, the approval, what was refused
     assert otto.get("/audit?day=1999-01-01").text.count("<tr>") == 1
     assert team_desk.person(RITA).get("/audit.csv").status == 403
 

@@ -138,6 +138,9 @@ def test_who_did_it_cannot_approve_and_the_evidence_names_them(team_desk, act):
     at, everything = act(team_desk), team_desk.person(ALL)
     refused = everything.post(f"/files/{at}/release", {"shown": team_desk.person(ANNA).shown(at)})
     assert refused.status == 403
+    on_record = [entry["facts"] for entry in team_desk.audit() if (entry["run"], entry["by"]) == (at, ALL)]
+    assert on_record[-1]["page"] == "POST /files/{id}/release"
+    assert on_record[-1]["rule"].startswith("approved_by_")
     assert not list((team_desk.folder(at) / "run.precheck").glob("release*"))
     assert "another person has to approve it" in everything.get(f"/files/{at}/release").text
     anna = team_desk.person(ANNA)

@@ -2,12 +2,13 @@
 
 import asyncio
 from types import SimpleNamespace
+from unittest.mock import AsyncMock
 
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from pipeline.desk.guards import DOOR, guard
+from pipeline.desk.guards import DOOR, RECORDS, guard
 from pipeline.desk.people import ALONE, Person
 
 
@@ -22,7 +23,7 @@ async def asked(handler, method="GET", **headers):
         require_peer=lambda _request: None,
         person=lambda _request, **_how: Person("Mara", ALONE),
     )
-    app[DOOR] = door
+    app[DOOR], app[RECORDS] = door, AsyncMock()
     async with TestClient(TestServer(app)) as client:
         door.hosts.append(f"127.0.0.1:{client.port}")
         async with client.request(method, "/", headers=headers) as answer:

@@ -1,6 +1,7 @@
 """Whose connection it is: programs of other users do not come in, whatever cookie they have."""
 
 import asyncio
+import json
 import os
 import re
 import socket
@@ -16,7 +17,7 @@ from pipeline.desk.doors import OwnDoor
 from pipeline.desk.folders import DeskHome
 from pipeline.desk.peers import is_ours, system_tells
 from pipeline.desk.server import application
-from pipeline.desk.sessions import Sessions, new_link
+from pipeline.desk.sessions import Lifetime, Sessions, new_link
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 PEER, DESK = ("127.0.0.1", 43690), ("127.0.0.1", 8770)
@@ -91,15 +92,16 @@ class _Addresses(HTMLParser):
 
 
 SECRET = "/s3cret-part"
+LASTS = Lifetime(60, 3600)
 
 
-async def _visit(home, steps):
+async def _visit(home, steps, now=None):
     """Serve a desk of a system that does not tell; `steps` are made by somebody with a session there."""
     desk = DeskHome(home)
     desk.make()
-    sessions = Sessions(home, 60.0, clock=lambda: 0.0, chance=lambda: "session")
+    sessions = Sessions(home, LASTS, clock=lambda: 0.0, chance=lambda: "session")
     door = OwnDoor(1, sessions, SECRET)
-    now = lambda: datetime(2031, 1, 1, tzinfo=UTC)  # noqa: E731
+    now = now or (lambda: datetime(2031, 1, 1, tzinfo=UTC))
     context = Context(desk, DeskSection(), door, now, lambda: "0123456789", {})
     new_link(home, "Mara", "token", 0.0)
     async with TestClient(TestServer(application(context))) as client:
@@ -152,3 +154,29 @@ def test_the_cookie_alone_lets_nobody_in_there_and_no_page_gives_the_secret_away
                 assert SECRET not in text + str(answer.headers)
 
     asyncio.run(_visit(tmp_path, steps))
+    assert SECRET not in (tmp_path / "audit.jsonl").read_text()
+
+
+def test_who_is_turned_away_is_on_record_once_in_ten_minutes_without_what_was_asked_for(tmp_path):
+    minutes = [0]
+
+    async def steps(ask):
+        for minutes[0] in (0, 1, 2, 12, 13):
+            await ask("GET", f"{SECRET}/search?text=Thornwood")
+        await ask("GET", f"{SECRET}/files/Thornwood/review")
+        for method in ("GET", "PROPFIND"):
+            await ask(method, "/Thornwood")
+
+    asyncio.run(_visit(tmp_path, steps, lambda: datetime(2031, 1, 1, 8, minutes[0], tzinfo=UTC)))
+    kept = (tmp_path / "audit.jsonl").read_text()
+    lines = [json.loads(line) for line in kept.splitlines()]
+    assert {(line["by"], line["deed"], line["run"]) for line in lines} == {("the desk", "refused", None)}
+    search = {"page": "GET /search", "rule": "session_ended"}
+    assert [line["facts"] for line in lines] == [
+        search,
+        search | {"repeated_count": 2},
+        {"page": "GET /files/{id}/review", "rule": "session_ended"},
+        {"page": "", "rule": "address_without_secret"},
+    ]
+    assert "Thornwood" not in kept
+    assert SECRET not in kept
