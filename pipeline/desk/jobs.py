@@ -4,17 +4,28 @@ What they said about its columns is kept by its header line: the same export is 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from datetime import date
+from functools import lru_cache
 from hashlib import sha256
+from pathlib import Path
+from traceback import clear_frames
 from typing import NamedTuple
 
 from pipeline.config import BUILT_IN, read, usual
+from pipeline.config.inputs import ReadAs
 from pipeline.config.profiles import choose
 from pipeline.desk.folders import DeskHome, FileFolder
-from pipeline.errors import PrecheckError
+from pipeline.errors import InputError, PrecheckError, UsageError
 from pipeline.files.atomic import write_atomically
-from pipeline.runs.request import CheckJob, ReusePermission
+from pipeline.jobs.columns import columns_of
+from pipeline.jobs.forecast import forecast_file, under_limits_now
+from pipeline.runs.folder import ledger_of, matching_folders
+from pipeline.runs.request import CheckJob, Clock, ReusePermission
 from schemas.columns import ColumnsRead
+from schemas.folder import MANIFEST
+from schemas.forecast import Forecast
 from schemas.outcomes import Environment
 from schemas.summary import REHEARSAL
 
@@ -62,6 +73,86 @@ def job_of(folder: FileFolder) -> CheckJob:
         language=file.language,
         reusable=ReusePermission(() if file.profile == REHEARSAL else before),
     )
+
+
+# What a page says of a file, found once: it may be large, and unpacked.
+
+
+class ColumnsOnce(NamedTuple):
+    """How a file is read."""
+
+    read: ColumnsRead | None
+    refusal: PrecheckError | None
+    """Why it cannot be read like this."""
+
+
+def columns_once(path: Path, sha256: str, given: ReadAs) -> ColumnsOnce:
+    """How a file is read like this, as long as neither it nor the configuration changes.
+
+    Raises:
+        ConfigurationError, DiskError: as `columns_of`.
+    """
+    return _columns(path, sha256, (*given.mapping.items(),), given[1:], _seen([usual()]))
+
+
+def forget_columns() -> None:
+    """Have files read again: what one needs may be free by now."""
+    _columns.cache_clear()
+
+
+@lru_cache(maxsize=64)
+def _columns(
+    path: Path,
+    _sha256: str,
+    mapping: tuple[tuple[str, str], ...],
+    options: tuple[str | None, str | None, str | None, str | None],
+    _configuration: object,
+) -> ColumnsOnce:
+    try:
+        found = ColumnsOnce(*columns_of(path, ReadAs(dict(mapping), *options)))
+    except UsageError as error:
+        found = ColumnsOnce(None, error)
+    if found.refusal is not None:
+        clear_frames(found.refusal.__traceback__)  # the file in them is let go
+    return found
+
+
+def forecast_once(folder: FileFolder, state: str, clock: Clock) -> Forecast | PrecheckError:
+    """What checking a file would take, by the limits of now; the rest as long as nothing changes it.
+
+    An error says why it cannot be checked; others, which may pass, are raised.
+    """
+    job, now = job_of(folder), clock()
+    chosen = choose(job.profile, None)
+    tables = (
+        []
+        if chosen.profile is None
+        else [chosen.profile.modulus_weights, chosen.profile.modulus_substitutions]
+    )
+    compared = [] if chosen.newest_of is None else matching_folders(chosen.newest_of)
+    seen = [usual(), *tables, *map(ledger_of, job.reusable.folders), *(at / MANIFEST for at in compared)]
+    found = _forecast(folder, clock, folder.read().model_dump_json(), state, now.date(), _seen(seen))
+    return found if isinstance(found, PrecheckError) else under_limits_now(found, chosen, now)
+
+
+@lru_cache(maxsize=64)
+def _forecast(
+    folder: FileFolder, clock: Clock, _file: str, _state: str, _day: date, _seen: object
+) -> Forecast | PrecheckError:
+    try:
+        return forecast_file(job_of(folder), clock)
+    except (InputError, UsageError) as error:
+        return error
+
+
+def _seen(paths: Iterable[Path | None]) -> tuple[tuple[object, ...], ...]:
+    """What changes when one of these files does."""
+    found = []
+    for path in filter(None, paths):
+        with suppress(OSError):
+            status = path.stat()
+            found.append((path, status.st_mtime_ns, status.st_ino, status.st_size))
+    return (*found,)
 
 
 _NAME = "mappings.json"

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from pipeline.config import ConfigurationFile, Profile
-from pipeline.config.profiles import choose, ledger_url, opened
+from pipeline.config.profiles import Chosen, choose, ledger_url, opened
 from pipeline.connections import api_of, scope_for
 from pipeline.formats.message import set_aside, stated_controls
 from pipeline.jobs.prepare import RunTime, as_configured, identity_of, prepare, read_file
@@ -12,7 +12,7 @@ from pipeline.jobs.reuse import OwnFolder, reusable_checks
 from pipeline.reports.changes import listed
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.request import CheckJob, Clock
-from pipeline.stages.forecast import ApiLimits, forecast
+from pipeline.stages.forecast import ApiLimits, forecast, under_limits
 from pipeline.wording import SurfaceKind
 from schemas.forecast import Forecast
 from schemas.outcomes import ApiName
@@ -52,6 +52,11 @@ def forecast_file(job: CheckJob, clock: Clock, kind: SurfaceKind = SurfaceKind.A
         comparison, changes = prepared.compared.comparison, prepared.compared.changes
         update |= {"compared": comparison, "changes": listed(changes, source.payments, comparison)}
     return made.model_copy(update=update)
+
+
+def under_limits_now(made: Forecast, chosen: Chosen, now: datetime) -> Forecast:
+    """The same forecast by what is used of daily caps now; that of the embedded sandbox stays as it is."""
+    return made if chosen.profile is None else under_limits(made, limits_of(chosen.profile, now))
 
 
 def limits_of(profile: Profile, now: datetime) -> dict[ApiName, ApiLimits]:

@@ -96,7 +96,7 @@ def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
     unfit = rejects.unique("row", keep="first")
     unasked_count = unfit["code"].is_in(list(UNASKED)).sum()
     accepted_count = sum(count.row_count for count in counts.values())
-    apis = [_api_forecast(api, counts[api], limit) for api, limit in limits.items() if api in counts]
+    apis = _by_api(counts, limits)
     return Forecast(
         environment=environment,
         input_name=input_name,
@@ -105,7 +105,7 @@ def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
         rejected_count=unfit.height - unasked_count,
         unasked_count=unasked_count,
         apis=apis,
-        costs=_totals(api.cost for api in apis if api.cost is not None),
+        costs=_totals(apis),
         saved_call_count=accepted_count - sum(count.question_count for count in counts.values()),
         rejects=[
             RejectedRow(
@@ -119,6 +119,24 @@ def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
         why_uncounted=why_uncounted,
         places=places,
     )
+
+
+def under_limits(made: Forecast, limits: Mapping[ApiName, ApiLimits]) -> Forecast:
+    """The same forecast under other limits."""
+    counts = {
+        one.api: QuestionCounts(
+            one.row_count, one.question_count, one.answered_before_count, one.reused_count, one.call_count
+        )
+        for one in made.apis
+    }
+    apis = _by_api(counts, limits)
+    return made.model_copy(update={"apis": apis, "costs": _totals(apis)})
+
+
+def _by_api(
+    counts: Mapping[ApiName, QuestionCounts], limits: Mapping[ApiName, ApiLimits]
+) -> list[ApiForecast]:
+    return [_api_forecast(api, counts[api], limit) for api, limit in limits.items() if api in counts]
 
 
 def _counts(rows: pl.DataFrame, spared: SparedChecks) -> QuestionCounts:
@@ -169,10 +187,10 @@ def _cost(call_count: int, price: Price | None) -> Price | None:
     return None if price is None else price.model_copy(update={"amount": call_count * price.amount})
 
 
-def _totals(costs: Iterable[Price]) -> list[Price]:
-    """One for each currency, in the order in which they come."""
+def _totals(apis: Iterable[ApiForecast]) -> list[Price]:
+    """What they cost: one sum for each currency, in the order in which they come."""
     totals: dict[str, Decimal] = {}
-    for cost in costs:
+    for cost in (api.cost for api in apis if api.cost is not None):
         totals[cost.currency] = totals.get(cost.currency, Decimal()) + cost.amount
     return [Price(amount=amount, currency=currency) for currency, amount in totals.items()]
 

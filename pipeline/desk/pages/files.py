@@ -1,7 +1,6 @@
 """The first page: files come in here, and all of them are listed."""
 
 import asyncio
-from traceback import clear_frames
 from typing import NamedTuple
 
 from aiohttp import web
@@ -12,14 +11,13 @@ from pipeline.desk.context import Context, context_of
 from pipeline.desk.families import earlier_files
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.guards import person_of
-from pipeline.desk.jobs import SIMULATED, RememberedMapping, profiles, remembered
+from pipeline.desk.jobs import SIMULATED, RememberedMapping, columns_once, profiles, remembered
 from pipeline.desk.people import Role
 from pipeline.desk.releasing import shaping
 from pipeline.desk.rendering import html, page_number
 from pipeline.desk.states import Standing, standing
 from pipeline.desk.uploads import made_here, take
 from pipeline.errors import PrecheckError
-from pipeline.jobs.columns import columns_of
 from pipeline.rules.totals import control_totals
 from schemas.desk import Deed
 from schemas.review import Act
@@ -114,9 +112,10 @@ def _taken_as_correction(context: Context, folder: FileFolder) -> int:
 def _remembered(context: Context, folder: FileFolder) -> tuple[RememberedMapping, bool]:
     """What was said about such columns before; and whether the file cannot be read without more."""
     try:
-        read, refusal = columns_of(folder.input, ReadAs())
+        read, refusal = columns_once(folder.input, folder.read().sha256, ReadAs())
     except PrecheckError as error:
-        clear_frames(error.__traceback__)  # the page of the columns will say it; the file in them is let go
+        read, refusal = None, error
+    if read is None:  # the page of the columns will say why
         return RememberedMapping({}, ()), True
     said = remembered(context.home, read)
     return said, refusal is not None and not said.mapping

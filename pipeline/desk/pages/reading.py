@@ -2,18 +2,22 @@
 
 import asyncio
 from collections.abc import Mapping
-from functools import lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 from aiohttp import web
 
-from pipeline.config import ConfigurationFile
 from pipeline.config.inputs import ReadAs
 from pipeline.desk import checks
 from pipeline.desk.context import context_of, opened_by
 from pipeline.desk.guards import person_of
-from pipeline.desk.jobs import RememberedMapping, job_of, profiles, remember
+from pipeline.desk.jobs import (
+    RememberedMapping,
+    columns_once,
+    forecast_once,
+    forget_columns,
+    profiles,
+    remember,
+)
 from pipeline.desk.languages import gettext
 from pipeline.desk.pages.files import same_files
 from pipeline.desk.people import Role
@@ -25,8 +29,6 @@ from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
 from pipeline.formats import INPUT_NAMES, pain001
 from pipeline.formats.encodings import ENCODINGS
-from pipeline.jobs.columns import columns_of
-from pipeline.jobs.forecast import forecast_file
 from pipeline.runs.request import Clock
 from pipeline.wording import Sentence
 from schemas.columns import ColumnsRead
@@ -94,16 +96,13 @@ class _Found(NamedTuple):
 
 def _columns(at: Standing) -> _Found:
     file = at.file
-    options = (file.encoding, file.sheet, file.input_format, file.country)
+    given = ReadAs(file.mapping, file.encoding, file.sheet, file.input_format, file.country)
     try:
-        inputs = ConfigurationFile().inputs
-        given = ReadAs(file.mapping, *options).completed(at.folder.input.name, inputs)
-        mapping = tuple(given.mapping.items())
-        return _Found(_read_once(at.folder.input, file.sha256, mapping, given[1:]))
-    except _Refused as found:
-        read, refusal = found.args
+        read, refusal = columns_once(at.folder.input, file.sha256, given)
     except PrecheckError as error:
-        return _Found(None, sentence_of(error))
+        read, refusal = None, error
+    if refusal is None or read is None:
+        return _Found(read, "" if refusal is None else sentence_of(refusal))
     [said] = refusal.said
     fitting = [one for one in said.lists("readings") if isinstance(one, Sentence)]
     return _Found(
@@ -112,24 +111,6 @@ def _columns(at: Standing) -> _Found:
         tuple(map(str, refusal.reason.lists("sheets"))),
         tuple((str(one.values["encoding"]), tuple(map(str, one.lists("cells")))) for one in fitting),
     )
-
-
-class _Refused(Exception):  # noqa: N818 (it is never seen)
-    """A file cannot be read like this: what is known of its columns, and why."""
-
-
-@lru_cache(maxsize=64)
-def _read_once(
-    path: Path,
-    _sha256: str,
-    mapping: tuple[tuple[str, str], ...],
-    options: tuple[str | None, str | None, str | None, str | None],
-) -> ColumnsRead:
-    """A file that can be read, read and unpacked once for all the times that its page is shown."""
-    read, refusal = columns_of(path, ReadAs(dict(mapping), *options))
-    if refusal is not None:
-        raise _Refused(read, refusal)
-    return read
 
 
 @routes.post("/files/{id}/columns")
@@ -142,6 +123,8 @@ async def read_as(request: web.Request) -> web.Response:
     changes = _said(at.file, said)
     was_shown = all(getattr(at.file, name) == changes[name] for name in _READ_BY)
     mapped = shaping(at.file, person.name, Act.MAPPED, timestamp(context.clock()))
+    if at.file.is_refused:
+        forget_columns()
     changed = await asyncio.to_thread(lambda: at.folder.change(mapped, **changes))
     read, refusal, *_ = await asyncio.to_thread(_columns, at._replace(file=changed))
     agreed = not refusal and was_shown and said.get("then") == "plan"  # nothing is planned that nobody saw
@@ -207,9 +190,10 @@ async def plan(request: web.Request) -> web.Response:
 
 def _forecast(at: Standing, clock: Clock) -> tuple[Forecast | None, str]:
     try:
-        return forecast_file(job_of(at.folder), clock), ""
+        found = forecast_once(at.folder, at.state.value, clock)
     except PrecheckError as error:
-        return None, sentence_of(error)
+        found = error
+    return (None, sentence_of(found)) if isinstance(found, PrecheckError) else (found, "")
 
 
 @routes.post("/files/{id}/start")

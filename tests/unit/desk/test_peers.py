@@ -9,15 +9,9 @@ from datetime import UTC, datetime
 from html.parser import HTMLParser
 
 import pytest
-from aiohttp.test_utils import TestClient, TestServer
+from in_memory import visit
 
-from pipeline.config.desk import DeskSection
-from pipeline.desk.context import Context
-from pipeline.desk.doors import OwnDoor
-from pipeline.desk.folders import DeskHome
 from pipeline.desk.peers import is_ours, system_tells
-from pipeline.desk.server import application
-from pipeline.desk.sessions import Lifetime, Sessions, new_link
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 PEER, DESK = ("127.0.0.1", 43690), ("127.0.0.1", 8770)
@@ -92,30 +86,6 @@ class _Addresses(HTMLParser):
 
 
 SECRET = "/s3cret-part"
-LASTS = Lifetime(60, 3600)
-
-
-async def _visit(home, steps, now=None):
-    """Serve a desk of a system that does not tell; `steps` are made by somebody with a session there."""
-    desk = DeskHome(home)
-    desk.make()
-    sessions = Sessions(home, LASTS, clock=lambda: 0.0, chance=lambda: "session")
-    door = OwnDoor(1, sessions, SECRET)
-    now = now or (lambda: datetime(2031, 1, 1, tzinfo=UTC))
-    context = Context(desk, DeskSection(), door, now, lambda: "0123456789", {})
-    new_link(home, "Mara", "token", 0.0)
-    async with TestClient(TestServer(application(context))) as client:
-        object.__setattr__(door, "port", client.port)
-        origin = {"Origin": f"http://127.0.0.1:{client.port}"}
-
-        async def ask(method, path, **fields):
-            answer = await client.request(
-                method, path, headers=origin, allow_redirects=False, data=fields or None
-            )
-            text = await answer.text()
-            return answer, text
-
-        await steps(ask)
 
 
 def test_where_the_system_does_not_tell_the_address_has_a_secret_part_that_every_page_keeps(tmp_path):
@@ -139,7 +109,7 @@ def test_where_the_system_does_not_tell_the_address_has_a_secret_part_that_every
         assert answer.headers["Location"] == f"{SECRET}/search"
         assert (await ask("GET", f"{SECRET}/static/desk.css"))[0].status == 200
 
-    asyncio.run(_visit(tmp_path, steps))
+    asyncio.run(visit(tmp_path, steps, prefix=SECRET))
     kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert SECRET.encode() not in kept
 
@@ -153,7 +123,7 @@ def test_the_cookie_alone_lets_nobody_in_there_and_no_page_gives_the_secret_away
                 assert answer.status == 401
                 assert SECRET not in text + str(answer.headers)
 
-    asyncio.run(_visit(tmp_path, steps))
+    asyncio.run(visit(tmp_path, steps, prefix=SECRET))
     assert SECRET not in (tmp_path / "audit.jsonl").read_text()
 
 
@@ -167,7 +137,8 @@ def test_who_is_turned_away_is_on_record_once_in_ten_minutes_without_what_was_as
         for method in ("GET", "PROPFIND"):
             await ask(method, "/Thornwood")
 
-    asyncio.run(_visit(tmp_path, steps, lambda: datetime(2031, 1, 1, 8, minutes[0], tzinfo=UTC)))
+    now = lambda: datetime(2031, 1, 1, 8, minutes[0], tzinfo=UTC)  # noqa: E731
+    asyncio.run(visit(tmp_path, steps, prefix=SECRET, now=now))
     kept = (tmp_path / "audit.jsonl").read_text()
     lines = [json.loads(line) for line in kept.splitlines()]
     assert {(line["by"], line["deed"], line["run"]) for line in lines} == {("the desk", "refused", None)}
