@@ -117,7 +117,7 @@ def _columns(
     return found
 
 
-def forecast_once(folder: FileFolder, state: str, clock: Clock) -> Forecast | PrecheckError:
+def forecast_once(folder: FileFolder, clock: Clock, *, is_running: bool) -> Forecast | PrecheckError:
     """What checking a file would take, by the limits of now; the rest as long as nothing changes it.
 
     An error says why it cannot be checked; others, which may pass, are raised.
@@ -130,14 +130,15 @@ def forecast_once(folder: FileFolder, state: str, clock: Clock) -> Forecast | Pr
         else [chosen.profile.modulus_weights, chosen.profile.modulus_substitutions]
     )
     compared = [] if chosen.newest_of is None else matching_folders(chosen.newest_of)
-    seen = [usual(), *tables, *map(ledger_of, job.reusable.folders), *(at / MANIFEST for at in compared)]
-    found = _forecast(folder, clock, folder.read().model_dump_json(), state, now.date(), _seen(seen))
+    ledgers = [*job.reusable.folders, *([] if is_running else [job.out])]
+    seen = [usual(), *tables, *map(ledger_of, ledgers), *(at / MANIFEST for at in compared)]
+    found = _forecast(folder, clock, folder.read().model_dump_json(), is_running, now.date(), _seen(seen))
     return found if isinstance(found, PrecheckError) else under_limits_now(found, chosen, now)
 
 
 @lru_cache(maxsize=64)
 def _forecast(
-    folder: FileFolder, clock: Clock, _file: str, _state: str, _day: date, _seen: object
+    folder: FileFolder, clock: Clock, _file: str, _is_running: bool, _day: date, _seen: object
 ) -> Forecast | PrecheckError:
     try:
         return forecast_file(job_of(folder), clock)

@@ -190,7 +190,7 @@ async def plan(request: web.Request) -> web.Response:
 
 def _forecast(at: Standing, clock: Clock) -> tuple[Forecast | None, str]:
     try:
-        found = forecast_once(at.folder, at.state.value, clock)
+        found = forecast_once(at.folder, clock, is_running=at.state is State.RUNNING)
     except PrecheckError as error:
         found = error
     return (None, sentence_of(found)) if isinstance(found, PrecheckError) else (found, "")
