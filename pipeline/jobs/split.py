@@ -39,6 +39,7 @@ from pipeline.rules.places import place_texts
 from pipeline.rules.policy import DEFAULT_POLICY
 from pipeline.rules.totals import currency_shown
 from pipeline.runs.approvals import approvals_of, record_approval
+from pipeline.runs.families import splitting
 from pipeline.runs.finished import FinishedRun, finished_run
 from pipeline.runs.manifest import evidence, read_manifest
 from pipeline.runs.proof import signer_again
@@ -73,7 +74,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         PrecheckError: nothing was written; the exit code says why.
     """
     time = timestamp(now)
-    with finished_run(job.folder, now=time) as run, ExitStack() as files:
+    with finished_run(job.folder, now=time) as run, splitting(job.folder), ExitStack() as files:
         refuse_simulated(run, allowed=job.allow_simulated or run.summary.is_rehearsal)
         if not job.hold_undecided:
             _refuse_undecided(run)

@@ -3,8 +3,11 @@
 A payment is the SHA-256 of the first file of its family, and its row there.
 """
 
+import errno
+import fcntl
+import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from glob import escape
 from itertools import chain, groupby
 from os.path import relpath
@@ -12,11 +15,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import InputError, UsageError
+from pipeline.files.disk_errors import not_writable
 from pipeline.runs.manifest import read_manifest
-from schemas.folder import CORRECTED, FAMILY, MANIFEST
+from schemas.folder import CORRECTED, FAMILY, FAMILY_LOCK, MANIFEST
 from schemas.manifest import Manifest, SplitMade
 from schemas.review import Decision
 from schemas.summary import MadeOf
+
+_READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class Origin(NamedTuple):
@@ -76,6 +82,32 @@ def identity(manifest: Manifest) -> tuple[str, Sequence[int] | None]:
     if before is None:
         return manifest.input.sha256, None
     return before.first_sha256, None if before.rows is None else listed(before.rows)
+
+
+@contextmanager
+def splitting(folder: Path) -> Iterator[None]:
+    """Split alone in a family while the block lasts: wait for the end of another split in any of its runs.
+
+    Each split locks all of them, in one order. A run that ends later finds, and locks, those of before. A
+    folder that cannot be written has no split.
+
+    Raises:
+        UsageError, InputError: as `read_manifest`.
+        OutputError, DiskError: it cannot be locked.
+    """
+    own = folder.resolve()
+    first, _ = identity(read_manifest(own))
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with ExitStack() as locks:
+        for path in sorted(other / FAMILY_LOCK for other, _ in _family(own, first)):
+            try:
+                lock = os.open(path, flags, 0o600)
+                locks.callback(os.close, lock)
+                fcntl.flock(lock, fcntl.LOCK_EX)
+            except OSError as error:
+                if error.errno not in _READ_ONLY:
+                    raise not_writable(path, error) from error
+        yield
 
 
 def released_before(folder: Path) -> dict[int, str]:

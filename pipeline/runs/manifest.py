@@ -30,6 +30,7 @@ from schemas.folder import (
     APPROVALS,
     DATA_SET,
     FAMILY,
+    FAMILY_LOCK,
     LEDGER,
     MANIFEST,
     REPORT_XLSX,
@@ -247,7 +248,7 @@ def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
     The ledger is not hashed, as it changes when names are purged from it: its digests are recorded.
     """
     ledger = (path.name for path in ledger_files(folder / LEDGER))
-    ours = (MANIFEST, SIGNATURE, APPROVALS, STORE, FAMILY, LOCK, *ledger)
+    ours = (MANIFEST, SIGNATURE, APPROVALS, STORE, FAMILY, FAMILY_LOCK, LOCK, *ledger)
     recorded = (manifest.outcome_file, *manifest.files)
     return {path.name for path in folder.iterdir()} - {*ours, *(file.name for file in recorded)}
 

@@ -2,15 +2,17 @@
 
 import json
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
 from pipeline.jobs.fix import FixJob, fix_folder
 from pipeline.jobs.show import story
 from pipeline.jobs.split import SplitJob, split_folder
-from pipeline.runs.families import made_of, released_before
+from pipeline.runs.families import made_of, released_before, splitting
 from pipeline.runs.manifest import identity_of, read_manifest, unrecorded
 from schemas.review import Acceptance
 
@@ -138,6 +140,34 @@ def test_the_same_file_in_another_folder_is_the_same_payments_and_is_released_ag
     assert split(other).release is None
     assert split(other, release_again=True).release.row_count == 2
     assert read_manifest(other).splits[-1].again_rows == [1, 2]
+
+
+def test_of_two_that_are_split_at_once_one_releases_a_payment(run_of, split, tmp_path):
+    first = run_of("pay.csv", MATCH, MATCH, MATCH)
+    second = run_of(taken_to(tmp_path / "again.csv", tmp_path / "pay.csv"), MATCH, MATCH, MATCH)
+    at_once = Barrier(2)
+
+    def made(folder):
+        at_once.wait()
+        return split(folder)
+
+    with ThreadPoolExecutor() as both:
+        counts = [each.release and each.release.row_count for each in both.map(made, (first, second))]
+
+    assert sorted(counts, key=str) == [3, None]
+    assert not unrecorded(first, read_manifest(first))
+
+
+def test_a_split_waits_for_another_one_of_its_family_alone(run_of, split, tmp_path):
+    folder, other = run_of("pay.csv", MATCH), run_of("other.csv", MATCH, MATCH)
+    again = run_of(taken_to(tmp_path / "again.csv", tmp_path / "pay.csv"), MATCH)
+    with ThreadPoolExecutor() as both:
+        with splitting(folder):
+            waiting = both.submit(split, again)
+            assert split(other).release.row_count == 2
+            with pytest.raises(TimeoutError):
+                waiting.result(timeout=0.3)
+        assert waiting.result(timeout=60).release.row_count == 1
 
 
 def test_no_correction_is_made_of_what_was_released(run_of, split, tmp_path):
