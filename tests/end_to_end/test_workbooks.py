@@ -1,5 +1,7 @@
 """Excel in: the same payments from a workbook and from a CSV are the same outcomes."""
 
+import zipfile
+
 import openpyxl
 import pytest
 import xlsxwriter
@@ -148,6 +150,25 @@ def test_release_hold_and_corrected_files_of_a_workbook_are_workbooks(desk, sand
     assert all(cells_of(path)[0] == rows[0] for path in (release, hold) if path.exists())
     assert openpyxl.load_workbook(hold).sheetnames == ["Payroll"]
     assert desk("verify", folder, "--input", "payments.xlsx").status == 0
+
+
+def test_no_file_that_is_handed_out_has_a_macro_or_an_embedded_file_of_the_upload(desk, sandbox, workbook):
+    path, content = workbook(Payroll=ROWS), b"known to every scanner"
+    with zipfile.ZipFile(path, "a") as archive:
+        for part in ("xl/vbaProject.bin", "xl/embeddings/oleObject1.bin", "xl/media/image1.png"):
+            archive.writestr(part, content)
+    assert desk("run", path, "--format", "xlsx", *sandbox.using("sandbox")).status == 0
+    assert desk("split", "payments.precheck", "--allow-simulated").status == 0
+    fixed = ("--accept", "close_match", "--reason", "judged", "--allow-simulated")
+    assert desk("fix", "payments.precheck", *fixed).status == 0
+    made = [*(desk.folder / "payments.precheck").iterdir()]
+    assert len([file for file in made if file.suffix == ".xlsx"]) >= 3
+    for file in made:
+        assert content not in file.read_bytes(), file
+        if file.suffix == ".xlsx":
+            with zipfile.ZipFile(file) as archive:
+                parts = {name: archive.read(name) for name in archive.namelist()}
+            assert not [name for name in parts if "vba" in name or "embed" in name or content in parts[name]]
 
 
 def test_outcomes_can_be_a_workbook_without_losing_zeros(desk, sandbox, workbook):
