@@ -247,7 +247,8 @@ WARNED: Schema = {
 PLACEMENTS: Schema = {
     "row": pl.UInt32(),
     "place": pl.String(),  # release or hold
-    "why": pl.String(),  # why it is held, as a sentence; null where it is not
+    "why": pl.String(),  # the key of the sentence that says why it is held; null where it is not
+    "why_of": pl.String(),  # what that sentence names
     "decided": pl.Boolean(),  # whether a person decided so
 }
 

@@ -77,7 +77,7 @@ class Fix(OwnDocument):
 class HoldReason(OwnDocument):
     """Held rows that have one reason."""
 
-    why: str
+    why: Spoken
     row_count: int
 
 

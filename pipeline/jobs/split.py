@@ -32,7 +32,7 @@ from pipeline.review.payment_files import (
     write_for_people,
     write_payments,
 )
-from pipeline.review.placements import split
+from pipeline.review.placements import split, why_held
 from pipeline.review.writers import PaymentsWriter
 from pipeline.rules.identifiers import masked
 from pipeline.rules.places import place_texts
@@ -145,8 +145,8 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         how_to_hold=_how_to_hold(run, released_warnings),
         reasons=str(job.folder / HOLD_REASONS),
         held=[
-            HoldReason(why=why, row_count=row_count)
-            for why, row_count in placements["why"].drop_nulls().value_counts(sort=True).iter_rows()
+            HoldReason(why=why.recorded(), row_count=row_count)
+            for why, row_count in why_held(placements).values()
         ],
         unheeded_rows=made.refused_rows,
     )
@@ -271,6 +271,9 @@ def _write_reasons(
     payments, outcomes = run.source.payments, run.outcomes
     said = decisions.select("row", words=pl.col("reason").str.strip_chars_end(". "))
     held = placements.filter(place=Verdict.HOLD).join(said, on="row", how="left", maintain_order="left")
+    english = {key: str(why) for key, (why, _) in why_held(placements).items()}
+    texts = [english[key] for key in held.select("why", "why_of").iter_rows()]
+    held = held.with_columns(pl.Series("why", texts, dtype=pl.String))
     in_words = pl.format("{}: {}.", pl.col("why").str.strip_suffix("."), "words")
     why = pl.when(pl.col("decided") & pl.col("words").is_not_null()).then(in_words).otherwise("why")
     rows = held.join(payments, on="row", maintain_order="left").join(

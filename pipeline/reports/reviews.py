@@ -80,7 +80,7 @@ def print_split(done: Split, console: Console) -> None:
     if done.held:
         reasons = table_of(">rows", "why they are held")
         for held in done.held:
-            reasons.add_row(number(held.row_count), text_line(held.why))
+            reasons.add_row(number(held.row_count), text_line(in_words(held.why)))
         console.print(reasons, "")
     if done.unheeded_rows:
         which = which_rows(done.unheeded_rows, places=done.places)

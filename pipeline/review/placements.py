@@ -19,6 +19,7 @@ from pipeline.frames import (
 )
 from pipeline.rules.policy import ANSWERED, verdicts
 from pipeline.rules.totals import MONEY_FIELDS, totals, with_money
+from pipeline.wording import Sentence
 from schemas.outcomes import UNDECIDED, Outcome
 from schemas.review import ControlTotal, Decision, Verdict
 
@@ -57,6 +58,7 @@ def split(
         "row",
         place=pl.when(IS_RELEASED).then(pl.lit(Verdict.RELEASE.value)).otherwise(pl.lit(Verdict.HOLD.value)),
         why=pl.when(~IS_RELEASED).then(_why()),
+        why_of=pl.when(~IS_RELEASED).then(_why_of()),
         decided=ANSWERED & (_IS_HELD_BY_PERSON | _IS_RELEASED_BY_PERSON),
     ).select(pl.col(column).cast(kind) for column, kind in PLACEMENTS.items())
     assert placements["row"].equals(outcomes["row"])
@@ -64,26 +66,36 @@ def split(
     return Placements(placements)
 
 
+def why_held(placements: Placements) -> dict[tuple[str, str], tuple[Sentence, int]]:
+    """`why` and `why_of` -> the sentence that says why payments are held, and how many; most first."""
+    counted = placements.drop_nulls("why").group_by("why", "why_of").len().sort("len", "why", descending=True)
+    return {(why, of): (Sentence(why, of=of), count) for why, of, count in counted.iter_rows()}
+
+
 def _why() -> pl.Expr:
-    """Why a row is held, the first of the reasons that apply."""
-    by = "decided_by"
+    """Why a row is held, the first of the reasons that apply: the key of a sentence."""
     return (
         pl.when(pl.col("check_outcome") == Outcome.REJECTED)
-        .then(pl.lit("The row breaks a rule and was not checked."))
+        .then(pl.lit("review.held_rejected"))
         .when(pl.col("check_outcome").is_in(UNDECIDED))
-        .then(pl.lit("The row is not decided yet."))
+        .then(pl.lit("review.held_undecided"))
         .when(_WAS_RELEASED)
-        .then(pl.format("The payment was released before, in {}.", "released_in"))
+        .then(pl.lit("review.held_released_before"))
         .when(pl.col("decision") == Decision.HOLD)
-        .then(pl.lit("A person decided to hold it."))
+        .then(pl.lit("review.held_by_person"))
         .when(pl.col("decision") == Decision.FIX)
-        .then(pl.lit("A person decided to correct it first."))
+        .then(pl.lit("review.held_to_correct"))
         .when(_VERDICT == Verdict.REVIEW)
-        .then(pl.format("The policy leaves {} to a person, and it was not released.", by))
+        .then(pl.lit("review.held_for_person"))
         .when(pl.col("decision") == Decision.RELEASE)
-        .then(pl.format("The policy holds {}, and does not leave it to a person.", by))
-        .otherwise(pl.format("The policy holds {}.", by))
+        .then(pl.lit("review.held_whatever_decided"))
+        .otherwise(pl.lit("review.held_by_policy"))
     )
+
+
+def _why_of() -> pl.Expr:
+    """What the sentence names: the file that released the row before, or what the policy went by."""
+    return pl.when(_WAS_RELEASED).then("released_in").otherwise("decided_by").fill_null("")
 
 
 class Preview(NamedTuple):

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from pipeline.frames import DECISIONS, WARNED
-from pipeline.review.placements import split
+from pipeline.review.placements import split, why_held
 from schemas.outcomes import Outcome
 from schemas.review import Decision, Verdict
 
@@ -26,8 +26,9 @@ def place_of(outcomes_of, said):
         frame = pl.DataFrame(decisions, schema=DECISIONS, orient="row")
         warned = pl.DataFrame([(1, code) for code in warnings], schema=WARNED, orient="row")
         outcomes = outcomes_of({"outcome": outcome, "code": code})
-        [found] = split(outcomes, warned, policy or {}, frame).rows(named=True)
-        said.append(found["why"])
+        placements = split(outcomes, warned, policy or {}, frame)
+        [found] = placements.rows(named=True)
+        said.extend(str(why) for why, _ in why_held(placements).values())
         return found["place"], found["decided"]
 
     return place
