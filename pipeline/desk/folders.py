@@ -27,6 +27,7 @@ from pipeline.desk.journal import ChainedJournal
 from pipeline.desk.refusals import Missing
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
+from pipeline.files.plain import plain_bytes
 from pipeline.wording import Sentence
 from schemas.desk import AuditEntry, DeskFile, RowCommented, RowsDecided
 from schemas.review import Shaped
@@ -126,7 +127,7 @@ def parsed(model: type[AnyDocument], path: Path) -> AnyDocument:
 
 @lru_cache(maxsize=2048)
 def _parsed(model: type[BaseModel], path: Path, _changed_ns: int, _inode: int, _byte_count: int) -> BaseModel:
-    return parse(model, path.read_bytes())
+    return parse(model, plain_bytes(path))
 
 
 @dataclass(frozen=True, slots=True)

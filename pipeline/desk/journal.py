@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from pipeline.errors import DiskError, InputError
+from pipeline.files.plain import plain_bytes
 from pipeline.wording import Sentence
 from schemas.desk import NOTHING_BEFORE, Entry
 
@@ -71,7 +72,7 @@ class ChainedJournal(Generic[AnyEntry]):
         return _hash(lines[-1]) if lines else NOTHING_BEFORE
 
     def _data(self) -> bytes:
-        return self.path.read_bytes() if self.path.exists() else b""
+        return plain_bytes(self.path) if self.path.exists() else b""
 
     def _end_of_chain(self, lines: list[bytes], before: str) -> str:
         """The hash of the last of these lines, the first of which names the one before it."""

@@ -14,6 +14,7 @@ from pydantic import SecretStr
 from pipeline.errors import ConfigurationError, DiskError, InputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import not_writable
+from pipeline.files.plain import plain_bytes
 from pipeline.files.private import is_private
 from pipeline.wording import Sentence
 from schemas.folder import MANIFEST, SIGNATURE
@@ -66,7 +67,7 @@ class PublicKey:
         from cryptography.exceptions import InvalidSignature
 
         try:
-            self._key.verify((folder / SIGNATURE).read_bytes(), (folder / MANIFEST).read_bytes())
+            self._key.verify(plain_bytes(folder / SIGNATURE), plain_bytes(folder / MANIFEST))
         except InvalidSignature:
             return False
         except OSError as error:
@@ -162,7 +163,7 @@ def sign(folder: Path, signer: Signer | None) -> None:
     """
     if signer is None:
         return
-    signature = signer.signature((folder / MANIFEST).read_bytes())
+    signature = signer.signature(plain_bytes(folder / MANIFEST))
     with write_atomically(folder / SIGNATURE) as file:
         file.write(signature)
 

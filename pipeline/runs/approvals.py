@@ -1,10 +1,10 @@
 """Who decided what about a run, when and why: `approvals.json`, a list that only grows."""
 
-import os
 from pathlib import Path
 
 from pipeline.errors import InputError, UsageError
 from pipeline.files.atomic import write_atomically
+from pipeline.files.plain import plain_bytes
 from pipeline.wording import Sentence
 from schemas.folder import APPROVALS
 from schemas.review import Approval, Approvals
@@ -29,9 +29,7 @@ def approvals_of(folder: Path) -> list[Approval]:
     """The decisions on record, oldest first; an InputError where they cannot be read."""
     path = folder / APPROVALS
     try:
-        if not path.is_file() and os.path.lexists(path):  # reading a pipe would never end
-            raise InputError(Sentence("runs.something_not_file", path=path), advice=Sentence("runs.remove"))
-        return parse(Approvals, path.read_bytes()).root
+        return parse(Approvals, plain_bytes(path)).root
     except FileNotFoundError:
         return []
     except (OSError, ValueError) as error:

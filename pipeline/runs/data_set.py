@@ -9,6 +9,7 @@ from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import not_writable
 from pipeline.files.dividing import divide_parquet
+from pipeline.files.plain import plain_bytes
 from pipeline.formats import delimited, format_named, parquet
 from pipeline.runs.part_files import PartFiles
 from pipeline.wording import Sentence
@@ -136,7 +137,7 @@ def identity_in(data: DataSet, folder: Path) -> str:
 def read_record(folder: Path) -> DataSetRecord | None:
     """The parts of the data set whose run the folder holds; None where it holds none."""
     try:
-        return parse(DataSetRecord, (folder / DATA_SET).read_bytes())
+        return parse(DataSetRecord, plain_bytes(folder / DATA_SET))
     except (OSError, ValueError):
         return None
 

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from pipeline.config.profiles import choose, ledger_key
 from pipeline.errors import ConfigurationError, InputError
+from pipeline.files.plain import plain_bytes
 from pipeline.frames import CHANGES, OUTCOMES, REASONS, Changes, Outcomes, Reasons, Schema
 from pipeline.reports.documents import Rows
 from pipeline.reports.reasons import SaidReasons, said_reasons
@@ -130,7 +131,7 @@ def reasons_in(folder: Path) -> SaidReasons:
 
 def _frame_in(path: Path, schema: Schema) -> pl.DataFrame | None:
     try:
-        return pl.read_ndjson(path.read_bytes(), schema=schema)
+        return pl.read_ndjson(plain_bytes(path), schema=schema)
     except FileNotFoundError:
         return None
     except (OSError, pl.exceptions.PolarsError):

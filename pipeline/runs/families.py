@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from pipeline.errors import InputError, UsageError
 from pipeline.files.disk_errors import not_writable
+from pipeline.files.plain import plain_bytes
 from pipeline.runs.manifest import read_manifest
 from schemas.folder import CORRECTED, FAMILY, FAMILY_LOCK, MANIFEST
 from schemas.manifest import Manifest, SplitMade
@@ -168,7 +169,7 @@ def _naming(folders: Iterable[Path], sha256: str) -> Iterator[tuple[Path, Manife
     """The folders whose manifest has this hash anywhere in it: only those are parsed."""
     for folder in folders:
         with suppress(OSError, InputError, UsageError):
-            if sha256.encode() in (folder / MANIFEST).read_bytes():
+            if sha256.encode() in plain_bytes(folder / MANIFEST):
                 yield folder, read_manifest(folder)
 
 
@@ -196,7 +197,7 @@ def _family(folder: Path, first: str) -> Iterator[tuple[Path, Manifest]]:
 
 def _made_elsewhere(folder: Path) -> list[str]:
     path = folder / FAMILY
-    return path.read_text().splitlines() if path.exists() else []
+    return plain_bytes(path).decode().splitlines() if path.exists() else []
 
 
 def _register(folder: Path, own: Path) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.folder_lock import require_folder, shared
+from pipeline.files.plain import plain_bytes
 from pipeline.formats import NAMES, format_named
 from pipeline.runs.remedies import RUN_AGAIN, made_anew
 from pipeline.stores.sqlite.ledger_file import sqlite_errors
@@ -73,7 +74,7 @@ def read_summary(folder: Path) -> Summary:
     """The summary of a run, as it is now; an InputError where it does not exist, or is no summary."""
     path = folder / SUMMARY
     try:
-        return parse(Summary, path.read_bytes())
+        return parse(Summary, plain_bytes(path))
     except OSError as error:
         raise InputError(
             Sentence("runs.cannot_read_2", path=path, why=error, remedy=made_anew(path))

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from pipeline.errors import DiskError, InputError, UsageError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.folder_lock import LOCK
+from pipeline.files.plain import plain_bytes
 from pipeline.files.signatures import remove_signature
 from pipeline.rules.totals import control_totals
 from pipeline.runs.approvals import approvals_of
@@ -231,7 +232,7 @@ def read_manifest(folder: Path) -> Manifest:
     """
     path = folder / MANIFEST
     try:
-        return parse(Manifest, path.read_bytes())
+        return parse(Manifest, plain_bytes(path))
     except FileNotFoundError:
         if (folder / DATA_SET).exists():
             raise UsageError(Sentence("runs.folder_data_set", folder=folder)) from None

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from pipeline.errors import DiskError
 from pipeline.files.disk_errors import not_writable
+from pipeline.files.plain import plain_bytes
 from pipeline.frames import Schema
 from pipeline.wording import Sentence
 from schemas.strict import OwnDocument, parse
@@ -127,7 +128,7 @@ def write_document(document: BaseModel, path: Path) -> None:
 def read_document(kind: type[_Document], path: Path) -> _Document | None:
     """A document; None where there is none, or not a whole one."""
     try:
-        return parse(kind, path.read_bytes())
+        return parse(kind, plain_bytes(path))
     except (OSError, ValueError):
         return None
 
@@ -144,7 +145,7 @@ def read_frame(path: Path, schema: Schema, columns: list[str] | None = None) -> 
 def read_as_written(path: Path, columns: list[str] | None = None) -> pl.DataFrame:
     """A frame that is there, with the columns that it has; a DiskError where it cannot be read."""
     try:
-        return pl.read_parquet(path.read_bytes(), columns=columns)
+        return pl.read_parquet(plain_bytes(path), columns=columns)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise DiskError(Sentence("runs.cannot_read_delete", path=path, parent=path.parent)) from error
 

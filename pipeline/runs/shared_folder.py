@@ -5,6 +5,7 @@ from pathlib import Path
 from pipeline.config.profiles import Chosen, ledger_url
 from pipeline.errors import OtherRunError, OutputError
 from pipeline.files.atomic import write_atomically
+from pipeline.files.plain import plain_bytes
 from pipeline.stores.protocols import RunLedger
 from pipeline.wording import Sentence
 from schemas.folder import STORE
@@ -16,7 +17,7 @@ def read_store_record(folder: Path) -> SharedRunRecord | None:
     """The shared run that a folder belongs to, or an OutputError; None where its ledger is its own."""
     path = folder / STORE
     try:
-        return parse(SharedRunRecord, path.read_bytes())
+        return parse(SharedRunRecord, plain_bytes(path))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:

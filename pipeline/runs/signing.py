@@ -12,6 +12,7 @@ from platformdirs import user_state_path
 from pipeline.errors import PrecheckError
 from pipeline.files import signatures
 from pipeline.files.atomic import write_atomically
+from pipeline.files.plain import plain_bytes
 from pipeline.files.private import user_folder
 from pipeline.files.signatures import Signer
 from pipeline.runs.manifest import read_manifest
@@ -38,7 +39,7 @@ def sign(folder: Path, signer: Signer | None) -> None:
 def is_outdated(manifest: Manifest) -> bool:
     """Whether a newer manifest of the run was signed on this machine."""
     try:
-        return _path_of(manifest).read_text("utf-8") > manifest.written
+        return plain_bytes(_path_of(manifest)).decode() > manifest.written
     except (OSError, ValueError, PrecheckError):
         return False
 

@@ -16,6 +16,7 @@ import polars as pl
 from pipeline.errors import DiskError, InputError, OutputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import not_writable
+from pipeline.files.plain import plain_bytes
 from pipeline.frames import CHECKS
 from pipeline.wording import Sentence
 from schemas.shared import WorkRecord
@@ -78,7 +79,7 @@ def read_questions(folder: Path, part: int) -> pl.DataFrame:
     """`Checks` of a part; an InputError where they cannot be read."""
     path = questions_file(folder, part)
     try:
-        checks = pl.read_parquet(path.read_bytes())
+        checks = pl.read_parquet(plain_bytes(path))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise InputError(
             Sentence("runs.cannot_read_3", path=path), advice=Sentence("advice.write_work")
@@ -98,7 +99,7 @@ def works_in(root: Path) -> Iterator[WorkRecord]:
         ) from error
     for folder in folders:
         try:
-            yield parse(WorkRecord, (folder / WORK).read_bytes())
+            yield parse(WorkRecord, plain_bytes(folder / WORK))
         except (OSError, ValueError):
             continue
 

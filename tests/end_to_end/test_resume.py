@@ -196,6 +196,7 @@ def test_a_terminal_that_goes_away_stops_the_run_with_its_outcome_file(desk, san
     leader, terminal = pty.openpty()
 
     def lead():
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # whoever started the tests may have ignored it
         os.setsid()
         fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 

@@ -162,7 +162,7 @@ def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_asked(
         checking.communicate()
     killed = in_ledger(f"SELECT min(holder::text) {held}")  # its chunks are free once its leases have ended
     with worker("b") as helper:
-        wait_until(lambda: answer_count() > COUNT // 2)
+        wait_until(lambda: answer_count() > COUNT // 5)  # that leaves a busy machine 4 seconds
         helper.send_signal(signal.SIGTERM)
         helped = helper.end()
 

@@ -1,6 +1,7 @@
 """No payment of a file, of its corrections, or of what it held is released twice, by command."""
 
 import json
+import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from pipeline.jobs.show import story
 from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.runs.families import made_of, released_before, splitting
 from pipeline.runs.manifest import identity_of, read_manifest, unrecorded
+from schemas.folder import FAMILY, MANIFEST
 from schemas.review import Acceptance
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC)
@@ -127,7 +129,7 @@ def test_what_lies_in_the_folder_of_a_run_is_registered_there(run_of, tmp_path):
     found = made_of(file, identity_of(file)[0], out)
 
     assert found.folder == "../../../../pay.precheck"
-    assert (parent / "family.txt").read_text() == "../a/b/c/next.precheck\n"
+    assert (parent / FAMILY).read_text() == "../a/b/c/next.precheck\n"
     assert unrecorded(parent, read_manifest(parent)) == set()
 
 
@@ -202,3 +204,14 @@ def test_what_was_released_by_replaced_answers_is_not_released_again(run_of, spl
     path.write_text(json.dumps(manifest | {"splits": [], "replaced_splits": manifest["splits"]}))
 
     assert split(folder).release is None
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", [MANIFEST, FAMILY])
+def test_a_pipe_in_a_folder_nearby_keeps_nobody_waiting(tmp_path, run_of, name):
+    folder = run_of("payroll.csv", MATCH)
+    strange = tmp_path / "strange"
+    strange.mkdir()
+    os.mkfifo((folder if name == FAMILY else strange) / name)
+    assert made_of(tmp_path / "payroll.csv", "0" * 64, tmp_path / "other") is None
+    assert released_before(folder) == {}
