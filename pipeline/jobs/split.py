@@ -13,7 +13,7 @@ from pipeline.config.profiles import choose
 from pipeline.errors import IncompleteError, UsageError
 from pipeline.formats import excel, pain001
 from pipeline.formats.message import Role
-from pipeline.frames import DECISIONS, Decisions
+from pipeline.frames import DECISIONS, Decisions, Placements
 from pipeline.reports.choices import and_repeated, warned_in
 from pipeline.reports.wording import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
 from pipeline.review.decisions import (
@@ -265,7 +265,7 @@ def _released_here(
 
 
 def _write_reasons(
-    run: FinishedRun, placements: pl.DataFrame, decisions: pl.DataFrame, files: ExitStack
+    run: FinishedRun, placements: Placements, decisions: pl.DataFrame, files: ExitStack
 ) -> None:
     """Each held row, and what a person has to know about it; a person's reason in that person's words."""
     payments, outcomes = run.source.payments, run.outcomes
