@@ -4,9 +4,9 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from stat import S_ISDIR
+from stat import S_ISDIR, S_ISVTX, S_IWOTH
 
 from pipeline.errors import InputError, LockedError, OutputError, UsageError
 from pipeline.files.disk_errors import not_writable, refuse_non_file
@@ -25,7 +25,7 @@ def locked(folder: Path, now: str, *, otherwise: Sequence[Sentence] = ()) -> Ite
 
     Raises:
         LockedError: another process works in the folder; `otherwise` are alternatives to waiting.
-        OutputError: the lock's name is taken by a file of another program.
+        OutputError: as `require_ours`.
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     require_ours(folder)
@@ -56,12 +56,26 @@ def shared(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
+def refuse_open(folder: Path, *, within: bool = False) -> None:
+    """Refuse to write into a folder, or into one within it, where any user may put other files (OutputError).
+
+    In one like /tmp, whose sticky bit is set, nobody replaces what is another's.
+    """
+    with suppress(FileNotFoundError):
+        mode = folder.stat().st_mode
+        if mode & S_IWOTH and not (within and mode & S_ISVTX):
+            raise OutputError(
+                Sentence("files.others_can_write", folder=folder), advice=Sentence("advice.other_folder")
+            )
+
+
 def require_ours(folder: Path) -> None:
-    """Refuse a folder where another program's file has the lock's name, before it is opened or overwritten.
+    """Refuse a folder that is open to all, or where another program's file has the lock's name.
 
     Raises:
-        OutputError: it is not a plain file, or its content is not of this tool.
+        OutputError: the lock is not a plain file, or its content is not of this tool; or as `refuse_open`.
     """
+    refuse_open(folder)
     path = folder / LOCK
     refuse_non_file(path)
     try:

@@ -74,7 +74,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         PrecheckError: nothing was written; the exit code says why.
     """
     time = timestamp(now)
-    with finished_run(job.folder, now=time) as run, splitting(job.folder), ExitStack() as files:
+    with finished_run(job.folder, now=time) as run, ExitStack() as alone, ExitStack() as files:
         refuse_simulated(run, allowed=job.allow_simulated or run.summary.is_rehearsal)
         if not job.hold_undecided:
             _refuse_undecided(run)
@@ -86,6 +86,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         decisions = decisions_of(job.decisions, run, approver)
         shaped = [*job.decisions.shaped] if isinstance(job.decisions, RunDecisions) else []
         warned = and_repeated(warned_in(run.summary), job.repeated_rows)
+        alone.enter_context(splitting(job.folder))
         before = job.released_before()
         held_for_it = {} if job.release_again else before
         placements = split(run.outcomes, warned, policy, decisions, held_for_it)

@@ -82,6 +82,7 @@ def open_ledger(
     is given is called with where it went.
 
     Raises:
+        InputError: people's decisions are there that a signature should prove, and none does.
         PrecheckError: as `SqliteLedger.open` and `PriorRun.move_aside`.
     """
     signer = chosen.signer
@@ -92,6 +93,8 @@ def open_ledger(
         earlier = earlier_run(folder, now)
         if earlier is not None and earlier.is_kept:
             over(Notice(Sentence("runs.moved_aside", folder=earlier.move_aside(now))))
+    if signer is not None:
+        _refuse_unsigned_decisions(folder, signer)
     try:
         return SqliteLedger.open(
             ledger_of(folder),
@@ -155,6 +158,30 @@ def named_signer(key: Path | None, profile: str, config: Path | None = None) -> 
     return signed_with(chosen, key).signer
 
 
+def _refuse_unsigned_decisions(folder: Path, signer: Signer) -> None:
+    """Refuse to sign what people decided, and what was made of it, on the word of an unsigned folder."""
+    try:
+        recorded = read_manifest(folder)
+    except (UsageError, InputError):
+        recorded = None
+    claimed: list[object] = [*approvals_of(folder)]
+    if recorded is not None and signer.has_signed(folder):
+        is_proved = claimed == recorded.approvals
+    else:
+        if recorded is not None:
+            claimed += (*recorded.adoptions, *recorded.splits, *recorded.replaced_splits)
+        is_proved = not claimed
+    if not is_proved:
+        raise _unsigned_decisions(folder)
+
+
+def _unsigned_decisions(folder: Path) -> InputError:
+    return InputError(
+        Sentence("runs.approvals_not_signed", path=folder / APPROVALS),
+        advice=(Sentence("stores.bring_back_from"), Sentence("advice.adopt")),
+    )
+
+
 def _require_signed(folder: Path) -> None:
     if not is_signed(folder):
         raise InputError(
@@ -171,7 +198,4 @@ def _require_own(folder: Path, signer: Signer) -> None:
             Sentence("runs.older_state", folder=folder), advice=Sentence("stores.bring_back_from")
         )
     if approvals_of(folder) != manifest.approvals:
-        raise InputError(
-            Sentence("runs.approvals_not_signed", path=folder / APPROVALS),
-            advice=(Sentence("stores.bring_back_from"), Sentence("advice.adopt")),
-        )
+        raise _unsigned_decisions(folder)

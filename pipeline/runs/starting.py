@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pipeline.errors import InputError, OutputError, UsageError
 from pipeline.files.atomic import partial_name
 from pipeline.files.disk_errors import refuse_non_file
-from pipeline.files.folder_lock import require_ours
+from pipeline.files.folder_lock import refuse_open, require_ours
 from pipeline.formats import layout_before
 from pipeline.rules.modulus import Modulus, same_tables
 from pipeline.runs.approvals import approvals_of
@@ -48,9 +48,12 @@ def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
 
     Raises:
         UsageError: two files would share a folder, also on a disk that ignores case.
+        OutputError: any user of the computer can replace the folders in `out`.
     """
     if len(files) == 1:
         return {files[0]: out or Path(f"{files[0].stem}.precheck")}
+    if out is not None:
+        refuse_open(out, within=True)
     paths = [_absolute(file) for file in files]
     for file, path in zip(files, paths, strict=True):
         if paths.count(path) > 1:
@@ -175,10 +178,6 @@ def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fr
                 advice=(Sentence("advice.other_folder"), Sentence("advice.replace_results")),
             )
     require_ours(folder)
-    if folder.exists() and folder.stat().st_mode & 0o002:
-        raise OutputError(
-            Sentence("runs.others_can_write", folder=folder), advice=Sentence("advice.other_folder")
-        )
     if fresh and (earlier := earlier_run(folder, now)) is not None:
         earlier.require_replaceable(environment)
     try:

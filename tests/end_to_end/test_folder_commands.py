@@ -535,3 +535,19 @@ def test_a_folder_that_every_user_can_write_into_is_refused_before_anything_is_a
     refused = desk("run", desk.payments([MATCH]), *sandbox.using("sandbox"), "--out", out)
     assert (refused.status, sandbox.call_count) == (73, before)
     assert "every user of this computer can write into this folder; run `chmod o-w" in refused.err
+    two = (desk.payments([MATCH]), desk.payments([MATCH], name="two.csv"))
+    assert desk("run", *two, *sandbox.using("sandbox"), "--out", out).status == 73
+    assert sandbox.call_count == before
+
+
+def test_nothing_is_written_into_a_folder_that_was_opened_to_every_user_since(desk, sandbox):
+    assert desk("run", desk.payments([MATCH]), *sandbox.using("sandbox")).status == 0
+    folder = desk.folder / "payments.precheck"
+    folder.chmod(0o777)
+    there = {path.name for path in folder.iterdir()}
+    split = ("split", folder, "--allow-simulated")
+    for command in (split, ("fix", folder), ("report", folder)):
+        assert desk(*command).status == 73, command
+    assert {path.name for path in folder.iterdir()} == there
+    folder.chmod(0o700)
+    assert desk(*split).status == 0

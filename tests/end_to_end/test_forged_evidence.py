@@ -3,6 +3,8 @@
 import hashlib
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 
 import pytest
 from forgers import fit_manifest, forge, forging
@@ -152,6 +154,88 @@ def test_decisions_that_nobody_took_are_not_signed(desk, folder, words, signing)
         refused = desk(*command, *signing[0])
         assert refused.status == 65, command
         assert "approvals.json: not the decisions that the signed manifest records" in refused.err
+
+
+def forge_decisions(folder):
+    """That somebody decided, and another person approved it."""
+    said = {"by": "Rita", "what": "release", "why": "phoned", "rows": [2], "decision": "release"}
+    said |= {"time": "2031-01-01T00:00:00Z", "approved_by": "Anna", "approved_at": "2031-01-01T00:00:00Z"}
+    (folder / "approvals.json").write_text(json.dumps([said | {"self_approved": False}]))
+
+
+def as_killed_before_a_manifest(folder):
+    for name in ("manifest.json", "manifest.json.sig", "summary.json", "outcomes.csv"):
+        (folder / name).unlink()
+    forge_decisions(folder)
+
+
+def as_killed_before_the_signature(folder):
+    forge_decisions(folder)
+    path = folder / "manifest.json"
+    decided = {"approvals": json.loads((folder / "approvals.json").read_text())}
+    path.write_text(json.dumps(json.loads(path.read_text()) | decided))
+    (folder / "manifest.json.sig").unlink()
+
+
+def as_never_begun(folder):
+    shutil.rmtree(folder)
+    folder.mkdir(mode=0o700)
+    forge_decisions(folder)
+
+
+@pytest.mark.parametrize(
+    "attack", [as_killed_before_a_manifest, as_killed_before_the_signature, as_never_begun]
+)
+def test_a_run_does_not_sign_decisions_that_nothing_signed_proves(desk, folder, words, signing, attack):
+    attack(folder)
+
+    again = desk(*words, *signing[0])
+
+    assert again.status == 65
+    assert "approvals.json: not the decisions that the signed manifest records" in again.err
+    assert desk("verify", folder, *signing[1]).status != 0
+
+
+def test_lines_after_the_last_manifest_are_proved_by_the_key(desk, sandbox, signing):
+    words = ("run", desk.payments(ROWS), *sandbox.using("sandbox"), "--quiet", *signing[0])
+    assert desk(*words, "--limit", "1").status == 75
+    folder = desk.folder / "payments.precheck"
+    first = desk.folder / "first"
+    shutil.copytree(folder, first)
+    assert desk(*words).status == 0
+    shutil.copy(folder / "ledger.db", first)
+    elsewhere = {"XDG_STATE_HOME": str(desk.folder / "elsewhere")}  # where no newer state is known
+    for is_forged in (True, False):
+        shutil.rmtree(folder)
+        shutil.copytree(first, folder)
+        if is_forged:
+            forge(folder / "ledger.db", f"{FORGED} WHERE after_finish = 1")
+        again = desk(*words, **elsewhere)
+        assert again.status == (65 if is_forged else 0), again.err
+        assert ("has not sealed: 1" in again.err) is is_forged
+
+
+def test_a_line_that_the_key_sealed_counts_in_its_place_alone(desk, folder, words, signing, sandbox):
+    """Neither one of another run that was signed with the key, nor one of another question."""
+    other = desk.payments([ROWS[0], ROWS[0] | {"name": "Zoe Averis"}], name="other.csv")
+    assert desk("run", other, *sandbox.using("sandbox"), "--quiet", *signing[0]).status == 0
+    whole = (folder / "ledger.db").read_bytes()
+    [(columns,)] = lines_of(folder, "SELECT group_concat(name) FROM pragma_table_info('answer')")
+    swapped = lines_of(folder, f"SELECT {columns} FROM answer".replace("intent,", "3 - intent,"))
+    for lines in (lines_of(other.with_suffix(".precheck"), "SELECT * FROM answer"), swapped):
+        (folder / "ledger.db").write_bytes(whole)
+        with forging(folder / "ledger.db", reseals=False) as db:
+            db.execute("DELETE FROM answer")
+            db.executemany(f"INSERT INTO answer VALUES({', '.join('?' * len(lines[0]))})", lines)
+        for name in ("manifest.json", "manifest.json.sig", "outcomes.csv"):
+            (folder / name).unlink(missing_ok=True)
+        again = desk(*words, *signing[0])
+        assert (again.status, "lines of the table answer were changed: 2" in again.err) == (74, True)
+
+
+def lines_of(folder, query):
+    with closing(sqlite3.connect(folder / "ledger.db")) as db:
+        return db.execute(query).fetchall()
 
 
 def test_without_a_key_the_manifest_alone_proves_the_ledger(desk, words):

@@ -20,7 +20,7 @@ def moved(desk):
 
 
 def written(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".lock"}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith(".lock")}
 
 
 def test_a_run_with_answers_of_a_real_server_is_moved_aside(desk, real, network_payments):

@@ -70,7 +70,7 @@ def obstacles_in(folder):
 
 
 def bytes_in(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != ".lock"}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.endswith(".lock")}
 
 
 def test_the_input_is_found_beside_the_folder_and_is_never_copied_into_it(folder_of):
