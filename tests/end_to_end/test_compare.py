@@ -200,6 +200,7 @@ def test_a_policy_holds_what_changed(desk, configured, january, february):
     assert desk("verify", folder).status == 0
 
 
+@pytest.mark.nightly
 def test_the_newest_run_of_another_file_that_had_ended_is_taken(desk, run, configured, january, february):
     words = configured(NEWEST)
     older = desk.payments([AVERY | {"account_number": "00011111"}], name="december.csv", header=HEADER)
@@ -367,6 +368,7 @@ def decide(desk):
     return decide
 
 
+@pytest.mark.nightly
 def test_a_changed_account_is_told_every_month_until_a_person_has_released_it(desk, month, decide):
     assert month("january", [AVERY, IMOGEN]) == {}
     changed = {1: ("ACCOUNT_CHANGED", "**2345")}

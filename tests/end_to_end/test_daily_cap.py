@@ -28,6 +28,7 @@ def capped(desk, sandbox):
     return words
 
 
+@pytest.mark.nightly
 def test_the_test_role_is_asked_fifty_questions_a_day_and_the_rest_is_deferred(
     desk, server, network_payments
 ):
@@ -60,6 +61,7 @@ def test_the_test_role_is_asked_fifty_questions_a_day_and_the_rest_is_deferred(
     assert "from tomorrow: today's 50 are used" in planned.out
 
 
+@pytest.mark.nightly
 def test_a_cap_is_spent_once_however_the_server_is_spelled(desk, sandbox, network_payments):
     port = sandbox.url.rpartition(":")[2]
     before = sandbox.call_count
@@ -126,6 +128,7 @@ def test_a_killed_run_never_gives_its_units_back(desk, sandbox, capped, network_
     assert len(sandbox.questions(before)) <= 30
 
 
+@pytest.mark.nightly
 def test_order_amount_spends_scarce_calls_on_the_largest_payments(desk, capped, network_payments):
     file = desk.payments(network_payments(20))
 

@@ -185,6 +185,7 @@ def test_the_processes_of_a_cluster_of_this_machine_write_nothing_on_the_termina
         assert {level for _, level in levels} == {logging.CRITICAL}
 
 
+@pytest.mark.nightly
 def test_a_finished_data_set_is_not_asked_about_again(desk, sandbox, rows):
     as_data_set(desk, rows)
     first = begun_with(desk, sandbox, "--json")
@@ -306,6 +307,7 @@ def test_an_empty_folder_and_a_folder_without_work_are_refused(desk, rows):
     assert "--work DIR if the files in it are the parts of one data set" in finished.err
 
 
+@pytest.mark.nightly
 def test_names_that_are_tried_on_an_account_across_parts_are_refused(desk, sandbox, rows):
     for number, row in enumerate(rows[:40:10]):
         row |= {
@@ -445,6 +447,7 @@ def test_one_large_parquet_file_is_divided_into_parts(desk, sandbox, rows):
     assert "all.parquet: the Parquet file is damaged" in damaged.err
 
 
+@pytest.mark.nightly
 def test_workers_ask_about_a_data_set_and_the_same_command_then_writes_it(
     desk, sandbox, rows, shared_profile, host
 ):
@@ -511,6 +514,7 @@ def test_a_profile_that_signs_is_refused_rather_than_left_unsigned(desk, sandbox
     assert not (desk.folder / "work").exists()
 
 
+@pytest.mark.nightly
 def test_a_plan_of_a_data_set_is_that_of_one_file_and_the_run_goes_on_from_it(desk, sandbox, rows):
     as_data_set(desk, rows)
     before = sandbox.call_count

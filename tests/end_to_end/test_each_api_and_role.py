@@ -79,6 +79,7 @@ def test_every_dummy_account_gives_the_outcome_of_the_table(desk, sandbox, profi
         assert named == {"MATCHED", "MBAM", "ANNM", "AC01", "BANM", "BAMM", "PANM", "PAMM"}
 
 
+@pytest.mark.nightly
 def test_correlation_ids_are_those_that_the_server_saw(desk, sandbox):
     answers = [answer for answer in describe_accounts() if answer.api == "cop"]
     file = desk.payments(map(row_of, answers), header=HEADER)

@@ -186,6 +186,7 @@ def test_the_watchers_are_told_however_the_error_stream_ends(desk, sandbox, nobo
     assert len(desk.outcomes()) == 2
 
 
+@pytest.mark.nightly
 def test_no_file_gets_the_number_of_a_closed_stream(desk, sandbox):
     """What is said on a stream that is closed must not be written into the next file that is opened."""
     file = desk.payments([PAYEE, OTHER])

@@ -79,6 +79,7 @@ def test_tables_older_than_a_year_warn_and_reject_nothing(desk, sandbox, file, c
     assert "Note: the account fails the UK modulus check" in desk.outcomes()[0]["check_reason"]
 
 
+@pytest.mark.nightly
 def test_other_tables_judge_the_rows_anew_and_forget_no_answer(desk, sandbox, file, checking):
     desk("run", file, *checking(LAST_DIGIT))
     before = sandbox.call_count

@@ -215,6 +215,7 @@ def test_a_protocol_that_is_not_ours_is_refused(desk):
     assert "OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' is not a protocol of ours; use http/protobuf" in finished.err
 
 
+@pytest.mark.nightly
 def test_nothing_of_it_is_imported_where_it_is_not_asked_for(desk, sandbox):
     file = desk.payments(ROWS)
     with desk.start(

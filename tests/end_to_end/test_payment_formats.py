@@ -211,6 +211,7 @@ def test_a_standard_18_file_is_corrected_and_split_as_its_software_would_have_wr
     assert road.outcomes == ["match", "match", "no_match", "match"]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_file_in_a_bank_layout_is_corrected_and_split_as_the_bank_has_it(road_of, layout):
     payees = [

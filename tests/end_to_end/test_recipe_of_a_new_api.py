@@ -323,6 +323,7 @@ def test_an_api_added_by_the_recipe_is_asked_and_its_answers_count(desk, house, 
     assert verified.status == 0, verified.err
 
 
+@pytest.mark.nightly
 def test_a_folder_from_before_the_api_is_still_that_of_the_same_run(desk, house, sandbox):
     file = desk.payments([{"payment_id": "P1", "name": "Ada Quillon", "iban": GERMAN}])
     words = ("run", file, *desk.using(vop=sandbox.section(api="vop")), "--quiet")

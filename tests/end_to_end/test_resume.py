@@ -70,6 +70,7 @@ def test_a_second_run_sends_nothing_not_even_for_a_token(desk, sandbox, file):
     assert (folder / "outcomes.csv").read_bytes() == written
 
 
+@pytest.mark.nightly
 def test_fresh_asks_again(desk, sandbox, network_payments):
     file = desk.payments(network_payments(3))
     desk("run", file, *sandbox.using("production"))
@@ -214,6 +215,7 @@ def test_a_terminal_that_goes_away_stops_the_run_with_its_outcome_file(desk, san
     assert desk("verify", desk.folder / "payments.precheck").status == 0
 
 
+@pytest.mark.nightly
 def test_a_run_that_is_to_outlive_its_terminal_does(desk, sandbox, using, file):
     before = sandbox.call_count
     with desk.start("run", file, *using("slow"), prefix=("nohup",)) as process:

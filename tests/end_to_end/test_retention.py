@@ -43,6 +43,7 @@ def purges(folder):
     return json.loads((folder / "manifest.json").read_text())["purges"]
 
 
+@pytest.mark.nightly
 def test_finished_folders_of_a_pattern_are_purged_by_age_and_all_others_told_and_left(desk, checked):
     old, matches = checked("old", [MATCH, CLOSE]), checked("matches", [MATCH])
     young = checked("young", [CLOSE], long_ago=False)

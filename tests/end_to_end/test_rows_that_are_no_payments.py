@@ -73,6 +73,7 @@ def test_the_outcome_file_has_the_payments_and_the_summary_names_the_rest(desk, 
     assert f"Row 2 ({UNIT[kind]} 6)" in done.out
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
 def test_every_list_says_where_a_row_stands(desk, sandbox, file, kind):
     place = UNIT[kind]

@@ -119,6 +119,7 @@ def test_what_a_dead_host_left_of_one_api_is_asked_while_the_other_api_is_still_
     assert len(sandbox.questions(before)) - COUNT - CHUNK_SIZE <= 2 * 8, "those in flight alone are in doubt"
 
 
+@pytest.mark.nightly
 def test_what_is_known_when_the_database_is_gone_for_good_is_in_the_files_and_the_rest_is_asked_later(
     desk, sandbox, network_payments, shared_profile, host, in_ledger, postgres, proxy_to, wait_until
 ):
@@ -198,6 +199,7 @@ def test_matches_of_other_runs_are_used_again_where_that_is_allowed(desk, sandbo
     assert found[0] == found[1], "with the id and the time of the latest request"
 
 
+@pytest.mark.nightly
 def test_a_folder_that_was_begun_without_the_shared_ledger_is_refused_under_it_and_the_reverse(
     desk, sandbox, few, shared_profile, host
 ):
@@ -270,6 +272,7 @@ def test_a_cap_that_is_reached_ends_the_asking_of_all_hosts_and_defers_the_rest(
     assert all("the daily cap of 60 is used up" in end.out for end in ends), ends
 
 
+@pytest.mark.nightly
 def test_hosts_with_other_limits_for_one_account_are_refused_naming_both(
     desk, file, sandbox, network_payments, shared_profile, host, in_ledger, wait_until
 ):

@@ -50,6 +50,7 @@ def test_a_module_of_a_librarys_name_is_refused_in_a_sentence(desk, strangers, t
     assert not text.startswith("raise") or str(stranger) in finished.err
 
 
+@pytest.mark.nightly
 def test_as_the_recipes_start_it_no_such_module_matters_nor_to_its_children(desk, strangers):
     """The embedded sandbox and the reader of Parquet files are children of the command."""
     strangers("pipeline.py", "raise SystemExit('ran')\n")

@@ -73,6 +73,7 @@ def keeps(rate_per_s, left, arrived):
     return not too_soon and all(later - earlier >= 1 for earlier, later in windows)
 
 
+@pytest.mark.nightly
 def test_the_rate_is_kept_in_every_second_of_a_run(desk, sandbox, network_payments):
     rate_per_s = 40
     section = sandbox.section("production", "cop", rate_per_s=rate_per_s)

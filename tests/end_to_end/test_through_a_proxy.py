@@ -99,6 +99,7 @@ def test_a_refusal_of_the_proxy_names_it(
     assert "hush" not in run.err + doctor.out + doctor.err
 
 
+@pytest.mark.nightly
 def test_a_proxy_that_goes_away_leaves_rows_for_a_later_run(desk, sandbox, network_payments, port_of):
     before, file = sandbox.call_count, desk.payments(network_payments(40))
     with tinyproxy(desk.folder, port_of) as (port, _):

@@ -134,6 +134,7 @@ class Night:
         assert ("Run the same command again after" in (last["next_step"] or "")) is (self.status == 75)
 
 
+@pytest.mark.nightly
 def test_the_service_leaves_this_in_its_journal(night):
     [line] = re.findall(r"^ExecStart=(.*)$", SERVICE, re.MULTILINE)
     [settings] = re.findall(r"^Environment=(.*)$", SERVICE, re.MULTILINE)
@@ -167,6 +168,7 @@ def test_cron_leaves_this_in_the_log_and_mails_the_rest(night):
         assert "application/json" in log
 
 
+@pytest.mark.nightly
 def test_airflow_ends_its_task_so_and_shows_this(night):
     folder = night.desk.folder / "dags"
     for name, text in AIRFLOW.items():
@@ -230,6 +232,7 @@ def test_a_night_resumes_the_unfinished_check_of_a_file_that_was_touched(night, 
     assert len(list((night.desk.folder / "checked").iterdir())) == 2
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("night", [0], indirect=True)
 def test_a_night_checks_a_finished_file_of_another_date_anew(night):
     file, script = night.desk.folder / "payroll.csv", [str(night.desk.folder / "nightly.sh"), "payroll.csv"]

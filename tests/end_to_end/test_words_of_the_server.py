@@ -56,6 +56,7 @@ def said(desk, row, **environment):
     return [attempt["detail"] for attempt in story(desk, row, **environment)["attempts"]]
 
 
+@pytest.mark.nightly
 def test_show_says_the_words_of_the_server_without_what_was_asked(desk, run):
     folder, _ = run()
 

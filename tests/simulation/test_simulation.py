@@ -43,6 +43,7 @@ def printed(*arguments: str, hash_seed: str = "0", ends_with: int = 0) -> str:
     return ended.stdout
 
 
+@pytest.mark.nightly
 def test_the_same_seed_is_the_same_history_byte_for_byte():
     folder = str(Path(__file__).resolve().parents[1])
     first, second = (printed("-c", DIGESTS, folder, hash_seed=seed) for seed in ("1", "2"))
@@ -50,6 +51,7 @@ def test_the_same_seed_is_the_same_history_byte_for_byte():
     assert len(set(first.split())) == 4
 
 
+@pytest.mark.nightly
 def test_what_was_played_before_changes_nothing():
     """Tasks that are cancelled at once were so by their addresses, and a seed failed in its batch alone."""
     seed, question_count = STOPPED_TOGETHER
@@ -182,6 +184,7 @@ def test_some_histories_hold_whatever_goes_wrong_in_them():
     assert broken == {}
 
 
+@pytest.mark.nightly
 def test_a_history_that_fails_is_made_small_and_told_with_the_command_that_replays_it():
     asked = ["--seed", "4", "--questions", "20", "--mistake", "no deadline for a reply"]
     first, *story, broken, replay = printed(RUN, *asked, ends_with=1).splitlines()

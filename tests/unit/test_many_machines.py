@@ -64,6 +64,7 @@ def words_of(container):
     return words[5:]
 
 
+@pytest.mark.nightly
 @kinds
 def test_kubernetes_takes_each_manifest_and_knows_each_of_its_keys(manifest):
     import kubernetes_validate  # takes longer than all tests of this file

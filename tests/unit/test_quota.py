@@ -770,6 +770,7 @@ def children_at_the_start(path: Path, scope: str):
         yield children
 
 
+@pytest.mark.nightly
 def test_six_processes_never_exceed_the_cap_whatever_kills_them(path, clock):
     chance = random.Random(20310301)
     for number in range(4):

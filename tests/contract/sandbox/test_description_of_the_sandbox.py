@@ -97,6 +97,7 @@ def test_the_description_needs_no_token_and_is_read_only(sandbox):
     assert sandbox.send("POST", "/openapi.json", b"{}").status == 405
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(importlib.util.find_spec("schemathesis") is None, reason="schemathesis is not installed")
 def test_schemathesis_finds_no_answer_that_the_description_does_not_allow(sandbox, tmp_path):
     key = serialization.load_pem_private_key(

@@ -30,6 +30,7 @@ def look(ledger_desk, tmp_path):
     return status
 
 
+@pytest.mark.nightly
 def test_who_died_is_told_from_who_holds_nothing_and_who_left_is_not_shown(ledger_desk, look, wait_until):
     stores = [ledger_desk.store() for _ in range(3)]
     run = ledger_desk.begin(stores[0], 25)

@@ -319,6 +319,7 @@ def states(desk_here):
     }
 
 
+@pytest.mark.nightly
 @needs_axe
 def test_axe_finds_nothing_in_the_review(at_the_desk, reviewed):
     with at_the_desk() as page:

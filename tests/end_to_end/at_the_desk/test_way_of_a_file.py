@@ -540,6 +540,7 @@ def test_a_check_survives_a_killed_desk_is_found_again_stopped_and_goes_on(
             assert "to hold 1 row<" in visitor.get(f"/files/{at}/release").text
 
 
+@pytest.mark.nightly
 def test_a_check_that_was_killed_says_so_and_goes_on(tmp_path, serve_desk, serve, wait_until):
     with (
         serve(tmp_path / "slow", "--latency", "0.5") as sandbox,
@@ -565,6 +566,7 @@ def capped(folder, sandbox):
     return {"PRECHECK_CONFIG": str(config)}
 
 
+@pytest.mark.nightly
 def test_a_reached_cap_says_when_the_check_can_go_on(tmp_path, serve_desk, sandbox):
     with serve_desk(tmp_path, environment=capped(tmp_path, sandbox)) as desk:
         visitor = desk.visitor()
@@ -747,6 +749,7 @@ def test_the_journal_says_who_did_what_and_a_change_of_it_is_found(tmp_path, ser
         assert "changed by another program" in visitor.get("/audit").text
 
 
+@pytest.mark.nightly
 def test_the_sample_goes_all_the_way(tmp_path, serve_desk):
     with serve_desk(tmp_path) as desk:
         visitor = desk.visitor()

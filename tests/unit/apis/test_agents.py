@@ -23,6 +23,7 @@ def test_registry_knows_a_large_bank_and_pads_its_bic_to_eleven():
     assert found.to_list() == ["COBADEFFXXX", None, None, "COBADEFFXXX"]
 
 
+@pytest.mark.nightly
 def test_one_lookup_for_every_bank_finds_what_a_lookup_for_every_iban_finds():
     random = Random(20)
     ibans = [

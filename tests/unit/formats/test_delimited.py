@@ -129,6 +129,7 @@ def test_an_extra_column_does_not_take_the_name_of_another():
     assert table.cells.columns == ["name", "iban", "extra_1", "extra_2"]
 
 
+@pytest.mark.nightly
 def test_a_long_row_late_in_a_long_file_is_kept():
     text = f"{HEADER}\n" + "a,1,1\n" * 150_000 + "b,2,2,late\n"
     table = read(text)

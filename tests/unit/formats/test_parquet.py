@@ -224,6 +224,7 @@ def test_a_row_too_long_is_told_by_its_number_in_the_whole_file():
         cells_of(arrow_bytes({"note": rows}, row_group_size=1000))
 
 
+@pytest.mark.nightly
 def test_a_million_short_rows_all_alike_are_read():
     assert read(shared("a note")).cells.height == ROWS
 

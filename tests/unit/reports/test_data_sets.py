@@ -4,10 +4,12 @@ import gc
 import weakref
 
 import polars as pl
+import pytest
 
 from pipeline.reports.data_sets import ATTENTION_MAX, attention_of_all
 
 
+@pytest.mark.nightly
 def test_the_largest_payments_are_found_without_all_parts_in_memory():
     held, most_at_once = [], 0
 

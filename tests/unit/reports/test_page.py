@@ -287,6 +287,7 @@ def test_odd_rows_are_named_once_for_each_oddity(page_of):
     assert "Of 40 warnings, the first 13 are looked at here." in text
 
 
+@pytest.mark.nightly
 def test_page_of_a_million_rows_would_be_bounded_and_says_what_it_leaves_out(page_of):
     count = pages.ROWS_MAX + 1
     reason = "A reason of some length, as they are found in practice, so that the size is a fair one."

@@ -129,6 +129,7 @@ def test_accepted_rows_keep_the_order_of_the_file(payments_of):
     assert accepted["row"].to_list() == [number + 1 for number in range(3000) if number % 3]
 
 
+@pytest.mark.nightly
 def test_a_file_larger_than_what_is_judged_at_once_is_judged_as_one():
     count = 300_000
     payments = (

@@ -105,6 +105,7 @@ def test_a_message_is_read_in_a_child():
     assert rows_of(message) == [said_of(payment) for payment in PAYMENTS]
 
 
+@pytest.mark.nightly
 def test_thousands_of_batches_are_told_apart():
     batches = tuple(Batch((GERMAN,), id=f"B-{number}") for number in range(3_000))
     message = read(document(batches))
