@@ -66,6 +66,8 @@ class Fix(OwnDocument):
     corrected_rows: list[int]
     places: Places | None = None
     """Where the rows stand in the file; None where it has no lines."""
+    notes: list[Spoken] = []
+    """What a bank may have against the file, and what of the input it lacks: a sentence each."""
     refused_rows: list[int]
     """Rows that were to be corrected and cannot be, for a reason that corrections.csv gives."""
     before_next: Spoken

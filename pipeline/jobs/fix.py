@@ -30,6 +30,7 @@ from pipeline.review.decisions import (
     signed,
 )
 from pipeline.review.payment_files import (
+    notes_on,
     payment_path,
     payments_writer,
     require_sums,
@@ -105,6 +106,7 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
         correctable_count=possible["row"].n_unique(),
         corrected=corrected,
         places=run.summary.input.places,
+        notes=[] if corrected is None else notes_on(run, [corrected]),
         corrected_rows=rows.to_list(),
         refused_rows=wanted.filter(~pl.col("row").is_in(rows.implode()))["row"].to_list(),
         before_next=_before_next(job, run, corrected),

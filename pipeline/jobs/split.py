@@ -11,7 +11,6 @@ import polars as pl
 
 from pipeline.config.profiles import choose
 from pipeline.errors import IncompleteError, UsageError
-from pipeline.formats import excel, pain001
 from pipeline.formats.message import Role
 from pipeline.frames import DECISIONS, Decisions, Placements
 from pipeline.reports.choices import and_repeated, warned_in
@@ -25,6 +24,7 @@ from pipeline.review.decisions import (
     refuse_simulated,
 )
 from pipeline.review.payment_files import (
+    notes_on,
     payment_path,
     payments_writer,
     require_sums,
@@ -141,7 +141,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         hold=hold,
         places=run.summary.input.places,
         differences=run.summary.input.differences,
-        notes=[*_notes(run, payment_files), *_released_here(earlier, release, released_rows)],
+        notes=[*notes_on(run, payment_files), *_released_here(earlier, release, released_rows)],
         released_warnings=released_warnings,
         how_to_hold=_how_to_hold(run, released_warnings),
         reasons=str(job.folder / HOLD_REASONS),
@@ -239,16 +239,6 @@ def _write_place(
         files.callback(path.unlink, missing_ok=True)
         return None
     return write_payments(run, role, partial(writer.part, mine, role), files)
-
-
-def _notes(run: FinishedRun, files: Sequence[PaymentFile]) -> list[Said]:
-    """What a bank may have against the files that were written."""
-    if run.summary.input.format == excel.NAME:
-        return [Sentence("review.one_sheet").recorded()]
-    if run.summary.input.format != pain001.NAME or run.outcomes.height == 1:
-        return []
-    single = [Path(file.path) for file in files if file.row_count == 1]
-    return [Sentence("review.single_payment", file=path.name).recorded() for path in single]
 
 
 def _released_here(

@@ -33,6 +33,8 @@ def print_fix(done: Fix, console: Console) -> None:
         rows = counted(len(done.corrected_rows), "row")
         said = Sentence("review.corrected_rows", rows=rows, which=which, path=done.corrected.path)
         console.print(text_line(said, "bold"), soft_wrap=True)
+    for note in notes_told(done.notes):
+        console.print(text_line(note, "bold yellow"), soft_wrap=True)
     if done.refused_rows:
         which = which_rows(done.refused_rows, places=done.places)
         said = Sentence("review.not_corrected_rows", which=which, corrections=done.corrections)

@@ -14,7 +14,7 @@ import polars as pl
 from pipeline.errors import UsageError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.compressed import Compression, pack
-from pipeline.formats import MessageEntry, entry_before
+from pipeline.formats import MessageEntry, entry_before, excel, pain001
 from pipeline.frames import Payments
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.cells import visible_texts
@@ -26,6 +26,7 @@ from pipeline.runs.manifest import read_manifest, refresh_manifest
 from pipeline.wording import Sentence
 from schemas.manifest import SplitMade
 from schemas.review import ControlTotal, PaymentFile
+from schemas.said import Said
 from schemas.summary import InputFile
 
 
@@ -150,3 +151,13 @@ def packed_like(source: InputFile, file: IO[bytes], *, name: str) -> Iterator[IO
     unpacked = io.BytesIO()
     yield unpacked
     pack(unpacked.getvalue(), Compression(source.compression), file, member=PurePath(name).stem)
+
+
+def notes_on(run: FinishedRun, files: Sequence[PaymentFile]) -> list[Said]:
+    """What a bank may have against files that were written, and what of the input they lack."""
+    if run.summary.input.format == excel.NAME:
+        return [Sentence("review.one_sheet").recorded()]
+    if run.summary.input.format != pain001.NAME or run.outcomes.height == 1:
+        return []
+    single = [Path(file.path) for file in files if file.row_count == 1]
+    return [Sentence("review.single_payment", file=path.name).recorded() for path in single]

@@ -160,7 +160,9 @@ def test_no_file_that_is_handed_out_has_a_macro_or_an_embedded_file_of_the_uploa
     assert desk("run", path, "--format", "xlsx", *sandbox.using("sandbox")).status == 0
     assert desk("split", "payments.precheck", "--allow-simulated").status == 0
     fixed = ("--accept", "close_match", "--reason", "judged", "--allow-simulated")
-    assert desk("fix", "payments.precheck", *fixed).status == 0
+    done = desk("fix", "payments.precheck", *fixed)
+    assert done.status == 0
+    assert "no other sheets" in " ".join(done.out.split())
     made = [*(desk.folder / "payments.precheck").iterdir()]
     assert len([file for file in made if file.suffix == ".xlsx"]) >= 3
     for file in made:
