@@ -64,7 +64,12 @@ def test_a_frame_is_checked_and_leaves_no_copy(tmp_path, payments, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("column", "cells"), [("sort_code", [1122, 1122]), ("amount", [1250.0, 80.5]), ("account_number", [1, 2])]
+    ("column", "cells"),
+    [
+        ("sort_code", [1122, 1122]),
+        pytest.param("amount", [1250.0, 80.5], marks=pytest.mark.nightly),
+        pytest.param("account_number", [1, 2], marks=pytest.mark.nightly),
+    ],
 )
 def test_numbers_that_lost_something_are_refused(tmp_path, payments, column, cells):
     with pytest.raises(PrecheckError, match=column) as refusal:
@@ -91,7 +96,9 @@ def test_a_check_that_is_not_complete_never_looks_complete(tmp_path):
     assert "deferred" in incomplete.value.result.outcomes["check_outcome"].to_list()
 
 
-@pytest.mark.parametrize("name", ["-", "--help", "--json"])
+@pytest.mark.parametrize(
+    "name", ["-", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("--help", "--json"))]
+)
 def test_a_name_is_never_an_option_and_never_standard_input(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(PrecheckError, match=re.escape(name)) as refusal:
@@ -99,7 +106,9 @@ def test_a_name_is_never_an_option_and_never_standard_input(tmp_path, monkeypatc
     assert refusal.value.exit_code == 65
 
 
-@pytest.mark.parametrize("delimiter", [";", "\t", ","])
+@pytest.mark.parametrize(
+    "delimiter", [";", *(pytest.param(delimiter, marks=pytest.mark.nightly) for delimiter in "\t,")]
+)
 def test_outcomes_are_read_back_whatever_the_delimiter(tmp_path, payments, delimiter):
     payments.write_csv(tmp_path / "pay.csv", separator=delimiter, quote_style="always")
     outcomes = check(tmp_path / "pay.csv", out=tmp_path / "run", format="csv").outcomes

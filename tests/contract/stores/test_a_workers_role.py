@@ -113,7 +113,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.parametrize("window", ["utc_day", "rolling_24h"])
+@pytest.mark.parametrize("window", ["utc_day", pytest.param("rolling_24h", marks=pytest.mark.nightly)])
 def test_no_call_of_a_function_gives_a_unit_back(worker, ledger_desk, window):
     assert left(ledger_desk, CAP._replace(window=window)) == 0
     for call in CALLS:

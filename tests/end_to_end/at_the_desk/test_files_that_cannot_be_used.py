@@ -17,7 +17,7 @@ def test_the_page_gives_the_reason_that_the_command_gives(own_desk, mara, name):
     assert own_desk.process.poll() is None
 
 
-@pytest.mark.parametrize("code", ["de", "fr"])
+@pytest.mark.parametrize("code", ["de", pytest.param("fr", marks=pytest.mark.nightly)])
 def test_the_reason_is_in_the_language_of_the_page(own_desk, mara, code):
     for name, content in UNUSABLE.items():
         at, reason, _ = own_desk.refusals(mara, name, content)

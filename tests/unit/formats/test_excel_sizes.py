@@ -109,8 +109,10 @@ def test_how_a_word_is_read_aloud_is_no_part_of_the_text():
     "references",
     [
         ["A1:XFD1048576"] * 100_000,
-        [f"A{number}:C{number % 9000 + 9000}" for number in range(1, 100_000)],
-        [f"A{number}:B{number}" for number in range(1, 100_000)],
+        pytest.param(
+            [f"A{number}:C{number % 9000 + 9000}" for number in range(1, 100_000)], marks=pytest.mark.nightly
+        ),
+        pytest.param([f"A{number}:B{number}" for number in range(1, 100_000)], marks=pytest.mark.nightly),
     ],
 )
 def test_merged_ranges_cost_what_they_cover_and_not_their_number_times_the_rows(references):
