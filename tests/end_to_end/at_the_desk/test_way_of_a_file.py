@@ -450,7 +450,12 @@ def test_two_columns_that_are_joined_as_the_name_are_shown_before_there_is_a_pla
 
 def test_what_was_chosen_beside_columns_stands_in_the_record(reviewer):
     at = reviewer.file(payments(3, start=700).replace(b"Invented", "Zoë".encode("cp1252")))
-    said = {"encoding": "cp1252", "then": "plan"}
+    readings = re.findall(
+        'name="reading" value="(.*?)"> (.*?) <small>', reviewer.get(f"/files/{at}/columns").text
+    )
+    assert len(readings) > 1
+    assert "Zoë Payee 700" in dict(readings)["cp1252"]
+    said = {"encoding": "", "reading": "cp1252", "then": "plan"}
     assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/columns?read=anew")
     assert "Zoë Payee 700" in reviewer.get(f"/files/{at}/columns").text
     assert "encoding: cp1252" in reviewer.get("/audit").text
