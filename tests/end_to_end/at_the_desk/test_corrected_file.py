@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from forgers import forge
 
 MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_bytes()
 ONE_PAYMENT = b"".join(MIXED.splitlines(keepends=True)[:2])
@@ -221,3 +222,22 @@ def test_the_corrected_file_is_checked_before_anything_is_approved(desk_here, ri
     assert f"{len(first) - 1} payments were released before" not in held
     assert f"{len(first)} payments were released before" in held
     assert "Nothing to release: every payment is held." in held
+
+
+def test_a_forged_ledger_of_the_earlier_file_answers_nothing_of_its_correction(desk_here, rita, at):
+    decide(rita, at, 2, "fix", "seen on the invoice")
+    again = rita.post(f"/files/{at}/check-again").to.split("/")[2]
+    earlier = desk_here.folder(at) / "run.precheck"
+    forge(earlier / "ledger.db", "UPDATE answer SET code = 'MTCH', matched_name = NULL, name_salt = NULL")
+    plan = text_of(rita, f"/files/{again}/plan")
+
+    rita.post(f"/files/{again}/start")
+    rita.wait(again)
+
+    progress = json.loads((desk_here.folder(again) / "progress.json").read_bytes())
+    said = "ledger.db: not the ledger that manifest.json records (its lines differ in: answer)"
+    assert said in plan
+    assert said in text_of(rita, f"/files/{again}/progress")
+    assert progress["exit_code"] == 65
+    assert str(earlier) in json.dumps(progress["sentences"])
+    assert not list((desk_here.folder(again) / "run.precheck").glob("outcomes*"))

@@ -160,10 +160,17 @@ def test_what_was_done_to_an_earlier_file_counts_for_its_correction(team_desk, a
     assert team_desk.person(ANNA).approve(again).status == 303
 
 
-def test_who_only_looked_or_stopped_a_check_may_approve(team_desk):
+def test_who_looked_commented_sent_back_stopped_or_resumed_a_check_may_approve(team_desk):
     at, everything = agreed(team_desk), team_desk.person(ALL)
     everything.post(f"/files/{at}/stop")
+    for name in ("summary.json", "manifest.json", "outcomes.csv"):  # as one that was stopped
+        (team_desk.folder(at) / "run.precheck" / name).unlink()
+    everything.check(at)
+    assert everything.post(f"/files/{at}/rows/10/comments", {"comment": "asked"}).status == 303
+    assert team_desk.person(RITA).post(f"/files/{at}/hand-over").status == 303
+    assert everything.post(f"/files/{at}/send-back", {"comment": "once more"}).status == 303
     assert everything.post(f"/files/{at}/verify").status == 200
+    assert team_desk.audit()[-1]["by"] == ALL
     assert everything.approve(at).status == 303
 
 
