@@ -29,18 +29,35 @@ def piped(desk):
     return run
 
 
-@pytest.mark.parametrize("words", ["explain", "formats", "plan sample.csv", "plan sample.csv --json"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "explain",
+        "formats",
+        "plan sample.csv",
+        pytest.param("plan sample.csv --json", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_reader_that_has_enough_ends_the_printing_and_not_the_command(piped, words):
     status, printed, errors = piped(f"precheck {words} | head -c 3")
     assert (status, len(printed), errors) == (0, 3, "")
 
 
-@pytest.mark.parametrize("words", ["--help", "run --help", "--version", "schema", "schema config"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "run --help",
+        *(
+            pytest.param(words, marks=pytest.mark.nightly)
+            for words in ("--help", "--version", "schema", "schema config")
+        ),
+    ],
+)
 def test_a_reader_that_is_gone_does_not_change_the_status_of_what_explains(piped, words):
     assert piped(f"precheck {words} | true") == (0, "", "")
 
 
-@pytest.mark.parametrize("form", ["", "--json"])
+@pytest.mark.parametrize("form", ["", pytest.param("--json", marks=pytest.mark.nightly)])
 def test_a_reader_that_is_gone_does_not_change_how_a_run_ends(piped, desk, form):
     status, _, errors = piped(f"precheck run sample.csv --fail-on no_match {form} | true")
     assert status == 1, errors
@@ -62,7 +79,16 @@ def test_standard_input_is_a_file_like_any_other(piped, desk):
     assert (status, "--out" in errors) == (2, True)
 
 
-@pytest.mark.parametrize("words", ["formats --all", "explain --all", "plan sample.csv", "columns sample.csv"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "formats --all",
+        *(
+            pytest.param(words, marks=pytest.mark.nightly)
+            for words in ("explain --all", "plan sample.csv", "columns sample.csv")
+        ),
+    ],
+)
 def test_no_line_of_a_pipe_ends_in_blanks(piped, words):
     status, printed, _ = piped(f"precheck {words} | cat")
     assert status == 0
