@@ -8,13 +8,13 @@ import fcntl
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from pipeline.desk.folders import FileFolder, parsed
 from pipeline.desk.refusals import Conflict
 from pipeline.errors import MistakeError
 from pipeline.files import child_process as children
-from pipeline.files.private import opened
+from pipeline.files.private import locked, opened
 from pipeline.wording import Sentence
 from schemas.desk import CheckProgress
 
@@ -96,14 +96,9 @@ def write_progress(folder: FileFolder, progress: CheckProgress) -> None:
 @contextmanager
 def _locked(folder: FileFolder, kind: int = fcntl.LOCK_EX) -> Iterator[int | None]:
     """The lock, held until the block ends, and by the processes that got it; None where another has it."""
-    lock = os.open(folder.lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(lock, kind | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(lock)
-        yield None
-        return
-    try:
+    with ExitStack() as held:
+        try:
+            lock = held.enter_context(locked(folder.lock, kind | fcntl.LOCK_NB))
+        except BlockingIOError:
+            lock = None
         yield lock
-    finally:
-        os.close(lock)

@@ -28,6 +28,7 @@ from pipeline.desk.refusals import Missing
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.plain import plain_bytes
+from pipeline.files.private import locked
 from pipeline.wording import Sentence
 from schemas.desk import AuditEntry, DeskFile, RowCommented, RowsDecided
 from schemas.review import Shaped
@@ -187,13 +188,8 @@ class DeskHome:
     @contextmanager
     def approving(self) -> Iterator[None]:
         """Approve alone, of all who use this home, while the block lasts."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        lock = os.open(self.path / "approve.lock", flags, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self.path / "approve.lock"):
             yield
-        finally:
-            os.close(lock)
 
     def attend(self) -> int:
         """Serve this home until the process ends; delete what a killed desk left of uploads: of how many.

@@ -1,16 +1,15 @@
 """Journals: files of JSON lines that only grow, each line with the hash of the one before it."""
 
-import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
 from pipeline.errors import DiskError, InputError
 from pipeline.files.plain import plain_bytes
+from pipeline.files.private import locked
 from pipeline.wording import Sentence
 from schemas.desk import NOTHING_BEFORE, Entry
 
@@ -39,7 +38,7 @@ class ChainedJournal(Generic[AnyEntry]):
     def append(self, entry_after: Callable[[str], AnyEntry]) -> AnyEntry:
         """Add the entry made from the hash of the line before it, and have it on the disk, or a DiskError."""
         try:
-            with self._locked() as descriptor:
+            with locked(self.path) as descriptor:
                 lines = _whole_lines(os.pread(descriptor, os.fstat(descriptor).st_size, 0))
                 entry = entry_after(_hash(lines[-1]) if lines else NOTHING_BEFORE)
                 end = sum(len(line) + 1 for line in lines)
@@ -91,16 +90,6 @@ class ChainedJournal(Generic[AnyEntry]):
             Sentence("desk.changed_another_program", path=self.path.name),
             advice=Sentence("desk.bring_back_from"),
         )
-
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        descriptor = os.open(self.path, flags, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield descriptor
-        finally:
-            os.close(descriptor)
 
 
 def _whole_lines(data: bytes) -> list[bytes]:

@@ -1,6 +1,6 @@
 """Who may do what at the desk, and who is another person than whom."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from enum import StrEnum
 from string import ascii_lowercase, ascii_uppercase
 from typing import NamedTuple
@@ -21,12 +21,6 @@ class Role(StrEnum):
 
 _SMALL = str.maketrans(ascii_uppercase, ascii_lowercase)
 ALONE = frozenset(Role)
-_NEEDED: Mapping[Role, str] = {
-    Role.UPLOADER: "desk.may_upload",
-    Role.REVIEWER: "desk.may_decide",
-    Role.APPROVER: "desk.may_approve",
-    Role.AUDITOR: "desk.may_audit",
-}
 
 
 def folded(name: str) -> str:
@@ -67,23 +61,11 @@ class Person(NamedTuple):
     def require(self, *roles: Role) -> None:
         """Refuse who has none of these roles (Forbidden)."""
         if not self.can(*roles):
-            raise Forbidden(Sentence("desk.may_not", what=[Sentence(_NEEDED[role]) for role in roles]))
+            raise Forbidden(Sentence("desk.may_not", what=[Sentence(f"desk.may_{role}") for role in roles]))
 
     def is_one_of(self, names: Collection[str]) -> bool:
         """Whether this person has one of these names, in capitals or not."""
         return folded(self.name) in {folded(name) for name in names}
-
-
-_REFUSED_FOR: Mapping[Act, Sentence] = {
-    Act.DECIDED: Sentence("desk.approved_by_decider"),
-    Act.CORRECTED: Sentence("desk.approved_by_decider"),
-    Act.UPLOADED: Sentence("desk.approved_by_uploader"),
-    Act.MAPPED: Sentence("desk.approved_by_mapper"),
-    Act.CHOSE_PROFILE: Sentence("desk.approved_by_chooser"),
-    Act.ALLOWED_MANY_NAMES: Sentence("desk.approved_by_allower"),
-    Act.HANDED_OVER: Sentence("desk.approved_by_submitter"),
-    Act.CHECKED_AGAIN: Sentence("desk.approved_by_rechecker"),
-}
 
 
 def refuse_shaper(person: Person, shaped: Collection[Shaped]) -> None:
@@ -98,4 +80,4 @@ def refuse_shaper(person: Person, shaped: Collection[Shaped]) -> None:
         return
     own = {one.act for one in shaped if person.is_one_of([one.by])}
     if act := next((act for act in Act if act in own), None):
-        raise Forbidden(_REFUSED_FOR[act])
+        raise Forbidden(Sentence(f"desk.approved_by_{act.name.lower()}"))

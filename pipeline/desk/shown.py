@@ -26,13 +26,6 @@ class Shown(NamedTuple):
         return "-".join(self)
 
 
-_IN_WORDS = {
-    "run": Sentence("desk.shown_run"),
-    "outcomes": Sentence("desk.shown_outcomes"),
-    "policy": Sentence("desk.shown_policy"),
-    "decisions": Sentence("desk.shown_decisions"),
-    "totals": Sentence("desk.shown_totals"),
-}
 OF_A_ROW = ("run", "outcomes", "policy")
 """What a form about one row showed; it says apart which decision on the row it showed."""
 
@@ -59,5 +52,5 @@ def refuse_changed(was: object, now: Shown, parts: tuple[str, ...] = Shown._fiel
     """
     earlier = dict(zip(Shown._fields, str(was).split("-"), strict=False))
     if changed := [part for part in parts if earlier.get(part) != getattr(now, part)]:
-        what = [_IN_WORDS[part] for part in changed]
+        what = [Sentence(f"desk.shown_{part}") for part in changed]
         raise Conflict(Sentence("desk.changed_since_shown", what=what))

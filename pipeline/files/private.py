@@ -1,7 +1,9 @@
 """Files and folders that only their owner may read, from their first byte on, whatever the umask."""
 
+import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -52,6 +54,22 @@ def opened(path: Path, flags: int) -> BinaryIO:
     """
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
     return os.fdopen(descriptor, "ab" if flags & os.O_APPEND else "wb")
+
+
+@contextmanager
+def locked(path: Path, kind: int = fcntl.LOCK_EX) -> Iterator[int]:
+    """Hold the lock of a file, made if it is missing, until the block ends. LOCK_NB does not wait for it.
+
+    Raises:
+        BlockingIOError: another has it, and it is not waited for.
+        OSError: the file cannot be opened.
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, kind)
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def write_private(path: Path, content: bytes) -> None:

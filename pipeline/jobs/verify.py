@@ -47,7 +47,7 @@ from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.wording import Moment, Sentence, SurfaceKind, words
 from schemas.folder import APPROVALS, MANIFEST, SIGNATURE
 from schemas.manifest import Manifest
-from schemas.review import Act, Shaped
+from schemas.review import Shaped
 from schemas.strict import timestamp
 from schemas.verification import Verification, VerifiedItem
 
@@ -297,20 +297,10 @@ def _approvals(folder: Path, manifest: Manifest) -> list[Finding]:
     return [*decided, *(Finding(Sentence("evidence.shaped"), _shaped(one)) for one in shaped)]
 
 
-_ACTS = {
-    Act.DECIDED: "evidence.shaped_decided",
-    Act.CORRECTED: "evidence.shaped_corrected",
-    Act.UPLOADED: "evidence.shaped_uploaded",
-    Act.MAPPED: "evidence.shaped_mapped",
-    Act.CHOSE_PROFILE: "evidence.shaped_chose_profile",
-    Act.ALLOWED_MANY_NAMES: "evidence.shaped_allowed_many_names",
-    Act.HANDED_OVER: "evidence.shaped_handed_over",
-    Act.CHECKED_AGAIN: "evidence.shaped_checked_again",
-}
-
-
 def _shaped(one: Shaped) -> Sentence:
-    return Sentence(_ACTS[one.act], name=one.by, time=Moment(one.time), sha256=one.file)
+    return Sentence(
+        f"evidence.shaped_{one.act.name.lower()}", name=one.by, time=Moment(one.time), sha256=one.file
+    )
 
 
 def _fault_of_approvals(manifest: Manifest) -> Sentence | None:

@@ -4,8 +4,6 @@ A payment is the SHA-256 of the first file of its family, and its row there.
 """
 
 import errno
-import fcntl
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from glob import escape
@@ -17,6 +15,7 @@ from typing import NamedTuple
 from pipeline.errors import InputError, UsageError
 from pipeline.files.disk_errors import not_writable
 from pipeline.files.plain import plain_bytes
+from pipeline.files.private import locked
 from pipeline.runs.manifest import read_manifest
 from schemas.folder import CORRECTED, FAMILY, FAMILY_LOCK, MANIFEST
 from schemas.manifest import Manifest, SplitMade
@@ -98,13 +97,10 @@ def splitting(folder: Path) -> Iterator[None]:
     """
     own = folder.resolve()
     first, _ = identity(read_manifest(own))
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
     with ExitStack() as locks:
         for path in sorted(other / FAMILY_LOCK for other, _ in _family(own, first)):
             try:
-                lock = os.open(path, flags, 0o600)
-                locks.callback(os.close, lock)
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                locks.enter_context(locked(path))
             except OSError as error:
                 if error.errno not in _READ_ONLY:
                     raise not_writable(path, error) from error

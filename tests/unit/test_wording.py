@@ -16,6 +16,8 @@ import pytest
 from babel.messages.pofile import read_po
 
 import pipeline.wording
+from pipeline.desk.people import Role
+from pipeline.desk.shown import Shown
 from pipeline.errors import InputError
 from pipeline.formats.excel.decisions import RUN_ID, key_of
 from pipeline.headers.choice import rule_of
@@ -31,6 +33,7 @@ from pipeline.wording.sentences import SYSTEM_ERRORS
 from schemas.outcomes import ABOUT_THE_PAYEE, Action, Environment, Outcome, WarningCode
 from schemas.payments import FIELDS, IGNORE
 from schemas.places import Places
+from schemas.review import Act
 
 ROOT = Path(pipeline.wording.__file__).parents[1]
 CATALOGUES = Path(pipeline.wording.__file__).parent / "catalogues"
@@ -61,6 +64,9 @@ FAMILIES = {
     *(key_of(header) for header in ("Decisions", "What that means")),
     *(header_of(text).key for text in ("cost", "line", "sheet row", "PmtInf", "CdtTrfTxInf", "part", "rule")),
     header_of("what is wrong, and what to do").key,
+    *(f"{key}_{act.name.lower()}" for key in ("desk.approved_by", "evidence.shaped") for act in Act),
+    *(f"desk.may_{role}" for role in Role),
+    *(f"desk.shown_{part}" for part in Shown._fields),
     *(f"explain.{code.lower()}{part}" for code in WarningCode for part in ("", "_not", "_do")),
     *(rule_of(text).key for text in (*header_rules(), *KINDS)),
 }

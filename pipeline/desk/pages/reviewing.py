@@ -300,16 +300,8 @@ def _decision(said: Mapping[str, str]) -> Decision | None:
 
 
 def _way_back(at: Standing, said: Mapping[str, str]) -> str:
-    asked = _asked(said)
-    kept = {
-        "group": asked.group,
-        "outcome": asked.outcome,
-        "decided": asked.decided,
-        "rows": asked.rows,
-        "sort": asked.sort,
-        "page": str(asked.page),
-    }
-    query = "&".join(f"{name}={value}" for name, value in kept.items() if value and _is_plain(value))
+    kept = _asked(said)._replace(text="")._asdict()
+    query = "&".join(f"{name}={value}" for name, value in kept.items() if value and _is_plain(str(value)))
     return f"/files/{at.id}/review?{query}"
 
 

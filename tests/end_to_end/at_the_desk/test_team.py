@@ -82,7 +82,7 @@ def test_who_had_a_row_corrected_does_not_approve_the_corrected_file(team_desk, 
     shown = team_desk.person(ANNA).shown(again)
     refused = both.post(f"/files/{again}/release", {"shown": shown})
     assert refused.status == 403
-    assert "You decided about rows of this file" in refused.text
+    assert "You had rows of this file corrected" in refused.text
     assert f'<a href="/files/{again}">Back to the file</a>' in refused.text
     assert team_desk.person(ANNA).approve(again).status == 303
 
