@@ -68,6 +68,8 @@ class Deed(StrEnum):
     DECIDED = "decided"
     HANDED_OVER = "handed over"
     SENT_BACK = "sent back"
+    NOT_NOTIFIED = "not notified"
+    """The people of `[notify]`, of a file that waits or was sent back."""
     APPROVED = "approved"
     GIVEN = "given to the bank"
     COMMENTED = "commented"

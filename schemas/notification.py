@@ -1,4 +1,4 @@
-"""What `[notify]` sends when a run needs a person: nothing of any payee."""
+"""What `[notify]` sends when a run or a file needs a person: nothing of any payee."""
 
 from typing import Literal
 
@@ -25,13 +25,16 @@ class NotifiedFile(OwnDocument):
     """How to continue an incomplete run."""
 
 
+Event = Literal["run ended", "approval waiting", "sent back"]
+
+
 class Notification(OwnDocument):
-    """A run has ended, or a file waits for its approver.
+    """A run has ended, or at the desk a file waits for its approver or was sent back.
 
     It has no payees, accounts or amounts.
     """
 
-    event: Literal["run ended", "approval waiting"]
+    event: Event
     status: int = 0
     """The exit status of the run."""
     reason: str

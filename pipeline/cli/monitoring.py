@@ -23,12 +23,13 @@ from pipeline.cli.exit_status import ENDINGS, reported
 from pipeline.cli.logs import METRICS_FAILED, NOTIFY_FAILED, PING_FAILED, RUN_ENDED, Form
 from pipeline.errors import DiskError, IncompleteError, MistakeError, OutputError, PrecheckError
 from pipeline.files.disk_errors import is_of_an_output
+from pipeline.jobs.notify import notified_file
 from pipeline.jobs.notify import notify as notify_people
 from pipeline.jobs.quota import quota_usage
 from pipeline.reports.listings import FileEnd
 from pipeline.reports.metrics import QuotaFigures, RunFigures, metrics_text, write_metrics
 from pipeline.transport.tls import client_context
-from schemas.notification import Notification, NotifiedFile
+from schemas.notification import Notification
 from schemas.strict import timestamp
 from schemas.summary import REHEARSAL, Summary
 
@@ -90,7 +91,10 @@ def monitored(watchers: MonitoringTargets) -> Iterator[MonitoredRun]:
             profile=watchers.profile,
             started=timestamp(started),
             ended=timestamp(ended),
-            files=[notified_file(end, run.folders[file]) for file, end in run.ends.items()],
+            files=[
+                notified_file(end.name, run.folders[file], end.exit_code, end.summary)
+                for file, end in run.ends.items()
+            ],
         )
         if status and watchers.profile not in {None, REHEARSAL}:
             _notify(watchers, said)
@@ -105,23 +109,6 @@ def _reason(status: int, run: MonitoredRun, ended_by: BaseException | None) -> s
     sentences = [error.sentence() for error in errors if error.exit_code == status]
     left = [summary.next_step for summary in run.summaries if summary.next_step and status == _INCOMPLETE]
     return next((said for said in (*sentences, *left)), ENDINGS.get(status, ENDINGS[130]))
-
-
-def notified_file(end: FileEnd, folder: Path) -> NotifiedFile:
-    """What a notification has of one file."""
-    summary = end.summary
-    if summary is None:
-        return NotifiedFile(file=end.name, folder=str(folder), status=end.exit_code)
-    return NotifiedFile(
-        file=end.name,
-        folder=str(folder),
-        status=end.exit_code,
-        environment=summary.environment,
-        simulated=summary.simulated,
-        row_counts={total.outcome.value: total.row_count for total in summary.outcomes},
-        complete=summary.complete,
-        next_step=summary.next_step,
-    )
 
 
 def _notify(watchers: MonitoringTargets, said: Notification) -> None:

@@ -39,6 +39,8 @@ class Context:
     child_environment: dict[str, str]
     refused: dict[tuple[str, ...], tuple[datetime, int]] = field(default_factory=dict)
     """Who was turned away where, and why -> when that was put on record, and how often it was since."""
+    sending: set[asyncio.Task[None]] = field(default_factory=set)
+    """Notifications under way."""
 
     async def at(self, request: web.Request) -> Standing:
         """The file that a page is about, as it stands."""

@@ -53,6 +53,7 @@ DEEDS = {
     Deed.DECIDED: gettext_noop("decided"),
     Deed.HANDED_OVER: gettext_noop("handed over"),
     Deed.SENT_BACK: gettext_noop("sent back"),
+    Deed.NOT_NOTIFIED: gettext_noop("could not notify"),
     Deed.APPROVED: gettext_noop("approved"),
     Deed.GIVEN: gettext_noop("gave to the bank"),
     Deed.COMMENTED: gettext_noop("commented"),

@@ -116,6 +116,7 @@ async def serve(
     finally:
         cleaning.cancel()
         await runner.cleanup()
+        await asyncio.gather(*context.sending, return_exceptions=True)
 
 
 async def _keep_no_longer_than_told(context: Context) -> None:

@@ -13,7 +13,8 @@ from pipeline.files import child_process as children
 from pipeline.sections.values import secret
 from pipeline.transport.tls import client_context
 from pipeline.wording import Sentence
-from schemas.notification import Notification
+from schemas.notification import Notification, NotifiedFile
+from schemas.summary import Summary
 
 NOTIFY_MAX_S = 10.0
 _KILL = 9
@@ -44,6 +45,22 @@ async def notify(
     except OSError as error:
         return error.strerror or type(error).__name__
     return None
+
+
+def notified_file(name: str, folder: Path, status: int | None, summary: Summary | None) -> NotifiedFile:
+    """What a notification has of one file."""
+    if summary is None:
+        return NotifiedFile(file=name, folder=str(folder), status=status)
+    return NotifiedFile(
+        file=name,
+        folder=str(folder),
+        status=status,
+        environment=summary.environment,
+        simulated=summary.simulated,
+        row_counts={total.outcome.value: total.row_count for total in summary.outcomes},
+        complete=summary.complete,
+        next_step=summary.next_step,
+    )
 
 
 async def _post(section: NotifySection, document: bytes) -> None:

@@ -16,6 +16,7 @@ from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.guards import HEADERS
 from pipeline.desk.keeping import forget
 from pipeline.desk.languages import gettext
+from pipeline.desk.notifying import notify_of
 from pipeline.desk.pages.files import same_files
 from pipeline.desk.people import Person, Role, refuse_shaper
 from pipeline.desk.refusals import Conflict, DeskRefusal, Forbidden, Missing
@@ -200,6 +201,7 @@ async def send_back(request: web.Request) -> web.Response:
     said = SentBack(by=person.name, time=timestamp(context.clock()), comment=comment)
     await asyncio.to_thread(lambda: at.folder.change(handed_over=None, sent_back=said))
     await context.record(request, Deed.SENT_BACK, at.id)
+    notify_of(context, at, Deed.SENT_BACK)
     raise web.HTTPSeeOther(f"/files/{at.id}/release")
 
 

@@ -12,6 +12,7 @@ from aiohttp import web
 from pipeline.desk.context import context_of, opened_by
 from pipeline.desk.families import by_row, released_before
 from pipeline.desk.guards import person_of
+from pipeline.desk.notifying import notify_of
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.releasing import (
@@ -321,4 +322,5 @@ async def hand_over(request: web.Request) -> web.Response:
     handed = shaping(at.file, person.name, Act.HANDED_OVER, agreed.time)
     await asyncio.to_thread(lambda: at.folder.change(handed, handed_over=agreed, sent_back=None))
     await context.record(request, Deed.HANDED_OVER, at.id)
+    notify_of(context, at, Deed.HANDED_OVER)
     raise web.HTTPSeeOther(f"/files/{at.id}/release")

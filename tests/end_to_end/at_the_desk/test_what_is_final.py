@@ -1,10 +1,15 @@
 """What an approval stands for: a decision asks before it voids it, and what the bank has is final."""
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
 
+from schemas.notification import Notification
+
 MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_bytes()
+ONE = b"name,iban,amount,currency\nAda Quillon,DE75512108001245126199,10.00,EUR\n"
 
 
 @pytest.fixture(scope="module")
@@ -62,3 +67,30 @@ def test_a_comment_decides_nothing_and_is_beside_its_row(desk_here, rita, releas
 
 def test_reasons_that_were_given_are_suggested(rita, released):
     assert '<option value="phoned">' in rita.get(f"/files/{released}/review").text
+
+
+def test_people_are_notified_of_a_file_that_waits_or_was_sent_back(tmp_path, serve_desk, sandbox, wait_until):
+    heard, config = tmp_path / "heard", tmp_path / "precheck.toml"
+    program = f"import sys; open({str(heard)!r}, 'a').write(sys.stdin.read() + chr(10))"
+    command = f"[notify]\ncommand = {json.dumps([sys.executable, '-c', program])}\n"
+    real = sandbox.config.read_text().replace('server = "sandbox"', 'server = "production"')
+    config.write_text(real + command)
+    with serve_desk(tmp_path, "--config", config) as desk:
+        visitor = desk.visitor()
+        at = visitor.planned(ONE)
+        start = {"planned": "production", "profile": "production"}
+        visitor.post(f"/files/{at}/plan", {"profile": "production"})
+        assert visitor.post(f"/files/{at}/start", start).status == 303
+        visitor.wait(at)
+        assert visitor.post(f"/files/{at}/hand-over").status == 303
+        wait_until(heard.exists)
+        assert visitor.post(f"/files/{at}/send-back", {"comment": "call Orla"}).status == 303
+        wait_until(lambda: heard.read_text().count("\n") == 2)
+        config.write_text(f'{real}[notify]\ncommand = ["/no/such/program"]\n')
+        assert visitor.post(f"/files/{at}/hand-over").status == 303
+        wait_until(lambda: desk.audit()[-1]["deed"] == "not notified")
+        assert "could not notify" in visitor.get("/audit").text
+    said = [Notification.model_validate_json(line) for line in heard.read_text().splitlines()]
+    assert [one.event for one in said] == ["approval waiting", "sent back"]
+    assert sum(said[0].files[0].row_counts.values()) == 1
+    assert "Orla" not in heard.read_text()

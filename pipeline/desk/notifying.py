@@ -1,0 +1,42 @@
+"""Tell the people of `[notify]` that a file waits for its approver, or was sent back."""
+
+import asyncio
+import socket
+
+from pipeline.desk.context import Context
+from pipeline.desk.jobs import is_simulated
+from pipeline.desk.keeping import BY_ITSELF
+from pipeline.desk.states import Standing
+from pipeline.jobs.notify import notified_file, notify
+from pipeline.wording import Sentence
+from schemas.desk import Deed
+from schemas.notification import Event, Notification
+from schemas.strict import timestamp
+
+_SAID: dict[Deed, tuple[Event, str]] = {
+    Deed.HANDED_OVER: ("approval waiting", "desk.waits_for_approval"),
+    Deed.SENT_BACK: ("sent back", "desk.was_sent_back"),
+}
+
+
+def notify_of(context: Context, at: Standing, deed: Deed) -> None:
+    """Send it while the page is answered; a failure is put on record. Nobody hears of simulated answers."""
+    if is_simulated(at.file.profile):
+        return
+    sending = asyncio.create_task(_notify_of(context, at, deed))
+    context.sending.add(sending)
+    sending.add_done_callback(context.sending.discard)
+
+
+async def _notify_of(context: Context, at: Standing, deed: Deed) -> None:
+    event, key = _SAID[deed]
+    said = Notification(
+        event=event,
+        reason=str(Sentence(key, file=at.file.name)),
+        host=socket.gethostname(),
+        profile=at.file.profile,
+        ended=timestamp(context.clock()),
+        files=[notified_file(at.file.name, at.folder.run, None, at.summary)],
+    )
+    if (failed := await notify(None, said)) is not None:
+        await asyncio.to_thread(context.record_of, BY_ITSELF, Deed.NOT_NOTIFIED, at.id, reason=failed)
