@@ -78,16 +78,11 @@ def job_of(folder: FileFolder) -> CheckJob:
 # What a page says of a file, found once: it may be large, and unpacked.
 
 
-class ColumnsOnce(NamedTuple):
-    """How a file is read."""
-
-    read: ColumnsRead | None
-    refusal: PrecheckError | None
-    """Why it cannot be read like this."""
+ColumnsOrError = tuple[ColumnsRead | None, PrecheckError | None]
 
 
-def columns_once(path: Path, sha256: str, given: ReadAs) -> ColumnsOnce:
-    """How a file is read like this, as long as neither it nor the configuration changes.
+def columns_once(path: Path, sha256: str, given: ReadAs) -> ColumnsOrError:
+    """How a file is read like this, or why it cannot be, as long as neither it nor the configuration changes.
 
     Raises:
         ConfigurationError, DiskError: as `columns_of`.
@@ -107,13 +102,13 @@ def _columns(
     mapping: tuple[tuple[str, str], ...],
     options: tuple[str | None, str | None, str | None, str | None],
     _configuration: object,
-) -> ColumnsOnce:
+) -> ColumnsOrError:
     try:
-        found = ColumnsOnce(*columns_of(path, ReadAs(dict(mapping), *options)))
+        found: ColumnsOrError = columns_of(path, ReadAs(dict(mapping), *options))
     except UsageError as error:
-        found = ColumnsOnce(None, error)
-    if found.refusal is not None:
-        clear_frames(found.refusal.__traceback__)  # the file in them is let go
+        found = None, error
+    if (refusal := found[1]) is not None:
+        clear_frames(refusal.__traceback__)  # the file in them is let go
     return found
 
 
@@ -124,11 +119,8 @@ def forecast_once(folder: FileFolder, clock: Clock, *, is_running: bool) -> Fore
     """
     job, now = job_of(folder), clock()
     chosen = choose(job.profile, None)
-    tables = (
-        []
-        if chosen.profile is None
-        else [chosen.profile.modulus_weights, chosen.profile.modulus_substitutions]
-    )
+    profile = chosen.profile
+    tables = [] if profile is None else [profile.modulus_weights, profile.modulus_substitutions]
     compared = [] if chosen.newest_of is None else matching_folders(chosen.newest_of)
     ledgers = [*job.reusable.folders, *([] if is_running else [job.out])]
     seen = [usual(), *tables, *map(ledger_of, ledgers), *(at / MANIFEST for at in compared)]
