@@ -46,8 +46,10 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     balances = [header for header, what in filled.items() if what == BALANCE]
     booked = [header for header, what in filled.items() if what == BOOKED]
     days = [*booked, *_value_days(cells)] if booked else []
-    if balances or len(days) > 1:
-        return _statement(balances, days)
+    if balances:
+        return Sentence("headers.statement", column=quoted(balances[0]))
+    if len(days) > 1:
+        return Sentence("headers.statement_of_two_days", columns=list(map(quoted, days[:2])))
     both_ways = [header for header, what in filled.items() if what == DIRECTION]
     if booked and (not _names_payee(cells) or _pays_both_ways(cells) or _has_one_account(cells)):
         both_ways += booked
@@ -58,20 +60,16 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     return None
 
 
-def _statement(balances: Sequence[str], days: Sequence[str]) -> Sentence:
-    if balances:
-        return Sentence("headers.statement", column=quoted(balances[0]))
-    return Sentence("headers.statement_of_two_days", columns=list(map(quoted, days[:2])))
-
-
 _DEBIT = (MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID)
 _CUES = (*_DEBIT, BALANCE, BOOKED, DIRECTION)
 
 
 _CODES = frozenset(
-    "transactioncode transcode trancode txncode tcode bacscode bacstransactioncode bacstype".split()  # noqa: SIM905
+    f"{before}{after}"
+    for before in ("transaction", "trans", "tran", "txn", "t", "bacs", "bacstransaction")
+    for after in ("code", "type")
 )
-DIRECT_DEBIT_CODES = ("01", "1", "17", "18", "19", "0N", "0C", "0S")
+_DIRECT_DEBIT_CODES = ("1", "01", "17", "18", "19", "0N", "0C", "0S")
 """What Bacs calls a direct debit, or an instruction about one; `1` where a spreadsheet removed the zero."""
 _VALUE_DAY, _DAY = "valuta", r"^[0-9]{1,4}[-./][0-9]{1,2}[-./][0-9]{2,4}$"
 
@@ -81,13 +79,18 @@ def transaction_code(headers: Sequence[str]) -> str | None:
     return next((header for header in headers if fold(header) in _CODES), None)
 
 
+def are_direct_debits(header: str, codes: pl.Series) -> pl.Series:
+    """Which transaction codes are direct debits; in a column of types, `1` may be anything."""
+    known = _DIRECT_DEBIT_CODES[1:] if fold(header).endswith("type") else _DIRECT_DEBIT_CODES
+    return codes.str.strip_chars().str.to_uppercase().is_in(known)
+
+
 def _debit_codes(cells: ColumnCells) -> list[str]:
     """The column of transaction codes, where each row is a direct debit."""
     header = transaction_code(cells.headers)
     if header is None or not cells.is_filled(header):
         return []
-    codes = cells.text(header).str.strip_chars().str.to_uppercase()
-    return [header] if codes.is_in(DIRECT_DEBIT_CODES).fill_null(value=False).all() else []
+    return [header] if are_direct_debits(header, cells.text(header)).fill_null(value=False).all() else []
 
 
 def _value_days(cells: ColumnCells) -> list[str]:

@@ -45,7 +45,7 @@ _SPELLINGS = str.maketrans(
 )
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[£€]")
-_GENDERS = re.compile(r"(?<=\w)[*:](?:innen|in|r)\b")
+_GENDERS = re.compile(r"(?<=\w)[*:](?:innen|in|r)\b|(?<=\w\w\w)(?:[.·](?:es?|s))+(?!\w)")
 _BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]?")
 _PHRASE_WORDS_MAX = 5
 _PIECE_LENGTH_MIN = 3

@@ -15,7 +15,7 @@ from pipeline.headers.choice import rule_of
 from pipeline.headers.columns import Columns, ColumnsError, read_columns
 from pipeline.headers.footers import Footers, footers_of, likely_payment_count, place_of
 from pipeline.headers.meaning import meaning
-from pipeline.headers.not_payments import DIRECT_DEBIT_CODES, transaction_code
+from pipeline.headers.not_payments import are_direct_debits, transaction_code
 from pipeline.headers.readings import none_in_cells
 from pipeline.rules.account_country import located
 from pipeline.rules.account_types import by_legend
@@ -200,7 +200,7 @@ def _direct_debits(original: pl.DataFrame) -> pl.Series:
     header = transaction_code(original.columns)
     if header is None or original[header].dtype != pl.String:
         return pl.Series([], dtype=pl.String)
-    is_debit = original[header].str.strip_chars().str.to_uppercase().is_in(DIRECT_DEBIT_CODES)
+    is_debit = are_direct_debits(header, original[header])
     return pl.select(pl.when(is_debit).then(pl.lit(DIRECT_DEBIT))).to_series()
 
 
