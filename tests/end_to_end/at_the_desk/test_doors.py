@@ -187,6 +187,8 @@ def test_another_user_of_the_computer_with_the_session_cookie_sees_nothing(own_d
     assert said.endswith("403")
     assert "This desk belongs to another user of this computer." in said
     assert mara.get("/").status == 200
+    page = path.partition("?")[0].replace("desk.js", "{name}")
+    assert ("the desk", f"GET {page}", "of_another_user") in own_desk.refused()
 
 
 @pytest.mark.parametrize("how", ["closed", "reset"])
