@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapp
 from concurrent import futures
 from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -14,7 +15,7 @@ import anyio
 import anyio.abc
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from pipeline.config import Profile
+from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, opened
 from pipeline.errors import PrecheckError
 from pipeline.executors.event_loop import BACKEND
@@ -36,6 +37,8 @@ class KeptOpen:
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
         self._profiles: dict[str, Profile] = {}
+        self.configuration = cache(ConfigurationFile)
+        """Each configuration, read once."""
         self.meanwhile: Callable[[], object] = lambda: None
         """What this thread does while a file is asked."""
 

@@ -37,7 +37,7 @@ class ColumnCells:
     def sample(self, header: str) -> pl.Series:
         """The first filled cells of a column."""
         if header not in self._samples:
-            filled = _text(self._frame[header].head(SAMPLE_ROWS)).drop_nulls()
+            filled = self._first.text(header).drop_nulls()
             self._samples[header] = (
                 filled if len(filled) else self.text(header).drop_nulls().head(SAMPLE_ROWS)
             )
@@ -89,7 +89,9 @@ class ColumnCells:
 
     @cached_property
     def _first(self) -> "ColumnCells":
-        """The first rows alone."""
+        """The first rows alone, which may be all."""
+        if self.row_count <= SAMPLE_ROWS:
+            return self
         return ColumnCells(self._frame.head(SAMPLE_ROWS), self.headers)
 
 

@@ -195,10 +195,10 @@ def _found(tokens: Sequence[str]) -> Found | None:
 
 def _without_ending(token: str) -> Cue | None:
     """The cue of a word that stands as a genitive or a plural, as in `mottagarens` or `saajan`."""
-    for ending in _ENDINGS:
+    for ending in filter(token.endswith, _ENDINGS):
         stem = token.removesuffix(ending)
         is_long = ending == "s" or len(stem) >= _STEM_LENGTH_MIN
-        if stem != token and is_long and (cue := _lexicon().get((stem,))) is not None:
+        if is_long and (cue := _lexicon().get((stem,))) is not None:
             return cue
     return None
 

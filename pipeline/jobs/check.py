@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from pipeline.apis.registry import about_uk_accounts
-from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import Chosen, choose, modulus_of, opened, signed_with
 from pipeline.connections import api_of
 from pipeline.errors import InputError, PrecheckError, status_of_summary
@@ -73,14 +72,6 @@ class RunResult(NamedTuple):
         return status_of_summary(self.summary, fail_on) if self.ended_by is None else self.ended_by.exit_code
 
 
-def _configured(job: CheckJob, surface: Surface) -> tuple[CheckJob, ConfigurationFile]:
-    """A job and the configuration that it needs, with a warning if the sandbox does without a broken one."""
-    job, file, unused = configured(job)
-    if unused is not None:
-        surface.notify(Notice(unused, {}))
-    return job, file
-
-
 def check(
     job: CheckJob, surface: Surface, kept: "KeptOpen | None" = None, ahead: PaymentSource | None = None
 ) -> RunResult:
@@ -95,7 +86,9 @@ def check(
     clock, started = surface.clock, surface.clock()
     surface.watch.enter(Phase.READING)
     now = timestamp(started)
-    job, file = _configured(job, surface)
+    job, file, unused = configured(job, kept)
+    if unused is not None:
+        surface.notify(Notice(unused, {}))
     source = read_file(job, file) if ahead is None else ahead
     if job.pain002:
         require_pain001(source.format, name=job.file.name)

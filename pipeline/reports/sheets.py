@@ -170,13 +170,14 @@ def fitted(columns: Sequence[SheetColumn], rows: pl.DataFrame) -> list[SheetColu
         for column in columns
         if column.is_input or column.source in there
     ]
-    sources = {column.source for column in columns if column.source is not None}
-    longest = rows.select(_char_count(pl.col(source).cast(pl.String)).max() for source in sources)
-    counts, kinds = longest.row(0, named=True), rows.schema
+    sources = [column.source for column in columns if column.source and rows[column.source].count()]
+    counts, kinds = {}, rows.schema
+    if sources:
+        counts = rows.select(_char_count(pl.col(sources).cast(pl.String)).max()).row(0, named=True)
     return [
         column
         if column.source is None or column.is_input
-        else column._replace(width=_width(column, counts[column.source] or 0, kinds[column.source]))
+        else column._replace(width=_width(column, counts.get(column.source, 0), kinds[column.source]))
         for column in columns
     ]
 

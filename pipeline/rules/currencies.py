@@ -5,6 +5,7 @@ has them; a UK account without a word about the currency is in pounds.
 """
 
 from functools import cache
+from typing import TypeVar
 
 import polars as pl
 
@@ -13,9 +14,10 @@ from pipeline.rules.identifiers import compact
 from pipeline.rules.selected_values import noted, replaced
 from schemas.summary import CurrencySources
 
+Codes = TypeVar("Codes", pl.Series, pl.Expr)
 CURRENCY = "^[A-Z]{3}$"
 USUAL_CURRENCIES = ["EUR", "GBP"]
-"""What the APIs are for: to find one of these takes half the time of a pattern."""
+"""What the APIs are for."""
 UNKNOWN, OTHER, DECIMALS = "UNKNOWN", "OTHER", "DECIMALS"
 """The faults: no currency of any payment; another one than the mark beside the amount; too many decimals."""
 
@@ -41,14 +43,19 @@ def currencies() -> frozenset[str]:
     return frozenset(currency.alpha_3 for currency in pycountry.currencies) - _NEVER_PAID
 
 
+def _are_usual(codes: Codes) -> Codes:
+    """To find two codes takes a tenth of the time of `is_in`, and half of that of a pattern."""
+    return (codes == "EUR") | (codes == "GBP")
+
+
 def read_currencies(written: pl.Series) -> pl.Series:
     """Codes of three capital letters; null where a cell holds something else, which may be anything."""
-    return replaced(written, where=~written.is_in(USUAL_CURRENCIES), by=_codes_only)
+    return replaced(written, where=~_are_usual(written), by=_codes_only)
 
 
 def clean_currencies(written: pl.Series) -> pl.Series:
     """Compact codes, and those of a sign that stands for one currency; anything else as it is."""
-    return replaced(written, where=~written.is_in(USUAL_CURRENCIES), by=_codes)
+    return replaced(written, where=~_are_usual(written), by=_codes)
 
 
 def completed(given: pl.Series, marks: pl.Series, is_uk: pl.Series) -> pl.Series:
@@ -87,7 +94,7 @@ def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency
         `OTHER`, `DECIMALS`, or null where they agree.
     """
     faults = marks.clear(marks.len())
-    is_open = marks.is_not_null() | ~currency.is_in(USUAL_CURRENCIES).fill_null(value=True)
+    is_open = marks.is_not_null() | ~_are_usual(currency).fill_null(value=True)
     is_open |= _has_third_decimal(money)
     rows = pl.DataFrame({"money": money, "mark": marks, "given": given, "currency": currency})
     return replaced(faults, where=is_open, by=lambda _: _faults(rows.filter(is_open)))
@@ -95,7 +102,7 @@ def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency
 
 def currency_faults(codes: pl.Series) -> pl.Series:
     """`UNKNOWN` where a code of three letters is no currency of any payment; else null."""
-    is_unusual = ~codes.is_in(USUAL_CURRENCIES)
+    is_unusual = ~_are_usual(codes)
     return noted(codes, where=is_unusual, by=_unusual_faults).alias("currency_fault")
 
 
@@ -149,7 +156,7 @@ def _faults(rows: pl.DataFrame) -> pl.Series:
         .when(mark == "£")
         .then(given.is_in(_POUNDS))
         .when(mark.is_in(["$", OF_SEVERAL]))
-        .then(~given.is_in(USUAL_CURRENCIES))
+        .then(~_are_usual(given))
         .otherwise(mark == given)
     )
     is_other = (given.str.contains(CURRENCY) & ~fits).fill_null(value=False)

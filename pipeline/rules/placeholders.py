@@ -27,12 +27,14 @@ _LIKE_BICS = """\
     POSTFINANCE RABOBANK REVOLUTBANK SABADELL SPARBANK STARLING SWEDBANK TRIODOSBANK VIRGINMONEY"""
 """Words and names of banks that have the form and the country of a BIC, and are none: the registry of banks
 that schwifty carries has none of them."""
-_NO_BICS = frozenset(word.ljust(11, "X") for word in _LIKE_BICS.split())
+_NO_BICS = [word.ljust(11, "X") for word in _LIKE_BICS.split()]
 
 
 def without_placeholders(cells: pl.Series) -> pl.Series:
     """A column of accounts, BICs or LEIs with null where a cell says that there is nothing."""
     some = cells.filter(~cells.str.contains(_IS_SOMETHING)).unique()
+    if some.is_empty():
+        return cells
     nothing = some.filter(some.str.contains(_NOTHING) | _are_words(some))
     return cells if nothing.is_empty() else cells.set(cells.is_in(nothing.implode()), None)
 

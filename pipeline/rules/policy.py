@@ -16,7 +16,7 @@ DEFAULT_POLICY: Mapping[str, Verdict] = {
 ANSWERED = pl.col("check_outcome").is_in(RELEASABLE)
 
 _AND = " and "
-_BY_STRICTNESS = (Verdict.RELEASE, Verdict.REVIEW, Verdict.HOLD)
+_BY_STRICTNESS = pl.Enum([verdict.value for verdict in (Verdict.RELEASE, Verdict.REVIEW, Verdict.HOLD)])
 
 
 def verdicts(outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]) -> pl.DataFrame:
@@ -67,6 +67,8 @@ def _strictest(warned: pl.DataFrame, policy: Mapping[str, Verdict]) -> pl.DataFr
     """Of each row with a warning that the policy names: the strictest verdict, and the codes with it."""
     named = {key: verdict for key, verdict in policy.items() if key in set(WarningCode)}
     found = warned.select("row", warnings="code", by_warning=_verdict("code", named)).drop_nulls()
+    if found.is_empty():
+        return found.cast({"warnings": pl.String})
     strictness = _strictness("by_warning")
     return (
         found.filter(strictness == strictness.max().over("row"))
@@ -77,5 +79,4 @@ def _strictest(warned: pl.DataFrame, policy: Mapping[str, Verdict]) -> pl.DataFr
 
 def _strictness(column: str) -> pl.Expr:
     """0 for the mildest verdict, also where there is none."""
-    ranks = {verdict.value: rank for rank, verdict in enumerate(_BY_STRICTNESS)}
-    return pl.col(column).replace_strict(ranks, default=0, return_dtype=pl.Int8)
+    return pl.col(column).cast(_BY_STRICTNESS).to_physical().fill_null(0)

@@ -13,8 +13,10 @@ def replaced(column: pl.Series, *, where: pl.Series, by: Callable[[pl.Series], p
         where: which values are changed; null stands for none.
         by: what they become, in their order.
     """
+    if not where.any():  # known at once, and most columns need nothing
+        return column
     rows = where.arg_true()
-    return column.clone().scatter(rows, by(column.gather(rows))) if rows.len() else column
+    return column.clone().scatter(rows, by(column.gather(rows)))
 
 
 def noted(
@@ -32,9 +34,8 @@ def noted(
         by: their notes, in their order.
         kind: the type of the notes.
     """
-    rows = where.arg_true()
     nothing = pl.Series(column.name, [None], dtype=kind).new_from_index(0, column.len())
-    return nothing.scatter(rows, by(column.gather(rows))) if rows.len() else nothing
+    return replaced(nothing, where=where, by=lambda _: by(column.filter(where)))
 
 
 def beyond_ascii(texts: pl.Series) -> pl.Series:

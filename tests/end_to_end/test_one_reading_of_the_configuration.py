@@ -35,7 +35,9 @@ finally:
 @pytest.fixture
 def opened_count(desk, sandbox):
     """`opened_count(*words)`: how often the command opens its configuration, and what it said."""
-    desk.payments([{"name": "Imogen Farraday", "sort_code": "200415", "account_number": "31926819"}])
+    rows = [{"name": "Imogen Farraday", "sort_code": "200415", "account_number": "31926819"}]
+    for name in ("payments.csv", "again.csv"):
+        desk.payments(rows, name)
 
     def count(*words, shared=False):
         config = desk.configuration(mine={"cop": sandbox.section()})
@@ -73,6 +75,7 @@ def by_night(*commands):
     "words",
     [
         ("run", "payments.csv", *MINE),
+        ("run", "payments.csv", "again.csv", "--out", "out", *MINE),
         *by_night(("plan", "payments.csv", *MINE), ("doctor", *MINE), ("quota",)),
     ],
     ids=lambda words: words[0],

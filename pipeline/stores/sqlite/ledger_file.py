@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -155,11 +156,12 @@ def _create(
         stale.unlink(missing_ok=True)  # a log without its ledger would be replayed into the new one
     os.close(os.open(growing, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     with closing(sqlite3.connect(growing, isolation_level=None)) as db:
-        db.executescript("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = FULL;" + _SCHEMA)
+        db.executescript("PRAGMA journal_mode = MEMORY; PRAGMA synchronous = FULL; BEGIN;" + _SCHEMA)
         run_key = os.urandom(32)
         name_proof = NameEncryption.under(secret, run_key, path).proof
         seals.register_seal(db, run_key, proof.signing_key(run_key))
         db.execute(seals.insertion("run"), (*identity, now, run_key, name_proof))
+        db.execute("COMMIT")
     growing.rename(path)
     folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -191,10 +193,8 @@ def _require_sound(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
     [finding] = db.execute("PRAGMA quick_check(1)").fetchone()
     if finding != "ok":
         raise damaged(path, finding)
-    with closing(sqlite3.connect(":memory:")) as model:
-        model.executescript(_SCHEMA)
-        if db.execute(_OBJECTS).fetchall() != model.execute(_OBJECTS).fetchall():
-            raise damaged(path, Sentence("stores.found_other_tables"))
+    if db.execute(_OBJECTS).fetchall() != _own_objects():
+        raise damaged(path, Sentence("stores.found_other_tables"))
     runs = db.execute("SELECT run_key FROM run").fetchall()
     if len(runs) != 1:
         raise damaged(path, Sentence("stores.found_no_run"))
@@ -202,6 +202,13 @@ def _require_sound(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
     seals.register_seal(db, run_key, proof.signing_key(run_key))
     if (changed := seals.first_broken_seal(db)) is not None:
         raise damaged(path, changed)
+
+
+@cache
+def _own_objects() -> list[tuple[str, ...]]:
+    with closing(sqlite3.connect(":memory:")) as model:
+        model.executescript(_SCHEMA)
+        return model.execute(_OBJECTS).fetchall()
 
 
 def _binds(db: sqlite3.Connection) -> bool:
