@@ -1,57 +1,13 @@
 """A network whose only way out is a proxy: tinyproxy of Debian, which asks for a user and a password."""
 
-import shutil
-import socket
-import subprocess
-from contextlib import contextmanager
-
 import pytest
-from desk import COMMAND_MAX_S, hold_until
-from nginx import free_port
+from proxies import TINYPROXY, port_of, tinyproxy
 
-TINYPROXY = shutil.which("tinyproxy")
 pytestmark = pytest.mark.skipif(TINYPROXY is None, reason="no tinyproxy: make tools")
-CONF = """Port {port}
-Listen 127.0.0.1
-Timeout 60
-LogLevel Connect
-BasicAuth us hush
-ConnectPort {allowed}
-"""
 
 
-@contextmanager
-def tinyproxy(folder, allowed):
-    """The proxy, which lets its user connect to one port: its own port, and what it has logged so far."""
-    port, log = free_port(), folder / "tinyproxy.log"
-    (folder / "tinyproxy.conf").write_text(CONF.format(port=port, allowed=allowed))
-    with log.open("w") as said:
-        process = subprocess.Popen(
-            [TINYPROXY, "-d", "-c", folder / "tinyproxy.conf"], stdout=said, stderr=said
-        )
-    try:
-        hold_until(lambda: answers(port))
-        yield port, log.read_text
-    finally:
-        process.terminate()
-        process.wait(COMMAND_MAX_S)
-
-
-def answers(port):
-    try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return False
-    return True
-
-
-@pytest.fixture
-def port_of(sandbox):
-    return int(sandbox.url.rpartition(":")[2])
-
-
-def test_everything_goes_through_the_proxy(desk, sandbox, network_payments, port_of):
-    with tinyproxy(desk.folder, port_of) as (port, log):
+def test_everything_goes_through_the_proxy(desk, sandbox, network_payments):
+    with tinyproxy(desk.folder, port_of(sandbox)) as (port, log):
         keys = {"proxy_url": f"http://127.0.0.1:{port}", "proxy_credentials_env": "LOGIN"}
         words = desk.using(**sandbox.both(**keys))
         run = desk("run", desk.payments(network_payments(20)), *words, LOGIN="us:hush")
@@ -64,10 +20,8 @@ def test_everything_goes_through_the_proxy(desk, sandbox, network_payments, port
     assert f"through the proxy http://127.0.0.1:{port}" in doctor.out
 
 
-def test_the_proxy_of_the_environment_is_used_where_the_profile_says_so(
-    desk, sandbox, network_payments, port_of
-):
-    with tinyproxy(desk.folder, port_of) as (port, log):
+def test_the_proxy_of_the_environment_is_used_where_the_profile_says_so(desk, sandbox, network_payments):
+    with tinyproxy(desk.folder, port_of(sandbox)) as (port, log):
         words = desk.using(cop=sandbox.section(proxy="environment"))
         variables = {"HTTPS_PROXY": f"http://us:hush@127.0.0.1:{port}", "NO_PROXY": ""}
         run = desk("run", desk.payments(network_payments(3)), *words, **variables)
@@ -83,10 +37,8 @@ def test_the_proxy_of_the_environment_is_used_where_the_profile_says_so(
         ("us:hush", 1, 78, "does not allow connections to 127.0.0.1"),
     ],
 )
-def test_a_refusal_of_the_proxy_names_it(
-    desk, sandbox, network_payments, port_of, login, allowed, status, said
-):
-    with tinyproxy(desk.folder, allowed or port_of) as (port, _):
+def test_a_refusal_of_the_proxy_names_it(desk, sandbox, network_payments, login, allowed, status, said):
+    with tinyproxy(desk.folder, allowed or port_of(sandbox)) as (port, _):
         keys = {"proxy_url": f"http://127.0.0.1:{port}", "proxy_credentials_env": "LOGIN"}
         words = desk.using(cop=sandbox.section(**keys))
         run = desk("run", desk.payments(network_payments(3)), *words, LOGIN=login)
@@ -100,9 +52,9 @@ def test_a_refusal_of_the_proxy_names_it(
 
 
 @pytest.mark.nightly
-def test_a_proxy_that_goes_away_leaves_rows_for_a_later_run(desk, sandbox, network_payments, port_of):
+def test_a_proxy_that_goes_away_leaves_rows_for_a_later_run(desk, sandbox, network_payments):
     before, file = sandbox.call_count, desk.payments(network_payments(40))
-    with tinyproxy(desk.folder, port_of) as (port, _):
+    with tinyproxy(desk.folder, port_of(sandbox)) as (port, _):
         keys = {"proxy_url": f"http://127.0.0.1:{port}", "proxy_credentials_env": "LOGIN"}
         section = sandbox.section(rate_per_s=10, in_flight_max=2, probe_wait_s=0.1, **keys)
         process = desk.start("run", file, *desk.using(cop=section), LOGIN="us:hush")

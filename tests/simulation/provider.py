@@ -3,6 +3,7 @@
 It keeps what it received and what it gave, with times, so that the rules can be judged at the server.
 """
 
+import asyncio
 import json
 from asyncio import Future
 from collections import Counter, deque
@@ -19,7 +20,9 @@ from simulation.payments import ACCOUNT_TYPE, payee_of, row_of
 from simulation.weather import Weather
 from simulation.world import Process, World
 
+from pipeline.errors import IncompleteError
 from pipeline.stores.sharing import LEASE_S
+from pipeline.transport.pool import _Protocol
 from pipeline.transport.retry import FRESH_CONNECTION
 from pipeline.transport.tokens import TokenUnavailable
 from pipeline.wording import Sentence
@@ -31,6 +34,7 @@ BANK_WAIT_S = 5.0
 PAUSE_MAX_S = 60.0
 """The longest pause that anybody keeps; after a longer wish a run ends."""
 _ODD_SHARE = 0.2
+_UNASKED = b"HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
 DEADLINE_S = COP.api.responder_wait_s + 1
 """How long a client waits for a reply."""
 
@@ -99,6 +103,8 @@ class Provider:
     """Process -> from when to when it was asked to send nothing."""
     asked_wrongly: list[int] = field(default_factory=list)
     """Rows about which something else was asked than the file says."""
+    taken_for_replies: list[str] = field(default_factory=list)
+    """Correlation ids of requests whose reply had come before they left."""
     forgot_at: list[float] = field(default_factory=list)
     """When a store forgot who had which part of it."""
     _in_this_second: Counter[int] = field(default_factory=Counter)
@@ -351,8 +357,18 @@ class Provider:
             case _:
                 return Met("refusal by a page", httpx.Response(400, html="<h1>400 Bad Request</h1>"))
 
+    def out_of_reach(self, process: Process) -> IncompleteError | None:
+        """Why no connection to it can be made now, as the command finds out before it asks."""
+        if not self._is_ill or not any(span.covers(self.world.now_s) for span in self.weather.away):
+            return None
+        self.meet(process, "out of reach")
+        name = self.dialect.api.name
+        return IncompleteError(Sentence("transport.no_answer", hostname=name, kind="connect"))
+
     def refuses_connection(self, process: Process) -> bool:
         """Whether a connection cannot be made now."""
+        if self.out_of_reach(process) is not None:
+            return True
         is_refused = self._befalls(self.weather.refused_connection_share)
         if is_refused:
             self.meet(process, "refused connection")
@@ -361,6 +377,12 @@ class Provider:
     def goes_half_dead(self) -> bool:
         """Whether a connection that is kept carries nothing any more, and nobody knows."""
         return self._befalls(self.weather.half_dead_share)
+
+    def may_speak_unasked(self, process: Process, connection: "Connection") -> None:
+        """Whether a middle box says something on a connection that is kept, before the next request."""
+        if self._befalls(self.weather.unasked_share):
+            self.meet(process, "bytes that nobody asked for")
+            self.world.after(self.world.chance.uniform(0, 0.1), connection.bring_unasked)
 
     def _befalls(self, share: float) -> bool:
         return share > 0 and self._is_ill and self.world.chance.random() < share
@@ -379,31 +401,80 @@ class Provider:
         return httpx.Response(status, headers=headers, stream=httpx.ByteStream(body))
 
 
+class _Line(asyncio.Transport):
+    """The transport of a connection, which carries nothing by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._is_closed = False
+
+    def is_closing(self) -> bool:
+        return self._is_closed
+
+    def close(self) -> None:
+        self._is_closed = True
+
+
+@dataclass(slots=True)
+class Connection:
+    """A connection of one process, with the program's own reader of what comes on it."""
+
+    reader: _Protocol
+    is_half_dead: bool = False
+    has_unasked: bool = False
+    """Whether it brought bytes between two requests."""
+
+    def bring_unasked(self) -> None:
+        """Bytes that nobody asked for arrive."""
+        if self.reader.is_connected():
+            self.has_unasked = True
+            self.reader.data_received(_UNASKED)
+
+
 class Wire(httpx.AsyncBaseTransport):
     """What carries the requests of one process."""
 
     def __init__(self, process: Process, provider: Provider) -> None:
         self._process = process
         self._provider = provider
-        self._kept: list[bool] = []
-        """Of each idle connection, whether it is half dead."""
+        self._kept: list[Connection] = []
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """As httpx's own transports, down to the event before the headers leave."""
-        if not self._kept and self._provider.refuses_connection(self._process):
-            raise httpx.ConnectError("refused")
-        is_half_dead = self._kept.pop() if self._kept else False
+        connection = self._connection()
         await request.extensions["trace"]("http11.send_request_headers.started", {})
+        if not connection.reader.is_connected():  # it brought something meanwhile
+            connection = self._new()
         if not self._process.is_alive:
             raise httpx.ReadError("dead")
         reply: Future[httpx.Response] = self._process.loop.create_future()
-        request_id = self._provider.depart(self._process, request, reply, arrives=not is_half_dead)
+        arrives = not connection.is_half_dead
+        request_id = self._provider.depart(self._process, request, reply, arrives=arrives)
+        if connection.has_unasked:
+            self._provider.taken_for_replies.append(request_id)
         try:
             response = await reply
-            self._kept.append(self._provider.goes_half_dead())
+            connection.is_half_dead = self._provider.goes_half_dead()
+            self._provider.may_speak_unasked(self._process, connection)
+            self._kept.append(connection)
             return response
         finally:
             self._provider.in_flight.discard(request_id)
+
+    def _connection(self) -> Connection:
+        """A kept connection that can still carry a request, or a new one."""
+        while self._kept:
+            kept = self._kept.pop()
+            if kept.reader.is_connected():
+                return kept
+        if self._provider.refuses_connection(self._process):
+            raise httpx.ConnectError("refused")
+        return self._new()
+
+    def _new(self) -> Connection:
+        new = Connection(_Protocol(self._process.loop))
+        new.reader.connection_made(_Line())
+        return new
 
 
 def _problem(status: int, **headers: str) -> httpx.Response:

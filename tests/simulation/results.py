@@ -39,7 +39,7 @@ NOT_SENT = frozenset({"refused connection", "SIGSTOP"})
 LEFT, GIVEN_UP = 75, 76
 """Exit statuses of runs that leave rows: for the same command, or for a person."""
 CAUSES_OF_EXIT_CODE = {
-    75: frozenset({"token endpoint out", "failover"}),
+    75: frozenset({"token endpoint out", "failover", "out of reach"}),
     76: frozenset(
         {"broken contract", "crossed answer", "row broken", "refusal by a page", "refusal of another request"}
     ),

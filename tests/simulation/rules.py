@@ -67,7 +67,7 @@ ENDS_WITHIN_S = 20.0
 
 def broken_rules(history: History) -> list[Breach]:
     """Every rule that a history broke."""
-    of_each = (_rate, _places, _pauses, _bounds, _questions)
+    of_each = (_rate, _places, _pauses, _bounds, _questions, _unasked)
     providers = history.providers.values()
     return [
         *chain.from_iterable(rule(provider) for provider in providers for rule in of_each),
@@ -204,6 +204,14 @@ def _questions(provider: Provider) -> list[Breach]:
     """What is asked is what the file says."""
     if provider.asked_wrongly:
         return [Breach("another question", f"something else was asked about row {provider.asked_wrongly[0]}")]
+    return []
+
+
+def _unasked(provider: Provider) -> list[Breach]:
+    """No request leaves on a connection that brought bytes while none was open: they pass for its reply."""
+    if provider.taken_for_replies:
+        said = f"{provider.taken_for_replies[0][:8]} left on a connection that had said something"
+        return [Breach("unasked", said)]
     return []
 
 

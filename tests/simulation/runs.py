@@ -401,4 +401,5 @@ async def _channel(
             in_flight_max=in_flight_max,
             attempts_max=ATTEMPTS_MAX,
             deadline_s=DEADLINE_S,
+            unreachable=provider.out_of_reach(process),
         )

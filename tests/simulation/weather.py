@@ -58,6 +58,10 @@ class Weather:
     stamp_kind: str | None = None
     """What the time stamps of answers are: some odd, or all wrong by the same; None without any."""
     refused_connection_share: float = 0.0
+    unasked_share: float = 0.0
+    """Of the connections that are kept: on how many something is said before the next request."""
+    away: list[Span] = field(default_factory=list)
+    """When no connection to the server can be made, also before anything is asked."""
     half_dead_share: float = 0.0
     """Of the connections that are kept: what is sent on them goes nowhere."""
     outages: list[Span] = field(default_factory=list)
@@ -409,6 +413,15 @@ def _stamps(weather: Weather, chance: Random, _count: int) -> None:
         weather.stamp_kind = kind
 
 
+def _unasked(weather: Weather, chance: Random, _count: int) -> None:
+    weather.unasked_share = _some_share(chance)
+
+
+def _away(weather: Weather, chance: Random, _count: int) -> None:
+    start = chance.choice([0.0, chance.uniform(0, 20)])
+    weather.away = [Span(start, start + chance.choice([5, 60, 600]))]
+
+
 LATEST_FAULTS = {
     "VoP beside CoP": _vop,
     "purge": _purge,
@@ -417,6 +430,8 @@ LATEST_FAULTS = {
     "SIGTERM": _terminations,
     "foreign refusals": _foreign,
     "time stamps": _stamps,
+    "bytes that nobody asked for": _unasked,
+    "out of reach": _away,
 }
 """As `FAULTS`, each by a chance of its own: another one here changes no draw of those before it."""
 FAULTS_OF_A_SERVER = (
@@ -446,6 +461,7 @@ _OF_A_SERVER = (
     "broken_share",
     "refused_connection_share",
     "half_dead_share",
+    "away",
     "outages",
     "outage_kind",
     "server_rate",

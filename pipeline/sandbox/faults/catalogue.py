@@ -451,7 +451,8 @@ _TOKENS = (
         changes.status(400, b'{"error":"temporarily_unavailable","error_description":"AADSTS90033: later"}'),
     ),
     _token(
-        "token-401", "401 from the token endpoint", "asks once more; then ends the run", _REFUSED_TOKEN,
+        "token-401", "401 from the token endpoint", "asks once more; then ends the run",
+        changes.status(401, b'{"error":"invalid_client","error_description":"AADSTS7000215: wrong secret"}'),
     ),
     _token(
         "token-life-as-text", 'a token with expires_in "3599"', "uses it for as long",

@@ -1,8 +1,16 @@
-"""Rows A9, B14, B20 and B22 of the fault table: odd stamps, pauses, handshakes, an API out of reach."""
+"""Rows A9, B4, B14, B22 and B23 of the fault table: stamps, pauses, handshakes, an API away, a proxy."""
 
+import ssl
+import subprocess
 from collections import Counter
+from pathlib import Path
+from shutil import which
+
+import pytest
+from proxies import TINYPROXY, port_of, tinyproxy
 
 STAMPS = ("stamp-18-hours-ago", "stamp-next-summer", "stamp-year-1", "stamp-year-9999")
+KEY_FILES = ("client_certificate", "client_key", "client_key_password_file")
 CAP = 10
 PAUSE_S = 2.0
 
@@ -134,4 +142,89 @@ def test_the_other_api_is_asked_whatever_is_out_of_reach(lab, a_trial, tell):
         figure=f"{len(good) * len(ibans)} of {len(AWAY) * len(ibans)} rows of the other API answered, exits "
         f"{[one.status for one in seen.values()]}",
         goal=f"all, exits {[*AWAY.values()]}",
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(which("openssl") is None, reason="no openssl")
+def test_certificates_and_keys_in_unusual_forms_work_or_are_named(lab, a_trial, tmp_path, tell):
+    rows = lab.iban_rows(5)
+    with lab.served("server", "--client-certificate-required") as sandbox:
+        files = {name: sandbox.section("production-standard", "vop")[name] for name in KEY_FILES}
+        chain, leaf, old = (tmp_path / name for name in ("chain.pem", "leaf.pem", "old.key"))
+        authority = (sandbox.folder / "qwac_ca.pem").read_bytes()
+        chain.write_bytes(authority + Path(files["client_certificate"]).read_bytes())
+        leaf.write_text(ssl.get_server_certificate(("127.0.0.1", port_of(sandbox))))
+        phrase = Path(files["client_key_password_file"]).read_text().strip()
+        cipher = ("-v1", "PBE-MD5-DES", "-provider", "legacy", "-provider", "default")
+        words = ("-in", files["client_key"], "-passin", f"pass:{phrase}", "-passout", f"pass:{phrase}")
+        subprocess.run(
+            ["openssl", "pkcs8", "-topk8", *cipher, *words, "-out", old], check=True, capture_output=True
+        )
+        old.chmod(0o600)
+        tried = {
+            "chain in another order": {"client_certificate": str(chain)},
+            "ca_file with the server's certificate alone": {"ca_file": str(leaf)},
+            "key under an old cipher": {"client_key": str(old)},
+        }
+        trials = {name: a_trial(rows, apis=("standard",), changes=changes) for name, changes in tried.items()}
+        seen = {name: lab.attempt(name, trial, sandbox) for name, trial in trials.items()}
+    *works, named = seen.values()
+    good = [one for one in works if one.status == 0 and one.codes() == lab.truth_of(rows)]
+    is_named = named.status == 78 and "an old cipher" in named.err and "passphrase" not in named.err
+    tell(
+        "B22", "certificate chain in another order, partial chain, key under an old cipher", tried=len(tried),
+        survived=len(good) + is_named, figure=f"exits {[one.status for one in seen.values()]}",
+        goal="every row answered for two; 78 naming the cipher for one",
+    )  # fmt: skip
+
+
+def test_the_cause_is_in_the_identity_providers_words(lab, a_trial, tell):
+    def try_fault(name):
+        with lab.served(f"server-{name}", "--fault", name) as sandbox:
+            seen = lab.attempt(f"desk-{name}", a_trial(lab.uk_rows(5)), sandbox)
+            return seen, lab.consult(seen)
+
+    (refused, refused_doctor), (later, later_doctor) = map(try_fault, ("token-401", "token-later"))
+    said = {
+        "run, invalid_client": (refused.status, refused.err),
+        "doctor, invalid_client": refused_doctor,
+        "run, temporarily_unavailable": (later.status, later.err),
+        "doctor, temporarily_unavailable": later_doctor,
+    }
+    expected = {"invalid_client": 77, "temporarily_unavailable": 75}
+    good = [
+        name for name, (status, words) in said.items()
+        if (word := name.partition(", ")[2]) in words and "AADSTS" in words and status == expected[word]
+    ]  # fmt: skip
+    tell(
+        "B14", "the identity provider's own error in run and doctor", tried=len(said), survived=len(good),
+        figure=f"exits {[status for status, _ in said.values()]}; not named: "
+        f"{', '.join(said.keys() - set(good)) or 'none'}",
+        goal="its error and number named, 77 or 75",
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(TINYPROXY is None, reason="no tinyproxy")
+def test_a_proxy_is_the_only_way_out(lab, a_trial, tmp_path, tell):
+    rows, environment = lab.uk_rows(5), {"LOGIN": "us:hush"}
+    expected = {"through it": 0, "wrong password": 77, "forbidden": 78, "away": 75}
+    seen, tunnels = {}, 0
+    with lab.served("server") as sandbox:
+        for name, allowed in {"through it": port_of(sandbox), "wrong password": 1, "forbidden": 1}.items():
+            folder = tmp_path / name.replace(" ", "-")
+            folder.mkdir()
+            login = {"LOGIN": "us:wrong"} if name == "wrong password" else environment
+            with tinyproxy(folder, allowed) as (port, log):
+                keys = {"proxy_url": f"http://127.0.0.1:{port}", "proxy_credentials_env": "LOGIN"}
+                trial = a_trial(rows, changes=keys, environment=login)
+                seen[name] = lab.attempt(f"desk-{name}", trial, sandbox)
+                tunnels += log().count("CONNECT 127.0.0.1") if name == "through it" else 0
+        seen["away"] = lab.attempt("desk-away", trial, sandbox)
+        calls = len(sandbox.questions())
+    good = [name for name, one in seen.items() if one.status == expected[name] and "hush" not in one.err]
+    tell(
+        "B23", "a proxy as the only way out: through it, wrong password, forbidden, away",
+        tried=len(expected), survived=len(good) if calls == len(rows) and tunnels >= 3 else 0,
+        figure=f"{tunnels} tunnels, {calls} rows asked, exits {[one.status for one in seen.values()]}",
+        goal=f"all through it, exits {[*expected.values()]}",
     )  # fmt: skip
