@@ -9,7 +9,7 @@ import anyio
 
 from pipeline.config import ConfigurationFile, Profile, usual
 from pipeline.config.profiles import choose, opened
-from pipeline.connections import proxy_to, tokens_of, try_connection
+from pipeline.connections import leases_path, proxy_to, tokens_of, try_connection
 from pipeline.errors import ConfigurationError, PrecheckError, TlsError
 from pipeline.jobs.ledger import LedgerJob, inspect_ledger
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days, read_substitutions, read_weights
@@ -46,6 +46,8 @@ def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) ->
             findings.extend(_try_modulus_tables(profile, now.date()))
             for server in profile.servers:
                 findings.extend(_try_server(server, now))
+            if chosen.profile is not None:
+                leases_path()  # runs count their limits there, and cannot without it
     except PrecheckError as error:
         what = Sentence("doctor.configuration")
         findings += [Finding(what, said, error.exit_code) for said in error.said]
