@@ -71,16 +71,13 @@ class KeptOpen:
             return running.result()
         finally:
             if not running.done():
-                self._portal.call(self._end)
+                self._portal.call(lambda: self._scope.cancel())  # noqa: PLW0108 (there once it has begun)
                 futures.wait([running])
 
     async def _run(self, main: Callable[[], Awaitable[T]]) -> T:
         with anyio.CancelScope() as self._scope:
             return await main()
         raise AssertionError("it was cancelled, and nobody waits for what comes of it")
-
-    def _end(self) -> None:
-        self._scope.cancel()
 
     def channels(self, servers: Collection[Server], opening: Opening, tally: "AskingTally") -> Opening:
         """Those to servers: the ones that are there, or else newly opened; for use in `run`."""

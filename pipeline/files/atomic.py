@@ -37,7 +37,7 @@ def write_atomically(path: Path, *, readable_by_all: bool = False) -> Iterator[i
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(path)
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
@@ -55,8 +55,8 @@ def _new_file(part: Path) -> io.BufferedRandom:
     return os.fdopen(descriptor, "w+b")
 
 
-def _sync_folder(folder: Path) -> None:
-    """Make the rename durable, too."""
+def sync_folder(folder: Path) -> None:
+    """Make a rename in it durable, too."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -143,12 +143,6 @@ def meaning(header: str) -> HeaderMeaning:
     return UNKNOWN
 
 
-def header_rules() -> list[str]:
-    """The words of every rule by which a header means something, each once."""
-    rules = (line.rule for line in _GRAMMAR)
-    return list(dict.fromkeys([CANONICAL, *(known.rule for known in _ALIASES.values()), *rules]))
-
-
 def is_code_of_bank(header: str) -> bool:
     """Whether a header states that its column has codes of the payee's banks, of whatever kind.
 

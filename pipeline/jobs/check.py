@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import polars as pl
 
 from pipeline.apis.registry import about_uk_accounts
+from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import Chosen, choose, modulus_of, opened, signed_with
 from pipeline.connections import api_of
 from pipeline.errors import InputError, PrecheckError, status_of_summary
@@ -21,7 +22,7 @@ from pipeline.frames import Questions
 from pipeline.jobs.prepare import (
     PreparedFile,
     RunTime,
-    configured,
+    as_configured,
     identity_of,
     prepare,
     read_file,
@@ -85,8 +86,9 @@ def check(
     """
     clock, started = surface.clock, surface.clock()
     surface.watch.enter(Phase.READING)
-    now = timestamp(started)
-    job, file, unused = configured(job, kept)
+    now, read_once = timestamp(started), ConfigurationFile if kept is None else kept.configuration
+    file, unused = read_once(job.config).for_profile(job.profile)
+    job = as_configured(job, file)
     if unused is not None:
         surface.notify(Notice(unused, {}))
     source = read_file(job, file) if ahead is None else ahead

@@ -69,7 +69,8 @@ class _Turns:
         following = next(self._left, None)
 
         def read_following() -> None:
-            self._ahead = None if following is None else read_ahead(following, self._kept)
+            if following is not None:
+                self._ahead = read_ahead(following, self._kept.configuration(following.config))
 
         self._kept.meanwhile = read_following
         return check(job, surface, self._kept, ahead)

@@ -4,7 +4,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -29,9 +29,6 @@ from pipeline.stores.values import RunIdentity
 from pipeline.wording import Sentence
 from schemas.cop import AccountType
 from schemas.summary import ModulusUsed, RouteCount
-
-if TYPE_CHECKING:
-    from pipeline.executors.kept_open import KeptOpen
 
 VERSION = version("payee-precheck")
 READ_AHEAD_BYTES_MAX = 8 * 1024**2
@@ -73,15 +70,6 @@ def as_configured(job: CheckJob, file: ConfigurationFile) -> CheckJob:
     return replace(job, **said.completed(job.file.name, file.inputs)._asdict())
 
 
-def configured(
-    job: CheckJob, kept: "KeptOpen | None" = None
-) -> tuple[CheckJob, ConfigurationFile, Sentence | None]:
-    """The job as configured, its configuration, and a warning if the sandbox does without a broken one."""
-    file = ConfigurationFile(job.config) if kept is None else kept.configuration(job.config)
-    file, unused = file.for_profile(job.profile)
-    return as_configured(job, file), file, unused
-
-
 def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
     """The payments of a job, as its options and its profile say that they are written."""
     format_choice = format_choice_of(job.input_format, file)
@@ -103,11 +91,12 @@ def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
         ) from error
 
 
-def read_ahead(job: CheckJob, kept: "KeptOpen") -> PaymentSource | None:
+def read_ahead(job: CheckJob, file: ConfigurationFile) -> PaymentSource | None:
     """Read a file before its turn; None where it is large, or cannot be read: its turn says why."""
     with suppress(Exception):
         if job.file.is_file() and job.file.stat().st_size <= READ_AHEAD_BYTES_MAX:
-            return read_file(*configured(job, kept)[:2])
+            file, _ = file.for_profile(job.profile)
+            return read_file(as_configured(job, file), file)
     return None
 
 

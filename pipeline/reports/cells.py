@@ -4,9 +4,8 @@ A cell at a time costs ten times as much, and the library takes text that looks 
 Here all text is escaped, and no cell is anything but text, a number or empty: nothing is run or followed.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
-from itertools import chain, groupby
 from typing import NamedTuple
 
 import polars as pl
@@ -18,7 +17,6 @@ from pipeline.reports.wording import visible
 from pipeline.rules.selected_values import replaced
 from pipeline.rules.totals import plain
 
-XmlPart = str | pl.Expr
 DIGITS_MAX = 15
 """A spreadsheet's numbers hold so many digits exactly; a longer amount stays text."""
 TEXT_CHARS_MAX = 16_000
@@ -81,11 +79,11 @@ def rows_xml(
         looked_at = [name for name, is_so in found.items() if is_so]
         part = part.with_columns(visible_texts(part[name]).str.head(TEXT_CHARS_MAX) for name in looked_at)
         height = pl.max_horizontal(_line_count(column) for column in columns if column.wraps) * LINE_POINTS
-        written: list[XmlPart] = ['<row r="', pl.col("_line"), '" ht="', height, '" customHeight="1">']
+        written = [pl.format('<row r="{}" ht="{}" customHeight="1">', "_line", height)]
         for at, column in enumerate(columns):
-            reference = f'<c r="{xl_col_to_name(at)}', pl.col("_line")
+            reference = pl.lit(f'<c r="{xl_col_to_name(at)}'), pl.col("_line")
             written += *reference, *_cell(part, column, styles, is_plain=column.source not in looked_at)
-        yield part.select(_concatenated([*written, "</row>"]).str.join("")).item()
+        yield part.select(pl.concat_str(*written, pl.lit("</row>")).str.join("")).item()
 
 
 def amount_as_text(amount: Decimal) -> str:
@@ -103,23 +101,14 @@ def visible_texts(texts: pl.Series) -> pl.Series:
     return replaced(texts, where=acted_on, by=lambda some: some.map_elements(visible, pl.String))
 
 
-def _concatenated(parts: Iterable[XmlPart]) -> pl.Expr:
-    """The parts in one; what polars does for each literal takes as long as some rows of it."""
-    runs = groupby(parts, type)
-    return pl.concat_str(
-        *chain.from_iterable([pl.lit("".join(map(str, run)))] if kind is str else run for kind, run in runs)
-    )
-
-
-def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles, *, is_plain: bool) -> Sequence[XmlPart]:
+def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles, *, is_plain: bool) -> Sequence[pl.Expr]:
     """The cells of a column after their reference, in parts; an empty one has the style of a text."""
     if column.source is None:
-        return [f'" s="{styles.of_text(column)}"/>']
+        return [pl.lit(f'" s="{styles.of_text(column)}"/>')]
     values, value = part[column.source], pl.col(column.source)
     empty = styles.of_text(column) if column.is_input else styles.text
     if not values.count():
-        return [f'" s="{empty}"/>']
-    written: Sequence[XmlPart]
+        return [pl.lit(f'" s="{empty}"/>')]
     match values.dtype:
         case pl.String():
             is_spaced = not is_plain and (values.str.strip_chars() != values).any()
@@ -132,21 +121,22 @@ def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles, *, is_plain: 
             written = _number(value.cast(pl.String), styles.whole_number)
     if not values.null_count():
         return written
-    return [pl.coalesce(_concatenated(written), pl.lit(f'" s="{empty}"/>'))]
+    return [pl.coalesce(pl.concat_str(written), pl.lit(f'" s="{empty}"/>'))]
 
 
-def _text(value: pl.Expr, style: int, *, is_spaced: bool) -> list[XmlPart]:
+def _text(value: pl.Expr, style: int, *, is_spaced: bool) -> list[pl.Expr]:
     """Texts that are escaped; where some begin or end with a space, that is to be kept."""
     space = ' xml:space="preserve"' if is_spaced else ""
-    return [f'" s="{style}" t="inlineStr"><is><t{space}>', value, "</t></is></c>"]
+    opening = pl.lit(f'" s="{style}" t="inlineStr"><is><t{space}>')
+    return [opening, value, pl.lit("</t></is></c>")]
 
 
 def _escaped(value: pl.Expr) -> pl.Expr:
     return value.str.replace_many(_ESCAPES)
 
 
-def _number(digits: pl.Expr, style: int) -> list[XmlPart]:
-    return [f'" s="{style}"><v>', digits, "</v></c>"]
+def _number(digits: pl.Expr, style: int) -> list[pl.Expr]:
+    return [pl.lit(f'" s="{style}"><v>'), digits, pl.lit("</v></c>")]
 
 
 def _amount(value: pl.Expr, styles: Styles) -> pl.Expr:
@@ -157,10 +147,10 @@ def _amount(value: pl.Expr, styles: Styles) -> pl.Expr:
     noted = pl.when(is_long).then(value).map_elements(amount_as_text, pl.String)
     return (
         pl.when(is_long)
-        .then(_concatenated(_text(_escaped(noted), styles.long_amount, is_spaced=False)))
+        .then(pl.concat_str(_text(_escaped(noted), styles.long_amount, is_spaced=False)))
         .when(has_mills)
-        .then(_concatenated(_number(digits, styles.mills)))
-        .otherwise(_concatenated(_number(digits, styles.cents)))
+        .then(pl.concat_str(_number(digits, styles.mills)))
+        .otherwise(pl.concat_str(_number(digits, styles.cents)))
     )
 
 

@@ -171,9 +171,8 @@ def fitted(columns: Sequence[SheetColumn], rows: pl.DataFrame) -> list[SheetColu
         if column.is_input or column.source in there
     ]
     sources = [column.source for column in columns if column.source and rows[column.source].count()]
-    counts, kinds = {}, rows.schema
-    if sources:
-        counts = rows.select(_char_count(pl.col(sources).cast(pl.String)).max()).row(0, named=True)
+    longest = rows.select(_char_count(pl.col(sources).cast(pl.String)).max()).to_dicts()
+    counts, kinds = next(iter(longest), {}), rows.schema
     return [
         column
         if column.source is None or column.is_input

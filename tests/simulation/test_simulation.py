@@ -188,7 +188,7 @@ def test_some_histories_hold_whatever_goes_wrong_in_them():
 def test_a_history_that_fails_is_made_small_and_told_with_the_command_that_replays_it():
     asked = ["--seed", "4", "--questions", "20", "--mistake", "no deadline for a reply"]
     first, *story, broken, replay = printed(RUN, *asked, ends_with=1).splitlines()
-    assert first == "seed 4, without: lost replies, outages, short tokens"
+    assert first == "seed 4, without: bytes that nobody asked for, lost replies, outages, short tokens"
     assert any("asks about row" in line for line in story)
     assert broken.startswith("BROKEN a run does not end: run 1 ")
     assert replay.startswith(f"replay: {sys.executable} ")

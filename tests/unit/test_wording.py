@@ -22,7 +22,7 @@ from pipeline.errors import InputError
 from pipeline.formats.excel.decisions import RUN_ID, key_of
 from pipeline.headers.choice import rule_of
 from pipeline.headers.guesses import KINDS
-from pipeline.headers.meaning import header_rules
+from pipeline.headers.meaning import _ALIASES, _GRAMMAR, CANONICAL
 from pipeline.reports.sheets import ALL, CHANGED, REVIEWS
 from pipeline.reports.terminal import header_of
 from pipeline.reports.workbook import BANK_HEADERS, LAST_RUN
@@ -68,7 +68,10 @@ FAMILIES = {
     *(f"desk.may_{role}" for role in Role),
     *(f"desk.shown_{part}" for part in Shown._fields),
     *(f"explain.{code.lower()}{part}" for code in WarningCode for part in ("", "_not", "_do")),
-    *(rule_of(text).key for text in (*header_rules(), *KINDS)),
+    *(
+        rule_of(text).key
+        for text in (CANONICAL, *(each.rule for each in (*_ALIASES.values(), *_GRAMMAR)), *KINDS)
+    ),
 }
 """Keys that are made of a value."""
 

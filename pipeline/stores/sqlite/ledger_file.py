@@ -4,13 +4,13 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 from pydantic import SecretStr
 
 from pipeline.errors import LockedError, OtherRunError, OutputError, UsageError
+from pipeline.files.atomic import sync_folder
 from pipeline.files.disk_errors import is_full_or_failed, not_writable, refuse_non_file, write_failed
 from pipeline.files.folder_lock import locked, require_folder, shared
 from pipeline.stores.encryption import NameEncryption
@@ -163,11 +163,7 @@ def _create(
         db.execute(seals.insertion("run"), (*identity, now, run_key, name_proof))
         db.execute("COMMIT")
     growing.rename(path)
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(path.parent)
 
 
 def _require_ours(path: Path) -> None:
@@ -193,8 +189,10 @@ def _require_sound(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
     [finding] = db.execute("PRAGMA quick_check(1)").fetchone()
     if finding != "ok":
         raise damaged(path, finding)
-    if db.execute(_OBJECTS).fetchall() != _own_objects():
-        raise damaged(path, Sentence("stores.found_other_tables"))
+    with closing(sqlite3.connect(":memory:")) as model:
+        model.executescript(_SCHEMA)
+        if db.execute(_OBJECTS).fetchall() != model.execute(_OBJECTS).fetchall():
+            raise damaged(path, Sentence("stores.found_other_tables"))
     runs = db.execute("SELECT run_key FROM run").fetchall()
     if len(runs) != 1:
         raise damaged(path, Sentence("stores.found_no_run"))
@@ -202,13 +200,6 @@ def _require_sound(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
     seals.register_seal(db, run_key, proof.signing_key(run_key))
     if (changed := seals.first_broken_seal(db)) is not None:
         raise damaged(path, changed)
-
-
-@cache
-def _own_objects() -> list[tuple[str, ...]]:
-    with closing(sqlite3.connect(":memory:")) as model:
-        model.executescript(_SCHEMA)
-        return model.execute(_OBJECTS).fetchall()
 
 
 def _binds(db: sqlite3.Connection) -> bool:
