@@ -34,7 +34,7 @@ OUTCOME_OF_STATE = {
     AnswerState.DEFERRED.value: Outcome.DEFERRED,
 }
 """And where no bank said anything."""
-NOT_SENT = frozenset({"refused connection", "SIGSTOP"})
+NOT_SENT = frozenset({"refused connection", "out of reach", "SIGSTOP"})
 """Faults by which a request that is on record may never leave."""
 LEFT, GIVEN_UP = 75, 76
 """Exit statuses of runs that leave rows: for the same command, or for a person."""
