@@ -17,6 +17,8 @@ REPORT_XLSX = "report.xlsx"
 ATTENTION = "attention.csv"
 REPORTS = (REPORT_HTML, REPORT_XLSX, ATTENTION)
 """What is written for people; all of them hold names."""
+OTHER_NAMES = "changes.csv"
+"""Of a list of payees: each name that is another one at the bank."""
 PAIN002, PAIN002_SIMULATED = "pain002.xml", "pain002.simulated.xml"
 """What bank software reads, where somebody wanted it; the second where a sandbox answered."""
 CORRECTIONS = "corrections.csv"
@@ -27,6 +29,8 @@ CHANGES = "changes.jsonl"
 """What has changed since an earlier run; it holds masked names."""
 REASONS = "reasons.jsonl"
 """What stands behind each reason, for pages in another language; it may hold masked names."""
+OPTIONAL = (PAYEES, CHANGES, REASONS, OTHER_NAMES, PAIN002, PAIN002_SIMULATED)
+"""What only some runs leave."""
 CORRECTED: Final = "corrected"
 FAMILY = "family.txt"
 """Where what was corrected or held here was checked, line by line, if not beside the folder."""
@@ -64,5 +68,6 @@ def files_of_review(folder: Path) -> Iterator[Path]:
 
 def files_with_returned_names(folder: Path) -> Iterator[Path]:
     """What holds names that banks returned, beside the outcome file."""
-    for pattern in (REPORT_HTML, REPORT_XLSX, PAIN002, PAIN002_SIMULATED, CORRECTIONS, f"{CORRECTED}.*"):
+    names = (REPORT_HTML, REPORT_XLSX, OTHER_NAMES, PAIN002, PAIN002_SIMULATED, CORRECTIONS, f"{CORRECTED}.*")
+    for pattern in names:
         yield from sorted(folder.glob(pattern))

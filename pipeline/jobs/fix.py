@@ -12,11 +12,11 @@ import polars as pl
 
 from pipeline.config import BUILT_IN
 from pipeline.frames import DECISIONS, Corrections
+from pipeline.headers.payee_keys import payee_key
 from pipeline.review.corrections import (
     accepted_corrections,
     correctable,
     fix,
-    payee_key,
     released_ones_stay,
     unknown_corrections,
 )

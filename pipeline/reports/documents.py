@@ -14,13 +14,14 @@ from pipeline.formats import pain001
 from pipeline.formats.batches import masked_batches
 from pipeline.formats.message import Message
 from pipeline.frames import Changes, Original, Outcomes, Payments
+from pipeline.headers.payee_keys import is_list_of_payees, payee_key
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of
 from pipeline.reports.reasons import SaidReasons, sentences_of
 from pipeline.reports.wording import in_words
 from pipeline.rules.places import place_texts
 from pipeline.wording import ENGLISH, language
-from schemas.folder import ATTENTION, REPORT_HTML, pain002_name
+from schemas.folder import ATTENTION, OTHER_NAMES, REPORT_HTML, pain002_name
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome
 from schemas.review import Verdict
 from schemas.summary import Summary
@@ -71,6 +72,7 @@ def reports(
         _page(folder / REPORT_HTML, page(summary, shown, changes)),
         write_workbook(summary, Payments(shown, changes, policy), folder, outcome_name=outcome_name),
         _attention(folder / ATTENTION, summary, in_english),
+        *_other_names(folder / OTHER_NAMES, summary, in_english),
     ]
 
 
@@ -130,6 +132,23 @@ def _attention(path: Path, summary: Summary, rows: Rows) -> Path:
     with write_atomically(path) as file:
         spreadsheet.write(table, file, delimiter=summary.input.delimiter)
     return path
+
+
+def _other_names(path: Path, summary: Summary, rows: Rows) -> list[Path]:
+    """Write what a list of payees has to change: the names that are others at the bank."""
+    if not is_list_of_payees(rows.payments, rows.original):
+        return []
+    names = rows.payments.select(
+        payee_key(rows.original),
+        pl.coalesce("iban", "account_number").alias("account"),
+        "sort_code",
+        name_now="name",
+        name_at_bank=rows.outcomes["check_matched_name"],
+    )
+    with write_atomically(path) as file:
+        differ = names.filter(pl.col("name_at_bank") != pl.col("name_now"))
+        spreadsheet.write(differ, file, delimiter=summary.input.delimiter)
+    return [path]
 
 
 def place_columns(rows: pl.Series, summary: Summary) -> list[pl.Series]:

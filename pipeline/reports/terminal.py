@@ -251,7 +251,8 @@ def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableT
         said.append(Sentence("terminal.used_again", count=reused))
     if summary.simulated:
         said.insert(0, SIMULATED)
-    if "amount" not in summary.input.columns.values():
+    is_list = any(note.sentence[0] == "stages.list_of_payees" for note in summary.input.notes)
+    if "amount" not in summary.input.columns.values() and not is_list:
         said.append(Sentence("terminal.no_amount_column"))
     said += notes_told(summary.input.notes)
     if summary.input.warning_codes:

@@ -11,7 +11,6 @@ import polars as pl
 from pipeline.apis.cop import ACCOUNT_TYPES_FOUND
 from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
 from pipeline.frames import CORRECTIONS, OUTCOMES, PAYMENTS, Corrections, Original, Outcomes, Payments
-from pipeline.headers.spelling import fold
 from pipeline.rules.account_types import account_type_in
 from pipeline.rules.rules import NAME_RULES
 from schemas.cop import AccountType
@@ -19,17 +18,6 @@ from schemas.outcomes import Action, Outcome
 from schemas.payments import FIELDS
 from schemas.review import Acceptance
 
-_PAYEE_KEYS = frozenset(
-    f"{who}{what}"
-    for whose, whats in (
-        ("vendor supplier payee creditor employee staff personnel payroll", ("id", "no", "number", "code")),
-        ("lieferanten kreditoren personal mitarbeiter", ("nummer", "nr", "id")),
-        ("kreditor matricule codefournisseur numerofournisseur numerosalarie", ("",)),
-    )
-    for who in whose.split()
-    for what in whats
-)
-"""Headers, folded, of the key by which a vendor list or payroll system knows a payee."""
 _NAME = (Action.FIX_NAME, Action.FIX_NAME_AND_ACCOUNT_TYPE)
 _ACCOUNT_TYPE = (Action.FIX_ACCOUNT_TYPE, Action.FIX_NAME_AND_ACCOUNT_TYPE)
 _SEVERAL_COLUMNS = "The name stands in several columns; correct it there."
@@ -61,14 +49,6 @@ def fix(payments: Payments, outcomes: Outcomes, headers: Mapping[str, Sequence[s
         _rejected(rows),
     ]
     return Corrections(pl.concat(corrections).sort("row", maintain_order=True))
-
-
-def payee_key(original: Original) -> pl.Series:
-    """How the user's own system knows the payee of each row: a column such as Vendor ID; null without one."""
-    found = next((name for name in original.columns if fold(name) in _PAYEE_KEYS), None)
-    if found is None:
-        return pl.Series("payee_key", [None] * original.height, pl.String)
-    return original[found].cast(pl.String).alias("payee_key")
 
 
 def correctable(corrections: Corrections) -> Corrections:

@@ -11,6 +11,7 @@ from schemas.folder import (
     CORRECTIONS,
     HOLD,
     HOLD_REASONS,
+    OTHER_NAMES,
     PAIN002,
     PAIN002_SIMULATED,
     RELEASE,
@@ -19,7 +20,7 @@ from schemas.folder import (
 
 _RUN_AGAIN = Sentence("runs.write_again")
 _COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    ("report",): REPORTS,
+    ("report",): (*REPORTS, OTHER_NAMES),
     ("report", "--pain002"): (PAIN002, PAIN002_SIMULATED),
     ("fix",): (CORRECTIONS, f"{CORRECTED}.*"),
     ("split",): (HOLD_REASONS, f"{RELEASE}.*", f"{HOLD}.*"),

@@ -25,6 +25,8 @@ from schemas.folder import (
     ATTENTION,
     CHANGES,
     MANIFEST,
+    OPTIONAL,
+    OTHER_NAMES,
     PAIN002,
     PAIN002_SIMULATED,
     PAYEES,
@@ -164,7 +166,7 @@ def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fr
             or a file in a folder without a ledger; or the recorded decisions, which go into the manifest,
             cannot be read.
     """
-    fixed = (SUMMARY, MANIFEST, SIGNATURE, PAYEES, CHANGES, REASONS, *REPORTS, PAIN002, PAIN002_SIMULATED)
+    fixed = (SUMMARY, MANIFEST, SIGNATURE, *REPORTS, *OPTIONAL)
     others = (folder / name for name in fixed)
     written = (*outcome_files(folder).values(), *others)
     ledger = ledger_files(ledger_of(folder))
@@ -189,15 +191,14 @@ def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fr
 def remove_outdated(folder: Path) -> None:
     """Remove results of answers that the new ledger does not have."""
     # Not the workbook: decisions of people may be in it.
-    names = (SUMMARY, REASONS, REPORT_HTML, ATTENTION, PAIN002, PAIN002_SIMULATED)
+    names = (SUMMARY, REASONS, REPORT_HTML, ATTENTION, OTHER_NAMES, PAIN002, PAIN002_SIMULATED)
     for path in (*outcome_files(folder).values(), *(folder / name for name in names)):
         path.unlink(missing_ok=True)
 
 
 def remove_stale(folder: Path, written: Collection[Path]) -> None:
     """Remove files of an earlier run that the new one has not written, and which would be out of date."""
-    optional = (PAYEES, CHANGES, REASONS, PAIN002, PAIN002_SIMULATED)
-    for path in (*outcome_files(folder).values(), *(folder / name for name in optional)):
+    for path in (*outcome_files(folder).values(), *(folder / name for name in OPTIONAL)):
         if path not in written:
             path.unlink(missing_ok=True)
     # What `precheck fix` and `precheck split` made of earlier answers is out of date, too.

@@ -1,5 +1,6 @@
 """--reuse-from: a match of an earlier run is used instead of a call, and nothing else is."""
 
+import csv
 import json
 import sqlite3
 from contextlib import closing
@@ -234,3 +235,30 @@ def test_where_the_profile_signs_only_signed_or_sealed_answers_are_used(desk, sa
     refused = desk(*again)
 
     assert (refused.status, sandbox.call_count, said in refused.err) == (65, calls, True), refused.err
+
+
+def test_a_list_of_payees_asks_what_is_new_and_lists_the_names_that_are_others_at_the_bank(desk, sandbox):
+    header = ("Vendor ID", "Vendor Name", "Account Type", "Sort Code", "Account Number")
+    rows = [
+        ("V-1", "Avery Thornwood", "Personal", "001122", "00012345"),
+        ("V-2", "Averi Thornwood", "Personal", "001122", "00012345"),
+    ]
+    may = desk.payments([dict(zip(header, row, strict=True)) for row in rows], "may.csv", header)
+    run = desk("run", may, *sandbox.using("sandbox"))
+    assert (run.status, "a list of payees" in " ".join(run.out.split())) == (0, True)
+    assert "No amount column" not in run.out
+    with (desk.folder / "may.precheck" / "changes.csv").open(encoding="utf-8-sig") as file:
+        [change] = csv.DictReader(file)
+    assert (change["payee_key"], change["account"]) == ("V-2", "00012345")
+    assert (change["name_now"], change["name_at_bank"]) == ("Averi Thornwood", "Avery Thornwood")
+
+    rows[1] = ("V-2", "Avery Thornwood", *rows[1][2:])
+    rows.append(("V-3", "Rookwater & Sons Ltd", "Business", "301200", "00700700"))
+    june = desk.payments([dict(zip(header, row, strict=True)) for row in rows], "june.csv", header)
+    before = sandbox.call_count
+    assert desk("run", june, *sandbox.using("sandbox"), "--reuse-from", "may.precheck").status == 0
+    assert len(sandbox.questions(before)) == 1
+    assert desk("verify", "june.precheck").status == 0
+    reason = ("--reason", "no longer needed")
+    assert desk("purge", "june.precheck", "--payments", "--by", "Noor", *reason).status == 0
+    assert not (desk.folder / "june.precheck" / "changes.csv").exists()

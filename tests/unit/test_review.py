@@ -22,12 +22,12 @@ from pipeline.errors import (
     UsageError,
 )
 from pipeline.frames import DECISIONS, WARNED
+from pipeline.headers.payee_keys import payee_key
 from pipeline.jobs.fix import FixJob, fix_folder
 from pipeline.jobs.report import report
 from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.reports.reviews import print_split
-from pipeline.review.corrections import payee_key
 from pipeline.review.decisions import RunDecisions
 from pipeline.review.placements import judged, preview
 from pipeline.runs.ended import ended_run

@@ -16,6 +16,7 @@ from pipeline.headers.columns import Columns, ColumnsError, read_columns
 from pipeline.headers.footers import Footers, footers_of, likely_payment_count, place_of
 from pipeline.headers.meaning import meaning
 from pipeline.headers.not_payments import are_direct_debits, transaction_code
+from pipeline.headers.payee_keys import is_list_of_payees
 from pipeline.headers.readings import none_in_cells
 from pipeline.rules.account_country import located
 from pipeline.rules.account_types import by_legend
@@ -26,6 +27,7 @@ from pipeline.rules.unasked import DIRECT_DEBIT, ROW_BLANK
 from pipeline.stages.read.opening import identity_of
 from pipeline.stages.read.source import PaymentSource, ReadingArguments
 from pipeline.wording import Sentence
+from schemas.folder import OTHER_NAMES
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS
 from schemas.payments import FIELDS
 from schemas.summary import NotPayment
@@ -83,7 +85,7 @@ def read_table(
         original=Original(original),
         columns=columns.readings,
         decision=columns.decision,
-        notes=(*columns.notes, *empty, *_ragged(table, payments.height)),
+        notes=(*columns.notes, *empty, *_ragged(table, payments.height), *_kind_of(payments, original)),
         format=file_format.NAME,
         layout=None,
         outcome_format=entry_named(file_format.NAME).outcomes.NAME,
@@ -95,6 +97,12 @@ def read_table(
         not_payments=[*_headers_again(table), *ended.rows],
         earlier=cells.select(column for column in COLUMNS if column in cells.columns),
     )
+
+
+def _kind_of(payments: pl.DataFrame, original: pl.DataFrame) -> list[Sentence]:
+    """What the rows are, if not payments."""
+    is_list = is_list_of_payees(Payments(payments), Original(original))
+    return [Sentence("stages.list_of_payees", changes=OTHER_NAMES)] if is_list else []
 
 
 def _headers_again(table: Table) -> list[NotPayment]:
