@@ -218,8 +218,8 @@ DECLARATION = ApiDeclaration(
     api=lambda _section: API,
     takes=frozenset({"name", "account_type", "secondary_reference"}),
     routes={
-        RouteReason.GB_IBAN: Route(pl.col("iban").str.slice(8, 14)),
-        RouteReason.SORT_CODE: Route(pl.concat_str("sort_code", "account_number", ignore_nulls=True)),
+        RouteReason.GB_IBAN: Route(pl.col("iban").str.slice(8)),
+        RouteReason.SORT_CODE: Route(pl.concat_str("sort_code", "account_number")),
     },
     meanings=API.meanings,
     asked={Basis.NAME: "Confirmation of Payee"},
