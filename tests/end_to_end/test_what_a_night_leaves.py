@@ -227,9 +227,14 @@ def test_a_night_resumes_the_unfinished_check_of_a_file_that_was_touched(night, 
     assert f"payroll.csv: resuming the unfinished check in checked/{folder.name}\n" in again.stdout
     assert [path.name for path in (night.desk.folder / "checked").iterdir()] == [folder.name]
     assert len(sandbox.questions()) == asked
-    file.write_text(file.read_text() + "Ada Quillon,112233,00000001\n")
+    said = file.read_text()
+    file.write_text(said + "Ada Quillon,112233,00000001\n")
     assert "resuming" not in night.run(script).stdout
     assert len(list((night.desk.folder / "checked").iterdir())) == 2
+    file.write_text(said)
+    os.utime(folder, (1_700_000_000, 1_700_000_000))
+    assert "resuming" not in night.run(script).stdout, "its answers are too old"
+    assert len(list((night.desk.folder / "checked").iterdir())) == 3
 
 
 @pytest.mark.nightly
