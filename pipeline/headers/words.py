@@ -78,7 +78,10 @@ _FILE = tomllib.loads((files(__package__) / "words.toml").read_text("utf-8"))
 WORDS: Mapping[Cue, tuple[str, ...]] = {cue: listed(_FILE["cues"][cue.name.lower()]) for cue in Cue}
 THINGS = listed(_FILE["things"]["words"])
 """What has a name, and is no person or company."""
-CURRENCIES: Mapping[str, str] = {word: code for code, words in _FILE["currencies"].items() for word in words}
+CURRENCIES: Mapping[str, str] = {
+    **{code.lower(): code for code in listed(_FILE["currency_codes"]["codes"])},
+    **{word: code for code, words in _FILE["currencies"].items() for word in listed(words)},
+}
 """What stands in the header of an amount for its currency -> ISO 4217."""
 PRODUCTS: Sequence[Mapping[str, Any]] = _FILE["products"]
 """Headers of single products, and what each of them means."""

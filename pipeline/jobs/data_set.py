@@ -13,6 +13,7 @@ So a run that was killed goes on.
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -39,11 +40,11 @@ from pipeline.jobs.data_set_outcomes import (
     next_step_of,
 )
 from pipeline.jobs.data_set_plan import plan_parts, refuse_many_names, task_of
-from pipeline.jobs.prepare import VERSION
+from pipeline.jobs.prepare import VERSION, configured
 from pipeline.runs.data_set import DataSet, identity_in, open_data_set, write_record
 from pipeline.runs.folder import has_begun
 from pipeline.runs.proof import open_ledger
-from pipeline.runs.request import CheckJob, DataSetJob, Notice, Phase, Surface
+from pipeline.runs.request import DataSetJob, Notice, Phase, Surface
 from pipeline.runs.shared_folder import settled
 from pipeline.runs.starting import refuse_foreign_files
 from pipeline.stores.sqlite.ledger import SqliteLedger
@@ -66,8 +67,8 @@ def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
     Raises:
         PrecheckError: as `check`.
     """
-    check, started = job.check, surface.clock()
-    refuse_what_is_for_files(check)
+    job, started = as_configured_set(job), surface.clock()
+    check = job.check
     surface.watch.enter(Phase.READING)
     now = timestamp(started)
     chosen = choose(check.profile, check.config)
@@ -146,8 +147,13 @@ def _ask(
     return asked, answered
 
 
-def refuse_what_is_for_files(check: CheckJob) -> None:
-    """Refuse what is said of a job and means nothing for a data set (UsageError)."""
+def as_configured_set(job: DataSetJob) -> DataSetJob:
+    """The job, with what its configuration says about data sets of this name.
+
+    Raises:
+        UsageError: what is said of it means nothing for a data set.
+    """
+    check, _, _ = configured(job.check)
     said = {
         "--pain002": check.pain002,
         "--sheet": check.sheet is not None,
@@ -162,6 +168,7 @@ def refuse_what_is_for_files(check: CheckJob) -> None:
             raise UsageError(
                 Sentence("jobs.option_of_a_file", option=option), advice=Sentence("jobs.leave_out")
             )
+    return replace(job, check=check)
 
 
 def refuse_signature(chosen: Chosen) -> None:

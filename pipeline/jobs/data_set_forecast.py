@@ -7,7 +7,7 @@ from pipeline.connections import routes
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.datasets.tasks import SetTask
 from pipeline.frames import REJECTS, WARNINGS
-from pipeline.jobs.data_set import refuse_signature, refuse_what_is_for_files
+from pipeline.jobs.data_set import as_configured_set, refuse_signature
 from pipeline.jobs.data_set_plan import PlannedSet, plan_parts, task_of
 from pipeline.jobs.forecast import limits_of
 from pipeline.rules.enumeration import why_refused
@@ -26,8 +26,8 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
     Raises:
         PrecheckError: the data set or the configuration cannot be used; the exit code says why.
     """
-    now, check = clock(), job.check
-    refuse_what_is_for_files(check)
+    job, now = as_configured_set(job), clock()
+    check = job.check
     chosen = choose(check.profile, check.config)
     refuse_signature(chosen)
     data = open_data_set(check.file, job.work)

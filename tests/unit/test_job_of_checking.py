@@ -14,6 +14,7 @@ from pipeline.executors.event_loop import in_event_loop, new_context, watched
 from pipeline.jobs.check import check
 from pipeline.jobs.check_files import check_files
 from pipeline.jobs.data_set import check_data_set
+from pipeline.jobs.data_set_forecast import forecast_data_set
 from pipeline.runs.request import (
     CheckJob,
     DataSetJob,
@@ -209,6 +210,24 @@ def test_parts_and_buckets_of_a_data_set_are_counted_as_they_are_done(tmp_path, 
         for step, all_count in (("parts read", 3), ("buckets planned", 4), ("parts written", 3))
         for done_count in range(1, all_count + 1)
     ]
+
+
+def test_a_data_set_is_read_as_the_section_of_its_name_says(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    data, config, watch = tmp_path / "pay-11", tmp_path / "precheck.toml", Onlooker()
+    data.mkdir()
+    (data / "0.csv").write_bytes("Wer;Wohin\nŁukasz Żółw;DE62370400440532013001\n".encode("cp1250"))
+    section = '[inputs.pay]\nmatch = "pay-*"\nencoding = "cp1250"\nmap = { name = "Wer", iban = "Wohin" }\n'
+    config.write_text(section, "utf-8")
+    job = DataSetJob(CheckJob(data, tmp_path / "out", config=config), tmp_path / "work")
+    surface = Surface(watch, lambda: datetime.now(UTC), StopSwitch(), watch.notices.append)
+    forecast_data_set(job, surface.clock)
+    check_data_set(job, surface)
+    left = [path.read_bytes() for path in (tmp_path / "out").rglob("*0.csv")]
+    assert any("Łukasz Żółw".encode() in each for each in left)
+    config.write_text(section + 'sheet = "Payments"\n', "utf-8")
+    with pytest.raises(UsageError, match="--sheet"):
+        check_data_set(job, surface)
 
 
 @pytest.mark.parametrize(("said", "is_shown"), [({"transport": object()}, False), ({}, True)])

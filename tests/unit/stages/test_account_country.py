@@ -195,3 +195,12 @@ def test_a_column_of_account_types_without_any_type_is_not_read():
     source = read(CASES / "h29_bc_journal.csv", mapping={})
     assert source.payments["account_type"].null_count() == 3
     assert validate(source.payments, BOTH).rejects.is_empty()
+
+
+@pytest.mark.parametrize("amount", ["Amount (ZAR)", "Net Pay (UGX)", "Betrag KES", "amount_ngn"])
+def test_a_currency_in_the_header_of_the_amounts_speaks_against_the_uk_as_one_in_a_column_does(
+    tmp_path, amount
+):
+    rows = "Thabo Ndou,250655,62012345,10.00\nSipho Zuma,632005,12345678,20.00\n"
+    text = f"Name,Sort Code,Account Number,{amount}\n{rows}"
+    assert judged_text(tmp_path, text) == ([ELSEWHERE] * 2, [])
