@@ -51,7 +51,8 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     if len(days) > 1:
         return Sentence("headers.statement_of_two_days", columns=list(map(quoted, days[:2])))
     both_ways = [header for header, what in filled.items() if what == DIRECTION]
-    if booked and (not _names_payee(cells) or _pays_both_ways(cells) or _has_one_account(cells)):
+    of_statement = (_has_date, _pays_both_ways, _has_one_account)
+    if booked and (not _names_payee(cells) or any(shows(cells) for shows in of_statement)):
         both_ways += booked
     if both_ways and _has_both_signs(cells):
         return Sentence("headers.statement_of_both_signs", column=quoted(both_ways[0]))
@@ -131,6 +132,12 @@ def _names_payee(cells: ColumnCells) -> bool:
         for meant in [meaning(header)]
         if cells.is_filled(header)
     )
+
+
+def _has_date(cells: ColumnCells) -> bool:
+    """Whether a column is called `Date` and no more: beside a value date, the day of the booking."""
+    words = (words_of(header) for header in cells.headers if cells.is_filled(header))
+    return any(each is not None and each.cues == {Cue.DATE} for each in words)
 
 
 def _has_one_account(cells: ColumnCells) -> bool:

@@ -17,6 +17,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import (
     Chosen,
     choose,
@@ -40,7 +41,7 @@ from pipeline.jobs.data_set_outcomes import (
     next_step_of,
 )
 from pipeline.jobs.data_set_plan import plan_parts, refuse_many_names, task_of
-from pipeline.jobs.prepare import VERSION, configured
+from pipeline.jobs.prepare import VERSION, as_configured
 from pipeline.runs.data_set import DataSet, identity_in, open_data_set, write_record
 from pipeline.runs.folder import has_begun
 from pipeline.runs.proof import open_ledger
@@ -153,7 +154,8 @@ def as_configured_set(job: DataSetJob) -> DataSetJob:
     Raises:
         UsageError: what is said of it means nothing for a data set.
     """
-    check, _, _ = configured(job.check)
+    file, _ = ConfigurationFile(job.check.config).for_profile(job.check.profile)
+    check = as_configured(job.check, file)
     said = {
         "--pain002": check.pain002,
         "--sheet": check.sheet is not None,
