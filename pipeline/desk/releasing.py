@@ -250,7 +250,7 @@ _TITLES: Mapping[str, tuple[str, bool, bool]] = {
         True,
         False,
     ),
-    OTHER_NAMES: (_N("Names that are others at the bank"), True, False),
+    OTHER_NAMES: (_N("Names that differ at the bank"), True, False),
     "outcomes.*": (_N("Every payment with its outcome"), True, False),
     PAIN002: (_N("Report for bank software"), True, False),
     PAIN002_SIMULATED: (_N("Report for bank software (simulated)"), True, False),

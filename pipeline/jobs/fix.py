@@ -147,6 +147,7 @@ def _write_corrections(
         .alias("applied"),
         # By which a system of the user's finds the payment, the account and the payee.
         *("payment_id", "sort_code", "account", "payee_key"),
+        check_environment=pl.lit(run.summary.environment.value),
     )
     write_for_people(listed, run, CORRECTIONS, files)
 

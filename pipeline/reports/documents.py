@@ -135,7 +135,7 @@ def _attention(path: Path, summary: Summary, rows: Rows) -> Path:
 
 
 def _other_names(path: Path, summary: Summary, rows: Rows) -> list[Path]:
-    """Write what a list of payees has to change: the names that are others at the bank."""
+    """Write what a list of payees has to change: the names that differ at the bank."""
     if not is_list_of_payees(rows.payments, rows.original):
         return []
     names = rows.payments.select(
@@ -144,6 +144,7 @@ def _other_names(path: Path, summary: Summary, rows: Rows) -> list[Path]:
         "sort_code",
         name_now="name",
         name_at_bank=rows.outcomes["check_matched_name"],
+        check_environment=pl.lit(summary.environment.value),
     )
     with write_atomically(path) as file:
         differ = names.filter(pl.col("name_at_bank") != pl.col("name_now"))
