@@ -97,7 +97,7 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
         _write_corrections(run, listed.sort("row", maintain_order=True), rows, files)
         files.close()  # each file gets its name
         written = [CORRECTIONS, *([] if corrected is None else [Path(corrected.path).name])]
-        take_into_evidence(job.folder, f"{CORRECTED}.*", now=now, written=written)
+        take_into_evidence(run, f"{CORRECTED}.*", now=now, written=written)
         sign(job.folder, signer)
     return Fix(
         simulated=run.summary.simulated,

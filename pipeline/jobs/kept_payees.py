@@ -14,6 +14,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
+from pipeline.files.plain import plain_bytes
 from pipeline.formats.csv.writing import write_lines
 from pipeline.formats.table import Dialect
 from pipeline.frames import KEPT_PAYEES, Accepted
@@ -108,7 +109,7 @@ def runs_of(
 
 def _read(path: Path) -> pl.DataFrame:
     try:
-        return pl.read_csv(path, schema=KEPT_PAYEES)
+        return pl.read_csv(plain_bytes(path), schema=KEPT_PAYEES)
     except (OSError, pl.exceptions.PolarsError):
         raise InputError(Sentence("jobs.cannot_read", path=path, remedy=made_anew(path))) from None
 

@@ -87,6 +87,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         shaped = [*job.decisions.shaped] if isinstance(job.decisions, RunDecisions) else []
         warned = and_repeated(warned_in(run.summary), job.repeated_rows)
         alone.enter_context(splitting(job.folder))
+        run.require_unchanged()
         before = job.released_before()
         held_for_it = {} if job.release_again else before
         placements = split(run.outcomes, warned, policy, decisions, held_for_it)
@@ -129,7 +130,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
             again_rows=[row for row in released_rows if row in before],
         )
         written = [HOLD_REASONS, *(Path(file.path).name for file in payment_files)]
-        take_into_evidence(job.folder, f"{RELEASE}.*", f"{HOLD}.*", now=now, written=written, split=made)
+        take_into_evidence(run, f"{RELEASE}.*", f"{HOLD}.*", now=now, written=written, split=made)
         sign(job.folder, signer)
         earlier = read_manifest(job.folder).splits[:-1]
     released_warnings = _released_warnings(warned, placements)

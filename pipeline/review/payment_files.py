@@ -22,7 +22,7 @@ from pipeline.review.writers import MessageWriter, PaymentsWriter, TableWriter
 from pipeline.rules.totals import added, totals, with_money
 from pipeline.runs.finished import FinishedRun
 from pipeline.runs.input_file import read_again
-from pipeline.runs.manifest import read_manifest, refresh_manifest
+from pipeline.runs.manifest import refresh_manifest
 from pipeline.wording import Sentence
 from schemas.manifest import SplitMade
 from schemas.review import ControlTotal, PaymentFile
@@ -111,7 +111,7 @@ def require_sums(run: FinishedRun, files: Sequence[PaymentFile]) -> ControlTotal
 
 
 def take_into_evidence(
-    folder: Path,
+    run: FinishedRun,
     *patterns: str,
     now: datetime,
     written: Collection[str],
@@ -119,11 +119,13 @@ def take_into_evidence(
 ) -> None:
     """Put what was just written into the manifest, and the files of the patterns that are gone out of it.
 
-    No other file of the patterns goes in: someone else may have put it there.
+    No other file of the patterns goes in: someone else may have put it there. Raises as `refresh_manifest`.
     """
+    run.require_unchanged()
+    folder = run.folder
     gone = [
         file.name
-        for file in read_manifest(folder).files
+        for file in run.manifest.files
         if any(fnmatch(file.name, pattern) for pattern in patterns) and not (folder / file.name).exists()
     ]
     refresh_manifest(folder, now=now, written=written, removed=gone, made=split)

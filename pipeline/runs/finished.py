@@ -14,6 +14,8 @@ from pipeline.runs.proof import opened_to_read
 from pipeline.runs.remedies import RUN_AGAIN
 from pipeline.stages.read import PaymentSource, read
 from pipeline.wording import Sentence
+from schemas.folder import MANIFEST
+from schemas.manifest import Manifest
 from schemas.summary import Summary
 
 
@@ -25,6 +27,13 @@ class FinishedRun(NamedTuple):
     source: PaymentSource
     """The outcome file as a payment file: its own columns, and the payments in them."""
     outcomes: Outcomes
+    manifest: Manifest
+    """As it was proven."""
+
+    def require_unchanged(self) -> None:
+        """Refuse another manifest than the one that was proven: an InputError."""
+        if read_manifest(self.folder) != self.manifest:
+            raise InputError(Sentence("runs.changed_meanwhile", path=self.folder / MANIFEST))
 
     @property
     def headers(self) -> dict[str, Sequence[str]]:
@@ -62,7 +71,7 @@ def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
         if {source.sha256, finish.outcome_sha256} != {run.manifest.outcome_file.sha256}:
             raise InputError(Sentence("runs.not_run_wrote", path=path, remedy=RUN_AGAIN))
         outcomes = outcomes_in(source, path)
-        yield FinishedRun(folder, summary, source, outcomes)
+        yield FinishedRun(folder, summary, source, outcomes, run.manifest)
 
 
 def _outcome_file(folder: Path) -> Path:

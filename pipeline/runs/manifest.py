@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from pipeline.errors import DiskError, InputError, UsageError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.folder_lock import LOCK
-from pipeline.files.plain import plain_bytes
+from pipeline.files.plain import open_plain, plain_bytes
 from pipeline.files.signatures import remove_signature
 from pipeline.rules.totals import control_totals
 from pipeline.runs.approvals import approvals_of
@@ -271,7 +271,7 @@ def evidence(path: Path) -> FileEvidence:
 
 def identity_of(path: Path) -> tuple[str, int]:
     """SHA-256 in hexadecimal digits and the number of bytes; raises OSError."""
-    with path.open("rb") as file:
+    with open_plain(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
 
 

@@ -7,14 +7,19 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Barrier
+from uuid import uuid4
 
 import pytest
 
+from pipeline.errors import InputError
 from pipeline.jobs.fix import FixJob, fix_folder
+from pipeline.jobs.purge import PurgeJob, purge
 from pipeline.jobs.show import story
 from pipeline.jobs.split import SplitJob, split_folder
+from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.runs.families import made_of, released_before, splitting
 from pipeline.runs.manifest import identity_of, read_manifest, unrecorded
+from schemas.data_set import DataSetRecord
 from schemas.folder import FAMILY, MANIFEST
 from schemas.review import Acceptance
 
@@ -215,3 +220,40 @@ def test_a_pipe_in_a_folder_nearby_keeps_nobody_waiting(tmp_path, run_of, name):
     os.mkfifo((folder if name == FAMILY else strange) / name)
     assert made_of(tmp_path / "payroll.csv", "0" * 64, tmp_path / "other") is None
     assert released_before(folder) == {}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["summary.json", "outcomes.csv", "reasons.jsonl", "attention.csv"])
+def test_a_pipe_in_the_place_of_a_file_of_the_run_is_no_such_file(run_of, split, name):
+    folder = run_of("payroll.csv", MATCH)
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    assert any(finding.exit_code for finding in verify(VerifyJob(folder), now=NOW)) or name == "reasons.jsonl"
+
+
+def test_a_purge_deletes_no_folder_that_only_a_planted_record_calls_its_own(tmp_path, run_of):
+    folder, other = run_of("payroll.csv", MATCH), tmp_path / str(uuid4())
+    other.mkdir()
+    (other / "precious").touch()
+    planted = DataSetRecord(input_sha256="0" * 64, parts=[], work=str(other))
+    (folder / "data_set.json").write_text(planted.model_dump_json())
+    purge(folder, PurgeJob(with_payments=True, by="Noor", reason="kept long enough"), now=NOW)
+    assert (other / "precious").exists()
+
+
+class Tampered(SplitJob):
+    """A split during which somebody else edits the manifest."""
+
+    def released_before(self):
+        manifest = self.folder / MANIFEST
+        said = json.loads(manifest.read_text())
+        said["profile"]["name"] = "other"
+        manifest.write_text(json.dumps(said))
+        return super().released_before()
+
+
+def test_a_manifest_that_somebody_changes_during_a_split_is_not_taken_over(tmp_path, run_of):
+    folder = run_of("payroll.csv", MATCH, NO_MATCH)
+    with pytest.raises(InputError, match="changed while this command worked"):
+        split_folder(Tampered(folder, config=tmp_path / "precheck.toml", by="Mara"), now=NOW)
+    assert read_manifest(folder).splits == []
