@@ -77,7 +77,7 @@ def test_a_run_that_has_waited_long_enough_ends_with_75_and_sends_nothing(desk, 
 
 
 def test_two_runs_at_one_server_share_its_rate_and_its_places(desk, serve, tmp_path, network_payments):
-    rows = network_payments(44)
+    rows = network_payments(80)
     with serve(tmp_path / "server") as server:
         words = desk.using(cop=server.section(rate_per_s=20, in_flight_max=10))
         files = [desk.payments(rows[n::2], name=f"{n}.csv") for n in range(2)]

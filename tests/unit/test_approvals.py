@@ -76,5 +76,5 @@ def test_what_is_no_list_of_decisions_is_refused(tmp_path, said):
 
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "approvals.json")
-    with pytest.raises(InputError, match="something that is not a file"):
+    with pytest.raises(InputError, match="not a list of decisions"):
         approvals_of(tmp_path)
