@@ -19,7 +19,7 @@ from pipeline.runs.manifest import read_manifest, record_purge, unrecorded
 from pipeline.runs.proof import opened_to_read, proof_of_purge, signer_again
 from pipeline.runs.shared_folder import read_store_record
 from pipeline.runs.signing import sign
-from pipeline.runs.work_folder import WORK, remove_work, work_of
+from pipeline.runs.work_folder import holds_only_ours, remove_work, work_of
 from pipeline.stores.kinds import cared_for
 from pipeline.stores.shared import StoreClocks
 from pipeline.stores.sqlite.purge import purge as purge_ledger
@@ -184,7 +184,7 @@ def _works(folder: Path, job: PurgeJob) -> list[Path]:
         works.append(work_of(Path(shared.work), shared.run))
     # A folder of ours has the id of its run for a name.
     ours = [work for work in works if _is_id(work.name) and not work.is_symlink()]
-    return [work for work in ours if (work / WORK).is_file()]
+    return [work for work in ours if work.is_dir() and holds_only_ours(work)]
 
 
 def _is_id(name: str) -> bool:

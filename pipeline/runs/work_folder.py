@@ -6,6 +6,7 @@
 They hold names and account numbers: they are for their owner only, and removed once the run is finished.
 """
 
+import re
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -24,11 +25,21 @@ from schemas.strict import parse
 
 WORK = "work.json"
 _FOLDER_MODE = 0o700
+_OURS = re.compile(
+    r"(work|rows|in_sequence|parts|findings|left|decided"
+    r"|(accepted|across|answers|assignments|given|planned|questions)-[0-9]{5,})(\..*)?"
+)
+"""What lies in the folder of the questions of a run, or in that of the parts of a data set."""
 
 
 def questions_file(folder: Path, part: int) -> Path:
     """Where the questions of a part lie."""
     return folder / f"questions-{part:05}.parquet"
+
+
+def holds_only_ours(folder: Path) -> bool:
+    """Whether nothing in a folder has a name that this program does not give there."""
+    return all(_OURS.fullmatch(path.name) for path in folder.iterdir())
 
 
 def work_of(root: Path, run: UUID) -> Path:
