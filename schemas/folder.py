@@ -18,7 +18,7 @@ ATTENTION = "attention.csv"
 REPORTS = (REPORT_HTML, REPORT_XLSX, ATTENTION)
 """What is written for people; all of them hold names."""
 OTHER_NAMES = "changes.csv"
-"""Of a list of payees: each name that is another one at the bank."""
+"""For a list of payees: each name that the bank knows differently."""
 PAIN002, PAIN002_SIMULATED = "pain002.xml", "pain002.simulated.xml"
 """What bank software reads, where somebody wanted it; the second where a sandbox answered."""
 CORRECTIONS = "corrections.csv"

@@ -22,7 +22,7 @@ from schemas.desk import AuditEntry, Deed
 from schemas.strict import timestamp
 
 REFUSALS_APART = timedelta(minutes=10)
-"""Within which the same refusal is counted, and not put on record again: nobody fills the disk by it."""
+"""A refusal that repeats within this time is only counted, so that nobody can fill the disk with refusals."""
 REFUSALS_KNOWN_MAX = 10_000
 
 
@@ -38,7 +38,7 @@ class Context:
     """Gives ten hexadecimal digits."""
     child_environment: dict[str, str]
     refused: dict[tuple[str, ...], tuple[datetime, int]] = field(default_factory=dict)
-    """Who was turned away where, and why -> when that was put on record, and how often it was since."""
+    """Person, page and rule of a refusal -> when it was recorded, and how often it has repeated since."""
     sending: set[asyncio.Task[None]] = field(default_factory=set)
     """Notifications under way."""
 
@@ -54,9 +54,9 @@ class Context:
         await asyncio.to_thread(self.record_of, person_of(request).name, deed, run, **facts)
 
     async def record_refusal(self, request: web.Request, refusal: DeskRefusal) -> None:
-        """Put on record who was turned away, where, and by which rule; what they sent is not.
+        """Record who was refused, on which page, and by which rule, but nothing of what they sent.
 
-        The page is that of the program, without what it was asked about.
+        The page is the route, without the values in its address.
         """
         if not isinstance(refusal, Forbidden | NoSession):
             return

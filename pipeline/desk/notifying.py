@@ -20,7 +20,7 @@ _SAID: dict[Deed, tuple[Event, str]] = {
 
 
 def notify_of(context: Context, at: Standing, deed: Deed) -> None:
-    """Send it while the page is answered; a failure is put on record. Nobody hears of simulated answers."""
+    """Notify in the background, unless the answers are simulated; a failure is recorded in the audit."""
     if is_simulated(at.file.profile):
         return
     sending = asyncio.create_task(_notify_of(context, at, deed))

@@ -1,8 +1,8 @@
 """How people come in at one's own desk: a link that works once, then a session.
 
 A link is a file in the home of the desk, readable by its owner only and named by the hash of its token;
-whoever uses it deletes it. A session lasts while things are asked for, at most for a time that is set, and
-ends with the desk.
+whoever uses it deletes it. A session ends after a time without requests, after its longest time, or
+with the desk.
 """
 
 import json

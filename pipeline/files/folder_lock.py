@@ -59,7 +59,7 @@ def shared(folder: Path) -> Iterator[None]:
 def refuse_open(folder: Path, *, within: bool = False) -> None:
     """Refuse to write into a folder, or into one within it, where any user may put other files (OutputError).
 
-    In one like /tmp, whose sticky bit is set, nobody replaces what is another's.
+    In a folder with the sticky bit, such as /tmp, users cannot replace each other's files.
     """
     with suppress(FileNotFoundError):
         mode = folder.stat().st_mode

@@ -1,4 +1,4 @@
-"""Plain files among what others may have put into a folder: a pipe there would be read for ever."""
+"""Read files in folders that others can write to: reading a pipe there would block for ever."""
 
 import errno
 import os
@@ -16,11 +16,10 @@ def open_plain(path: Path) -> BufferedReader:
         OSError: it cannot be read, or is not a plain file.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    file = open(descriptor, "rb")  # noqa: PTH123, SIM115 (a path would be opened again)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        file.close()
+        os.close(descriptor)
         raise OSError(errno.EINVAL, str(Sentence("files.something_not_file")), str(path))
-    return file
+    return open(descriptor, "rb")  # noqa: PTH123 (a path would be opened again)
 
 
 def plain_bytes(path: Path) -> bytes:

@@ -6,6 +6,9 @@ And by which column the payer's own system knows its payees: an employee's numbe
 from collections.abc import Sequence
 from functools import cache
 
+import polars as pl
+
+from pipeline.frames import Original, Payments
 from pipeline.headers.meaning import meaning
 from pipeline.headers.spelling import fold, is_known, tokens_of, words_with
 from pipeline.headers.words import THINGS, Cue
@@ -86,7 +89,9 @@ _WHO = (
 """Whose number it is, the surest first: beside a supplier's number, a customer's is often the payer's own."""
 _WHICH = ("no", "number", "num", "nr", "id", "code")
 _ELSEWHERE = (
-    *("personalnummer", "personalnr", "lieferantennummer", "lieferantennr", "kreditorennummer"),
+    *("personalnummer", "personalnr", "personalid", "mitarbeiternummer", "mitarbeiternr", "mitarbeiterid"),
+    *("lieferantennummer", "lieferantennr", "lieferantenid"),
+    *("kreditorennummer", "kreditorennr", "kreditorenid"),
     *("matricule", "codesalarie", "numerosalarie", "codefournisseur", "numerofournisseur"),
     *("codigoempleado", "numeroempleado", "codigoproveedor", "personeelsnummer", "crediteurnummer"),
 )
@@ -108,3 +113,17 @@ def payee_id_header(headers: Sequence[str]) -> str | None:
     """
     known = [(_RANKS[fold(header)], at) for at, header in enumerate(headers) if fold(header) in _RANKS]
     return headers[min(known)[1]] if known else None
+
+
+def payee_key(original: Original) -> pl.Series:
+    """The key of each row's payee in the user's own system (a vendor id, say); null without such a column."""
+    found = payee_id_header(original.columns)
+    if found is None:
+        return pl.Series("payee_key", [None] * original.height, pl.String)
+    return original[found].cast(pl.String).alias("payee_key")
+
+
+def is_list_of_payees(payments: Payments, original: Original) -> bool:
+    """Whether a table lists payees, as a vendor master does: it has their keys and no amounts."""
+    has_amounts = payments["amount"].count() > 0
+    return not has_amounts and payee_id_header(original.columns) is not None

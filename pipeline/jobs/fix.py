@@ -12,7 +12,7 @@ import polars as pl
 
 from pipeline.config import BUILT_IN
 from pipeline.frames import DECISIONS, Corrections
-from pipeline.headers.payee_keys import payee_key
+from pipeline.headers.parties import payee_key
 from pipeline.review.corrections import (
     accepted_corrections,
     correctable,

@@ -110,10 +110,11 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
         or (look.files_are_due and bool(_there(files)))
     )
     if not is_due or job.dry_run:
-        deleted = [*_there(files), *map(str, _works(folder, job))] if is_due else []
+        deleted = [*_there(files), *map(str, filter(holds_only_ours, _works(folder, job)))] if is_due else []
         return PurgeResult(look.name_count, look.detail_count, deleted, [], was_due=is_due)
     signer, deleted = _signer(folder, job), []
-    works = _works(folder, job)
+    every = _works(folder, job)
+    works = [work for work in every if holds_only_ours(work)]
 
     def delete_files() -> None:
         deleted.extend(_there(files))
@@ -133,6 +134,7 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
         proof=proof_of_purge(signer),
     )
     left = [*_there(_holding_names(folder)), *_not_ours(folder)]
+    left += [str(work) for work in every if work not in works]
     return PurgeResult(name_count, look.detail_count, [*deleted, *map(str, works)], left)
 
 
@@ -183,8 +185,7 @@ def _works(folder: Path, job: PurgeJob) -> list[Path]:
     if job.with_payments and (shared := read_store_record(folder)) is not None and shared.work is not None:
         works.append(work_of(Path(shared.work), shared.run))
     # A folder of ours has the id of its run for a name.
-    ours = [work for work in works if _is_id(work.name) and not work.is_symlink()]
-    return [work for work in ours if work.is_dir() and holds_only_ours(work)]
+    return [work for work in works if _is_id(work.name) and work.is_dir() and not work.is_symlink()]
 
 
 def _is_id(name: str) -> bool:

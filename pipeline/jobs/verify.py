@@ -127,7 +127,7 @@ def _looks_payable(path: Path, manifest: Manifest) -> bool:
     """Whether someone may take it for payments that were checked; not so what is the checked file itself."""
     if not (looks_payable(path.name) or path.name.casefold() == manifest.input.name.casefold()):
         return False
-    if path.is_symlink() or not path.is_file():
+    if path.is_symlink():
         return True
     try:
         return identity_of(path)[0] != manifest.input.sha256

@@ -14,7 +14,7 @@ from pipeline.formats import pain001
 from pipeline.formats.batches import masked_batches
 from pipeline.formats.message import Message
 from pipeline.frames import Changes, Original, Outcomes, Payments
-from pipeline.headers.payee_keys import is_list_of_payees, payee_key
+from pipeline.headers.parties import is_list_of_payees, payee_key
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of
 from pipeline.reports.reasons import SaidReasons, sentences_of

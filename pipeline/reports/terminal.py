@@ -251,8 +251,8 @@ def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableT
         said.append(Sentence("terminal.used_again", count=reused))
     if summary.simulated:
         said.insert(0, SIMULATED)
-        counts = {total.outcome: total.row_count for total in summary.outcomes}
-        if not summary.is_rehearsal and {*counts} <= {Outcome.NOT_POSSIBLE, Outcome.REJECTED} and counts:
+        counted = {total.outcome for total in summary.outcomes if total.row_count}
+        if not summary.is_rehearsal and counted - {Outcome.REJECTED} == {Outcome.NOT_POSSIBLE}:
             said.append(Sentence("terminal.sandbox_knows_none"))
     is_list = any(note.sentence[0] == "stages.list_of_payees" for note in summary.input.notes)
     if "amount" not in summary.input.columns.values() and not is_list:

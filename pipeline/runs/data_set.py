@@ -9,7 +9,7 @@ from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import not_writable
 from pipeline.files.dividing import divide_parquet
-from pipeline.files.plain import plain_bytes
+from pipeline.files.plain import open_plain, plain_bytes
 from pipeline.formats import delimited, format_named, parquet
 from pipeline.runs.part_files import PartFiles
 from pipeline.wording import Sentence
@@ -201,9 +201,7 @@ def _outcome_names(files: Iterable[Path]) -> list[str]:
 def _identity(file: Path) -> tuple[str, int]:
     """SHA-256 and size; of what cannot be read an empty hash, and reading it will say why."""
     try:
-        if not file.is_file():  # to read a pipe would never end
-            return "", 0
-        with file.open("rb") as opened:
+        with open_plain(file) as opened:
             return hashlib.file_digest(opened, "sha256").hexdigest(), opened.tell()
     except OSError:
         return "", 0

@@ -38,8 +38,11 @@ def questions_file(folder: Path, part: int) -> Path:
 
 
 def holds_only_ours(folder: Path) -> bool:
-    """Whether nothing in a folder has a name that this program does not give there."""
-    return all(_OURS.fullmatch(path.name) for path in folder.iterdir())
+    """Whether precheck gives every name in a work folder; also true where the folder cannot be listed."""
+    try:
+        return all(_OURS.fullmatch(path.name) for path in folder.iterdir())
+    except OSError:
+        return True  # deleting it will say why it cannot be
 
 
 def work_of(root: Path, run: UUID) -> Path:

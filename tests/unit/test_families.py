@@ -237,7 +237,8 @@ def test_a_purge_deletes_no_folder_that_only_a_planted_record_calls_its_own(tmp_
     (other / "precious").touch()
     planted = DataSetRecord(input_sha256="0" * 64, parts=[], work=str(other))
     (folder / "data_set.json").write_text(planted.model_dump_json())
-    purge(folder, PurgeJob(with_payments=True, by="Noor", reason="kept long enough"), now=NOW)
+    done = purge(folder, PurgeJob(with_payments=True, by="Noor", reason="kept long enough"), now=NOW)
+    assert str(other) in done.left
     assert (other / "precious").exists()
 
 

@@ -22,7 +22,7 @@ from pipeline.errors import (
     UsageError,
 )
 from pipeline.frames import DECISIONS, WARNED
-from pipeline.headers.payee_keys import payee_key
+from pipeline.headers.parties import payee_key
 from pipeline.jobs.fix import FixJob, fix_folder
 from pipeline.jobs.report import report
 from pipeline.jobs.split import SplitJob, split_folder

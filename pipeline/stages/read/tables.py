@@ -16,7 +16,7 @@ from pipeline.headers.columns import Columns, ColumnsError, read_columns
 from pipeline.headers.footers import Footers, footers_of, likely_payment_count, place_of
 from pipeline.headers.meaning import meaning
 from pipeline.headers.not_payments import are_direct_debits, transaction_code
-from pipeline.headers.payee_keys import is_list_of_payees
+from pipeline.headers.parties import is_list_of_payees
 from pipeline.headers.readings import none_in_cells
 from pipeline.rules.account_country import located
 from pipeline.rules.account_types import by_legend

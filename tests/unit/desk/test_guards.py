@@ -2,7 +2,6 @@
 
 import asyncio
 from types import SimpleNamespace
-from unittest.mock import AsyncMock
 
 import pytest
 from aiohttp import web
@@ -10,6 +9,10 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from pipeline.desk.guards import DOOR, RECORDS, guard
 from pipeline.desk.people import ALONE, Person
+
+
+async def unrecorded(_request, _refusal):
+    """Puts no refusal on record."""
 
 
 async def asked(handler, method="GET", **headers):
@@ -23,7 +26,7 @@ async def asked(handler, method="GET", **headers):
         require_peer=lambda _request: None,
         person=lambda _request, **_how: Person("Mara", ALONE),
     )
-    app[DOOR], app[RECORDS] = door, AsyncMock()
+    app[DOOR], app[RECORDS] = door, unrecorded
     async with TestClient(TestServer(app)) as client:
         door.hosts.append(f"127.0.0.1:{client.port}")
         async with client.request(method, "/", headers=headers) as answer:

@@ -13,6 +13,8 @@ from pipeline.headers.parties import payee_id_header
         "Supplier Code",
         "VendorID",
         "Lieferantennummer",
+        "Mitarbeiter-Nr.",
+        "Kreditoren-ID",
     ],
 )
 def test_the_payers_own_number_of_a_payee_is_found(header):

@@ -7,9 +7,9 @@ import pytest
 from pipeline.formats.message import difference_of
 from pipeline.reports.terminal import ROWS_SHOWN_MAX, print_summary, render
 from pipeline.reports.wording import CONTROLS_SHOWN_MAX, visible, warning_text, which_rows
-from schemas.outcomes import Environment
+from schemas.outcomes import Environment, Outcome
 from schemas.places import Places
-from schemas.summary import CurrencySources, StatedControl, WarningCount
+from schemas.summary import CurrencySources, OutcomeTotal, StatedControl, WarningCount
 
 HOSTILE = "[/ltd] [bold]Quillon[link=https://x] \x1b[31m\x9b2J\x07\u202e\u2028:boom:"
 
@@ -93,6 +93,23 @@ def test_simulated_answers_are_announced_loudly(summary_of, shown):
     simulated = summary_of(simulated=True, environment=Environment.SANDBOX)
     assert shown(render(simulated)).count("SIMULATED") == 2  # at the top, and where the eye ends up
     assert "SIMULATED" not in shown(render(summary_of()))
+
+
+@pytest.mark.parametrize(
+    ("counts", "is_told"),
+    [
+        ({Outcome.NOT_POSSIBLE: 2}, True),
+        ({Outcome.NOT_POSSIBLE: 2, Outcome.REJECTED: 1, Outcome.MATCH: 0}, True),
+        ({Outcome.NOT_POSSIBLE: 2, Outcome.MATCH: 1}, False),
+        ({Outcome.REJECTED: 2}, False),
+    ],
+)
+def test_who_tries_a_file_that_the_sandbox_does_not_know_is_led_to_a_rehearsal(
+    summary_of, shown, counts, is_told
+):
+    outcomes = [OutcomeTotal(outcome=one, row_count=count, totals=[]) for one, count in counts.items()]
+    simulated = summary_of(simulated=True, environment=Environment.SANDBOX, outcomes=outcomes)
+    assert ("--rehearse" in shown(render(simulated))) is is_told
 
 
 def test_incomplete_run_says_how_to_go_on(summary_of, shown):
