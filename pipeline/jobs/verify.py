@@ -4,20 +4,28 @@ The questions are planned again from the payment file, or from the outcome file 
 at hand, by the settings in the manifest; the ledger must have answered them as the outcome file says.
 """
 
-from collections.abc import Callable, Iterable
+import io
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
 
+import polars as pl
 from pydantic import SecretStr
 
 from pipeline.errors import DiskError, InputError, OutputError, UsageError
 from pipeline.files.signatures import PublicKey, is_signed
-from pipeline.formats import format_as_read
+from pipeline.formats import MessageEntry, entry_before, format_as_read
+from pipeline.formats.message import Role
+from pipeline.frames import DECISIONS, Decisions
+from pipeline.reports.choices import warned_in
 from pipeline.reports.documents import Rows
+from pipeline.reports.wording import ROWS_NAMED_MAX
+from pipeline.review.payment_files import payments_in, payments_writer
+from pipeline.review.placements import split
 from pipeline.rules.totals import added
 from pipeline.runs.approvals import approvals_of
 from pipeline.runs.ended import EndedRun, ended_run
@@ -34,6 +42,7 @@ from pipeline.runs.evidence import (
     rows_agree,
     summary_agrees,
 )
+from pipeline.runs.finished import FinishedRun
 from pipeline.runs.folder import read_summary
 from pipeline.runs.manifest import identity_of, looks_payable, purged, unrecorded
 from pipeline.runs.profile_used import routes_of
@@ -45,9 +54,9 @@ from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.validate import validate
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.wording import Moment, Sentence, SurfaceKind, words
-from schemas.folder import APPROVALS, MANIFEST, SIGNATURE
-from schemas.manifest import Manifest
-from schemas.review import Shaped
+from schemas.folder import APPROVALS, HOLD, MANIFEST, RELEASE, SIGNATURE
+from schemas.manifest import Manifest, PaymentsEvidence, SplitMade
+from schemas.review import Shaped, Verdict
 from schemas.strict import timestamp
 from schemas.verification import Verification, VerifiedItem
 
@@ -84,12 +93,18 @@ def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
     said = Sentence("evidence.manifest_of", file=manifest.input.name, time=Moment(manifest.written))
     findings = [Finding(Sentence("evidence.manifest"), said)]
     findings += _signature(job, manifest)
+    adopted = Sentence("evidence.adopted")
+    findings += [
+        Finding(adopted, Sentence("evidence.adopted_at", time=Moment(each.time), reason=each.reason))
+        for each in manifest.adoptions
+    ]
     is_input = False
     if job.input_file is not None:
         findings.append(_as_checked(job.input_file, manifest))
         is_input = not findings[-1].exit_code
     original = cache(lambda: _original(job, manifest)) if is_input else None
-    rows = cache(lambda: run.rows(changed=True))
+    source = cache(lambda: run.source(changed=True))
+    rows = cache(lambda: run.rows_of(source()))
     files = (manifest.outcome_file, *manifest.files)
     findings += [file_agrees(folder / file.name, file, purged(manifest, file.name)) for file in files]
     findings += _splits(folder, manifest)
@@ -102,6 +117,7 @@ def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
         findings += _tried("evidence.rows", lambda: rows_agree(manifest, rows().payments, rows().outcomes))
         if original is not None:
             findings += _tried("evidence.cells", lambda: _cells_agree(manifest, original(), rows()))
+        findings += _tried("evidence.payments", lambda: _payments_agree(run, source(), rows(), job))
     findings += _tried("evidence.ledger", lambda: _ledger_agrees(job, run, original, rows, now))
     return [*findings, *_others(folder, manifest)]
 
@@ -281,7 +297,57 @@ def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
         return [Finding(Sentence("evidence.split"), unlike, DIFFERS)]
     files = [Sentence("evidence.rows_in_file", count=file.row_count, file=file.name) for file in payments]
     said = Sentence("evidence.split_by", name=last.by, time=Moment(last.time), files=files)
-    return [Finding(Sentence("evidence.split"), said)]
+    again = Sentence("evidence.released_again", count=len(last.again_rows), rows=_some(last.again_rows))
+    found = [said, again] if last.again_rows else [said]
+    return [Finding(Sentence("evidence.split"), each) for each in found]
+
+
+def _some(rows: Sequence[int]) -> str:
+    """The first of some rows, as a sentence names them."""
+    return ", ".join(map(str, rows[:ROWS_NAMED_MAX])) + ("..." if len(rows) > ROWS_NAMED_MAX else "")
+
+
+def _payments_agree(run: EndedRun, source: PaymentSource, rows: Rows, job: VerifyJob) -> list[Finding]:
+    """Whether the last split's files hold the payments that were checked, and only what may be paid."""
+    manifest = run.manifest
+    made = manifest.splits[-1] if manifest.splits else None
+    is_message = isinstance(entry_before(manifest.input), MessageEntry)
+    if made is None or (is_message and job.input_file is None):
+        return []
+    what, held = Sentence("evidence.payments"), rows.payments["row"].is_in(made.held_rows)
+    finished = FinishedRun(run.folder, run.summary(), source, rows.outcomes, manifest)
+    writer = payments_writer(finished, job.input_file if is_message else None)
+    roles: list[tuple[Role, PaymentsEvidence | None, pl.Series]] = [
+        (RELEASE, made.release, ~held),
+        (HOLD, made.hold, held),
+    ]
+    if any(mine.any() != (file is not None) for _, file, mine in roles):
+        return [Finding(what, Sentence("evidence.split_other_rows"), DIFFERS)]
+    for role, file, mine in roles:
+        if file is None or run.forgotten(file.name) is not None:
+            continue
+        anew = payments_in(io.BytesIO(), finished, run.folder / file.name, partial(writer.part, mine, role))
+        if anew.sha256 != identity_of(run.folder / file.name)[0]:
+            differs = Finding(what, Sentence("evidence.other_payments", file=file.name), DIFFERS)
+            return [_by_another_version(differs, manifest)]
+    unpaid = _not_to_be_paid(finished, made)["row"].to_list()
+    if unpaid:
+        said = Sentence("evidence.released_by_nobody", count=len(unpaid), rows=_some(unpaid))
+        return [Finding(what, said, DIFFERS)]
+    return [Finding(what, Sentence("evidence.payments_agree"))]
+
+
+def _not_to_be_paid(run: FinishedRun, made: SplitMade) -> pl.DataFrame:
+    """The rows that a split released, and that neither its policy nor a decision on record lets through."""
+    decided = [
+        (row, each.decision, each.why, each.by, each.time, None)
+        for each in run.manifest.approvals
+        if each.approved_at == made.time and each.decision is not None
+        for row in each.rows
+    ]
+    decisions = pl.DataFrame(decided, DECISIONS, orient="row").unique("row", keep="last", maintain_order=True)
+    found = split(run.outcomes, warned_in(run.summary), made.policy, Decisions(decisions))
+    return found.filter(~pl.col("row").is_in(made.held_rows), place=Verdict.HOLD)
 
 
 def _approvals(folder: Path, manifest: Manifest) -> list[Finding]:

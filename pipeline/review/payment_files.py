@@ -57,9 +57,18 @@ def write_payments(
         InputError: the input must not be changed, or its manner cannot hold a text.
         OutputError, DiskError: as `write_atomically`.
     """
-    source, path = run.summary.input, payment_path(run, stem)
-    file = files.enter_context(write_atomically(path))
-    with packed_like(source, file, name=path.name) as unpacked:
+    path = payment_path(run, stem)
+    return payments_in(files.enter_context(write_atomically(path)), run, path, write)
+
+
+def payments_in(
+    file: io.BytesIO | io.BufferedRandom,
+    run: FinishedRun,
+    path: Path,
+    write: Callable[[IO[bytes], str], Payments],
+) -> PaymentFile:
+    """As `write_payments`, to an open file, which is to be called so."""
+    with packed_like(run.summary.input, file, name=path.name) as unpacked:
         payments = write(unpacked, path.name)
     file.seek(0)
     return PaymentFile(

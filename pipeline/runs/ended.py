@@ -70,11 +70,11 @@ class EndedRun:
                 raise
             return None
 
-    def rows(self, *, changed: bool = False) -> Rows:
-        """Every payment, read from the outcome file, which may be a changed one only on request.
+    def source(self, *, changed: bool = False) -> PaymentSource:
+        """The outcome file as a payment file, which may be a changed one only on request.
 
         Raises:
-            InputError: it is not there, not an outcome file, or was changed.
+            InputError: it is not there, no payment file, or was changed.
         """
         path = self.outcome_file
         if (deleted := self.forgotten(path.name)) is not None:
@@ -83,9 +83,17 @@ class EndedRun:
         source = read(path, mapping=self.manifest.mapping, decided=written.decision, country=written.country)
         if not changed and source.sha256 != self.manifest.outcome_file.sha256:
             raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))
+        return source
+
+    def rows(self, *, changed: bool = False) -> Rows:
+        """Every payment, read from the outcome file as `source` reads it; raises as it does."""
+        return self.rows_of(self.source(changed=changed))
+
+    def rows_of(self, source: PaymentSource) -> Rows:
+        """Every payment of an outcome file that was read; an InputError where it is none."""
         return Rows(
             source.payments,
-            outcomes_in(source, path),
+            outcomes_in(source, self.outcome_file),
             source.original,
             changes_in(self.folder),
             reasons_in(self.folder),

@@ -5,6 +5,7 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from forgers import fit_manifest, forge, forging
@@ -12,6 +13,7 @@ from signers import key_files
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
+SAMPLES = Path(__file__).parents[2] / "sample_data"
 UK = {"account_type": "Personal", "sort_code": "00-11-22", "account_number": "00012345", "currency": "GBP"}
 ROWS = [
     UK | {"payment_id": "P1", "name": "Avery Thornwood", "amount": "100.00"},
@@ -117,7 +119,7 @@ def test_a_trigger_that_would_change_answers_while_they_are_read_is_found(desk, 
         db.execute("CREATE TRIGGER late AFTER INSERT ON finish BEGIN UPDATE answer SET code = 'MTCH'; END")
     follow_the_advice_of_verify(folder)
     again = desk(*words, *signing[0])
-    assert (again.status, "its tables are not as this tool makes them" in again.err) == (74, True)
+    assert (again.status, "its tables are not as this tool makes them" in again.err) == (65, True)
 
 
 def test_a_ledger_that_another_began_is_not_taken_for_ones_own(desk, folder, words, signing):
@@ -230,7 +232,7 @@ def test_a_line_that_the_key_sealed_counts_in_its_place_alone(desk, folder, word
         for name in ("manifest.json", "manifest.json.sig", "outcomes.csv"):
             (folder / name).unlink(missing_ok=True)
         again = desk(*words, *signing[0])
-        assert (again.status, "lines of the table answer were changed: 2" in again.err) == (74, True)
+        assert (again.status, "lines of the table answer were changed: 2" in again.err) == (65, True)
 
 
 def lines_of(folder, query):
@@ -297,7 +299,9 @@ def test_a_folder_that_was_not_signed_is_adopted_by_an_explicit_word_that_is_rec
 
     assert desk(*adopt, *signing[0]).status == 0
 
-    assert desk("verify", folder, *signing[1]).status == 0
+    verified = desk("verify", folder, *signing[1])
+    assert verified.status == 0
+    assert "unsigned until then, as it was found: checked by hand" in verified.out
     [adoption] = json.loads((folder / "manifest.json").read_text())["adoptions"]
     assert adoption["reason"] == "checked by hand"
     (folder / "outcomes.csv").unlink()
@@ -373,3 +377,58 @@ def test_a_link_in_the_place_of_a_file_is_not_that_file(desk, folder, signing):
     (folder / "summary.json").symlink_to(folder.parent / "elsewhere.json")
     found = desk("verify", folder, *signing[1])
     assert (found.status, "PROBLEM summary.json: a link to something else" in found.out) == (65, True)
+
+
+def record(folder, release, change):
+    """Have the manifest say of the release file what it is now, and that of the last split what it is not."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    split = manifest["splits"][-1]
+    now = {"sha256": hashlib.sha256(release.read_bytes()).hexdigest(), "byte_count": release.stat().st_size}
+    for file in (*manifest["files"], split["release"]):
+        file.update(now if file["name"] == release.name else {})
+    change(split)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def change_nothing(split):
+    pass
+
+
+def hold_matches(split):
+    split["policy"]["match"] = "hold"
+
+
+def release_all(split):
+    split["held_rows"] = []
+
+
+def another_account(data):
+    return data.replace(b"00012345", b"31926819").replace(
+        b"IE64IRCE92050112345678", b"DE12500105170648489890"
+    )
+
+
+@pytest.mark.parametrize("sample", ["payments_mixed.csv", "payments_pain001.xml"])
+@pytest.mark.parametrize(
+    ("edit", "change", "said"),
+    [
+        (another_account, change_nothing, "holds other payments than those that were checked"),
+        (bytes, hold_matches, "may not be paid by the policy, and no decision on record releases"),
+        (bytes, release_all, "payments: its rows are not those on record as held and released"),
+    ],
+)
+def test_a_release_file_is_compared_with_what_was_checked_and_decided(
+    desk, sandbox, sample, edit, change, said
+):
+    """Whoever had it signed: the key's holder may have been deceived while the split was made."""
+    file, folder = shutil.copy(SAMPLES / sample, desk.folder), desk.folder / "run"
+    assert desk("run", file, "--out", folder, *sandbox.using("sandbox"), "--quiet").status == 0
+    assert desk("split", folder, "--allow-simulated").status == 0
+    assert desk("verify", folder, "--input", file).status == 0
+    [release] = folder.glob("release.*")
+
+    release.write_bytes(edit(release.read_bytes()))
+    record(folder, release, change)
+
+    found = desk("verify", folder, "--input", file)
+    assert (found.status, said in found.out) == (65, True), found.out

@@ -16,7 +16,7 @@ import anyio.lowlevel
 import pytest
 from ledgers import asked, open_attempts
 
-from pipeline.errors import DiskError, LockedError, OutputError, UsageError
+from pipeline.errors import DiskError, InputError, LockedError, OutputError, PrecheckError, UsageError
 from pipeline.frames import Answer, AnswerState, Check
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import FinalAnswer, FinishRecord, FruitlessQuestion, ReusedAnswer, RunIdentity
@@ -287,7 +287,7 @@ def test_a_line_changed_by_another_hand_makes_the_ledger_untrusted(tmp_path, sta
     db.execute(statement)
     db.commit()
     db.close()
-    with pytest.raises(DiskError, match=why):
+    with pytest.raises(PrecheckError, match=why):
         opened(tmp_path)
 
 
@@ -299,7 +299,7 @@ def test_a_column_whose_name_was_damaged_is_refused_with_a_sentence(tmp_path, co
     data = path.read_bytes()
     assert column in data
     path.write_bytes(data.replace(column, b"x" + column[1:]))
-    with pytest.raises(DiskError, match="its tables are not as this tool makes them"):
+    with pytest.raises(InputError, match="its tables are not as this tool makes them"):
         opened(tmp_path)
 
 

@@ -8,7 +8,7 @@ import pytest
 from forgers import forge
 from pydantic import SecretStr
 
-from pipeline.errors import DiskError
+from pipeline.errors import DiskError, InputError
 from pipeline.frames import Answer, AnswerState
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.purge import purge
@@ -99,5 +99,5 @@ def test_a_changed_word_breaks_its_seal(path, fill, details):
     fill(NOW)
     with closing(sqlite3.connect(path)) as db, db:
         db.execute("UPDATE problem SET detail = 'all is well'")
-    with pytest.raises(DiskError, match="lines of the table problem were changed: 2"):
+    with pytest.raises(InputError, match="lines of the table problem were changed: 2"):
         details()

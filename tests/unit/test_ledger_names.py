@@ -8,7 +8,7 @@ import pytest
 from forgers import forge, forging
 from pydantic import SecretStr
 
-from pipeline.errors import ConfigurationError, DiskError
+from pipeline.errors import ConfigurationError, DiskError, InputError
 from pipeline.frames import Answer, AnswerState
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.purge import purge
@@ -108,7 +108,7 @@ def test_purging_needs_no_key_and_leaves_answers_that_the_key_opens(path, open_l
 def test_an_encrypted_name_that_was_changed_breaks_its_seal(path, open_ledger):
     with forging(path, reseals=False) as db:
         db.execute("UPDATE answer SET matched_name = zeroblob(40) WHERE intent = 1")
-    with pytest.raises(DiskError, match="names in the table answer were changed"):
+    with pytest.raises(InputError, match="names in the table answer were changed"):
         open_ledger()
 
 

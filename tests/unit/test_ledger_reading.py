@@ -7,7 +7,7 @@ import anyio
 import pytest
 from pydantic import SecretStr
 
-from pipeline.errors import DiskError, LockedError, OutputError, UsageError
+from pipeline.errors import InputError, LockedError, OutputError, UsageError
 from pipeline.frames import Answer, AnswerState
 from pipeline.stores.sqlite import seals
 from pipeline.stores.sqlite.ledger import SqliteLedger
@@ -136,7 +136,7 @@ def test_a_folder_without_a_ledger_is_a_usage_error_and_none_is_made(path):
 
 def test_a_strangers_file_and_a_changed_line_are_refused(filled):
     filled.write_bytes(filled.read_bytes().replace(b"ANNM", b"MTCH"))
-    with pytest.raises(DiskError, match="the table answer were changed: 1"):
+    with pytest.raises(InputError, match="the table answer were changed: 1"):
         ledger_reader(filled, now=NOW).__enter__()
     filled.write_bytes(b"not a ledger")
     with pytest.raises(OutputError, match="not a ledger"):
@@ -145,7 +145,7 @@ def test_a_strangers_file_and_a_changed_line_are_refused(filled):
 
 def test_a_reused_answer_that_was_changed_is_noticed(filled):
     filled.write_bytes(filled.read_bytes().replace(b"2031-02-01", b"2031-02-28"))
-    with pytest.raises(DiskError, match="the table reuse were changed: 1"):
+    with pytest.raises(InputError, match="the table reuse were changed: 1"):
         ledger_reader(filled, now=NOW).__enter__()
 
 

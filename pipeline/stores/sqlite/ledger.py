@@ -32,7 +32,7 @@ from pipeline.stores.sqlite.group_commit import FileCommit, Insert
 from pipeline.stores.sqlite.ledger_file import opened
 from pipeline.stores.sqlite.open_ledger import OpenLedger
 from pipeline.stores.sqlite.question_index import QuestionIndex
-from pipeline.stores.sqlite.seals import damaged, insertion, sealed_name
+from pipeline.stores.sqlite.seals import altered, insertion, sealed_name
 from pipeline.stores.values import (
     ABOUT_THE_QUESTION,
     FINAL,
@@ -106,7 +106,7 @@ class SqliteLedger(OpenLedger):
         stored in clear without a secret. What is resumed must be proved. The time is UTC, ISO 8601 with Z.
 
         Raises:
-            InputError: the lines are not proved.
+            InputError: the lines are not proved, or were changed.
             ConfigurationError: the ledger was begun with another secret, or with one where none is given, or
                 without one where one is; or it is sealed with a signing key, and none is given.
             LockedError: another process works in this folder.
@@ -293,6 +293,6 @@ def _unsettled(path: Path, db: sqlite3.Connection) -> dict[bytes, _Intent]:
         " GROUP BY question HAVING count(answer.intent) <> 1"
     ):
         if answer_count:
-            raise damaged(path, Sentence("stores.found_two_answers"))
+            raise altered(path, Sentence("stores.found_two_answers"))
         unsettled[question] = _Intent(latest, attempt)
     return unsettled

@@ -15,7 +15,7 @@ from pipeline.files.disk_errors import is_full_or_failed, not_writable, refuse_n
 from pipeline.files.folder_lock import locked, require_folder, shared
 from pipeline.stores.encryption import NameEncryption
 from pipeline.stores.sqlite import seals
-from pipeline.stores.sqlite.seals import damaged
+from pipeline.stores.sqlite.seals import altered, damaged
 from pipeline.stores.values import NO_PROOF, LedgerProof, RunIdentity
 from pipeline.wording import Sentence
 
@@ -192,14 +192,14 @@ def _require_sound(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
     with closing(sqlite3.connect(":memory:")) as model:
         model.executescript(_SCHEMA)
         if db.execute(_OBJECTS).fetchall() != model.execute(_OBJECTS).fetchall():
-            raise damaged(path, Sentence("stores.found_other_tables"))
+            raise altered(path, Sentence("stores.found_other_tables"))
     runs = db.execute("SELECT run_key FROM run").fetchall()
     if len(runs) != 1:
-        raise damaged(path, Sentence("stores.found_no_run"))
+        raise altered(path, Sentence("stores.found_no_run"))
     [[run_key]] = runs
     seals.register_seal(db, run_key, proof.signing_key(run_key))
     if (changed := seals.first_broken_seal(db)) is not None:
-        raise damaged(path, changed)
+        raise altered(path, changed)
 
 
 def _binds(db: sqlite3.Connection) -> bool:

@@ -45,6 +45,7 @@ _DIGESTED = [table for table in SEALED if table not in ("problem", "purge")]
 _FINISHES = "(SELECT count(*) FROM finish)"
 _SEAL_BYTE_COUNT = 32
 _SALT_BYTE_COUNT = 16
+_RESTORE = (Sentence("stores.bring_back_from"), Sentence("advice.ask_again"))
 _ENCODER = json.JSONEncoder(default=bytes.hex)
 
 
@@ -168,8 +169,10 @@ def _count(db: sqlite3.Connection, table: str, condition: str) -> int:
 
 
 def damaged(path: Path, finding: Sentence | str) -> DiskError:
-    """The error for a ledger that cannot be trusted: it is never silently repaired or replaced."""
-    return DiskError(
-        Sentence("stores.damaged_unreadable", path=path, finding=finding),
-        advice=(Sentence("stores.bring_back_from"), Sentence("advice.ask_again")),
-    )
+    """The error for a ledger that cannot be read: it is never silently repaired or replaced."""
+    return DiskError(Sentence("stores.damaged_unreadable", path=path, finding=finding), advice=_RESTORE)
+
+
+def altered(path: Path, finding: Sentence | str) -> InputError:
+    """The error for a ledger that someone changed, or a disk: it can be read, and its seals do not hold."""
+    return InputError(Sentence("stores.ledger_altered", path=path, finding=finding), advice=_RESTORE)
