@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.config.profiles import choose
-from pipeline.errors import ConfigurationError, UsageError
+from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.files.signatures import Signer
 from pipeline.jobs.verify import VerifyJob, require_verified
 from pipeline.reports.documents import bank_report, reports
-from pipeline.runs.ended import ended_run
+from pipeline.runs.ended import EndedRun, ended_run
 from pipeline.runs.input_file import pain001_of
 from pipeline.runs.manifest import keep_changed_workbook, refresh_manifest
-from pipeline.runs.proof import named_signer, opened_to_read, signer_again
-from pipeline.runs.signing import sign
+from pipeline.runs.proof import is_sealed_by, named_signer, opened_to_read, signer_again
+from pipeline.runs.signing import sign, was_signed_here
 from pipeline.wording import Sentence, speaking
 from schemas.manifest import Adoption
 from schemas.review import Verdict
@@ -57,14 +57,11 @@ def report(  # noqa: PLR0913 (what is written, and how)
         OutputError, DiskError: a report cannot be written, or a file cannot be read.
     """
     run = ended_run(folder)
-    if adopt is not None:
-        require_verified(VerifyJob(folder), "jobs.not_adopted", now=now)
+    signer = None if adopt is None else _adopting_signer(run, sign_with, now=now)
     with opened_to_read(folder, now=timestamp(now), alone=True):
         summary = run.summary()
         if adopt is None:
             signer = signer_again(folder, sign_with, summary.profile)
-        else:
-            signer = _adopting_signer(sign_with, summary.profile)
         rows = run.rows()
         message = None if for_bank is None else pain001_of(folder, summary, for_bank.input_file)
         kept = keep_changed_workbook(folder)
@@ -80,10 +77,17 @@ def report(  # noqa: PLR0913 (what is written, and how)
     return summary, kept
 
 
-def _adopting_signer(key: Path | None, profile: str) -> Signer:
-    signer = named_signer(key, profile)
+def _adopting_signer(run: EndedRun, key: Path | None, *, now: datetime) -> Signer:
+    """Who signs a folder that is adopted, which must hold, and from which no signature was cut."""
+    signer, folder = named_signer(key, run.manifest.profile.name), run.folder
+    require_verified(VerifyJob(folder), "jobs.not_adopted", now=now)
     if signer is None:
         raise UsageError(Sentence("jobs.adopt_without_key"), advice=Sentence("advice.name_signing_key"))
+    if was_signed_here(folder, run.manifest) and not is_sealed_by(signer, folder, now=timestamp(now)):
+        raise InputError(
+            Sentence("jobs.signed_here_before", folder=folder),
+            advice=(Sentence("stores.bring_back_from"), Sentence("advice.start_over")),
+        )
     return signer
 
 

@@ -110,6 +110,16 @@ def open_ledger(
         raise earlier.refusal(refused, chosen.environment, chosen.name) from None
 
 
+def is_sealed_by(signer: Signer, folder: Path, *, now: str) -> bool:
+    """Whether each line of the ledger is sealed under this signing key, whatever the manifest says."""
+    proof = LedgerProof(signing_key_of=signer.sealing_key)
+    try:
+        with ledger_reader(ledger_of(folder), now=now, proof=proof):
+            return True
+    except InputError:
+        return False
+
+
 def is_past_signing(folder: Path, ledger: SqliteLedger, chosen: Chosen) -> bool:
     """False where a run wrote its manifest last, and was killed before it signed it."""
     if chosen.signer is None or ledger.last_finish is None or is_signed(folder):

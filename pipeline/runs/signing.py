@@ -1,10 +1,12 @@
 """Signing the manifest of a run, and finding an older signed state of its folder that someone put back.
 
-The time of the last signed manifest of a run is kept outside its folder, beside the count of the daily cap.
-So an older state is found on the machines that signed, and nowhere else.
+The time of the last signed manifest of a run is kept outside its folder, beside the count of the daily cap,
+and so is that a check of a file was signed in a folder. So an older state, and a signed folder from which the
+signature and its seals were cut, are found on the machines that signed, and nowhere else.
 """
 
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 from platformdirs import user_state_path
@@ -30,10 +32,10 @@ def sign(folder: Path, signer: Signer | None) -> None:
     signatures.sign(folder, signer)
     manifest = read_manifest(folder)
     with suppress(OSError, PrecheckError):  # a folder may be signed where nothing else can be kept
-        path = _path_of(manifest)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with write_atomically(path) as file:
-            file.write(manifest.written.encode())
+        for path in (_path_of(manifest), _path_of_place(folder, manifest)):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with write_atomically(path) as file:
+                file.write(manifest.written.encode())
 
 
 def is_outdated(manifest: Manifest) -> bool:
@@ -44,5 +46,17 @@ def is_outdated(manifest: Manifest) -> bool:
         return False
 
 
+def was_signed_here(folder: Path, manifest: Manifest) -> bool:
+    """Whether a check of this file was signed in this folder, on this machine, whatever lies there now."""
+    with suppress(PrecheckError):
+        return _path_of_place(folder, manifest).exists()
+    return False
+
+
 def _path_of(manifest: Manifest) -> Path:
     return user_folder(user_state_path) / "signed" / manifest.ledger.digests["run"]
+
+
+def _path_of_place(folder: Path, manifest: Manifest) -> Path:
+    place = f"{manifest.input.sha256} {folder.resolve()}".encode(errors="surrogateescape")
+    return user_folder(user_state_path) / "signed" / sha256(place).hexdigest()

@@ -205,7 +205,7 @@ def test_verify_notices_a_changed_ledger_and_still_looks_at_the_rest(desk, folde
 
     assert finished.status == 65
     assert set(not_well(finished)) == {"ledger"}
-    assert "start over with --fresh" in not_well(finished)["ledger"]
+    assert "start over with precheck run --fresh" in not_well(finished)["ledger"]
     assert "ok      rows" in finished.out
 
 

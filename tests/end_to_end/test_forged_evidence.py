@@ -318,6 +318,30 @@ def test_a_folder_that_does_not_hold_is_not_adopted(desk, words, signing):
     assert (refused.status, "so it is not adopted: answers: " in refused.err) == (65, True)
 
 
+def test_a_folder_from_which_signature_and_seals_were_cut_is_not_adopted(desk, folder, words, signing):
+    """Neither with the ledger of the signed run, forged, nor with that of a run without the key."""
+    adopt = ("report", folder, "--adopt", "checked by hand", *signing[0])
+    whole = shutil.copytree(folder, folder.parent / "whole")
+    remove_signature_too(folder)
+    (folder / "outcomes.csv").unlink()
+    assert desk(*adopt).status == 65
+    shutil.rmtree(folder)
+    shutil.copytree(whole, folder)
+    (folder / "manifest.json.sig").unlink()
+    assert desk(*adopt).status == 0, "nothing but the signature was removed"
+    (folder / "manifest.json.sig").unlink()
+    for path in folder.glob("ledger.db*"):
+        path.unlink()
+    assert desk(*words, "--fresh").status == 0
+    assert not (folder / "manifest.json.sig").exists()
+
+    adopted = desk(*adopt)
+
+    assert (adopted.status, "was signed here before" in adopted.err) == (65, True), adopted.err
+    assert desk(*words, "--fresh", *signing[0]).status == 0
+    assert desk("verify", folder, *signing[1]).status == 0
+
+
 def test_an_older_signed_state_is_found_on_the_machine_that_signed_a_newer_one(desk, folder, words, signing):
     older = folder.with_name("older")
     shutil.copytree(folder, older)

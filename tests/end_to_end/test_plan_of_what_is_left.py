@@ -123,7 +123,7 @@ def test_a_damaged_ledger_is_told_and_nothing_in_it_is_counted(desk, sandbox, be
     planned = desk("plan", begun, *sandbox.using("sandbox"))
     assert calls(planned) == 10
     assert "Answers of an earlier run are not counted: " in said(planned)
-    assert "start over with --fresh" in said(planned)
+    assert "start over with precheck run --fresh" in said(planned)
 
 
 def test_a_run_at_work_is_told_and_left_alone(desk, sandbox, network_payments):

@@ -27,7 +27,7 @@ def test_a_surface_has_its_own_words_for_what_to_do():
     [neutral], [command], [page] = (error.sentences(kind) for kind in SurfaceKind)
     assert str(error) == neutral
     assert neutral.endswith("; start over, or pick one of a, b")
-    assert command.endswith("; start over with --fresh, or pick one of a, b with --profile")
+    assert command.endswith("; start over with precheck run --fresh, or pick one of a, b with --profile")
     assert page.endswith("; upload the file once more to start over, or choose one of a, b")
 
 

@@ -68,7 +68,7 @@ def opened(  # noqa: PLR0913 (as `SqliteLedger.open`)
                 path.unlink(missing_ok=True)
             if identity is not None and not os.path.lexists(path):
                 _create(path, identity, now, secret, proof)
-            _require_ours(path)
+            _require_ours(path, *otherwise)
             # Used by the event loop's thread and by the worker thread of a commit, never at once.
             db = sqlite3.connect(path, isolation_level=None, timeout=0.5, check_same_thread=False)
             stack.enter_context(closing(db))
@@ -166,8 +166,8 @@ def _create(
     sync_folder(path.parent)
 
 
-def _require_ours(path: Path) -> None:
-    """Read the file's header before SQLite touches it: a foreign file is left as it is."""
+def _require_ours(path: Path, *otherwise: Sentence) -> None:
+    """Read the file's header before SQLite touches it: a foreign file is left as it is, with this advice."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     try:
         header = os.pread(descriptor, 100, 0)
@@ -176,7 +176,7 @@ def _require_ours(path: Path) -> None:
     if header[:16] != b"SQLite format 3\0" or int.from_bytes(header[68:72]) != _APPLICATION_ID:
         raise OutputError(
             Sentence("stores.not_ledger_this", path=path),
-            advice=(Sentence("advice.other_folder"), Sentence("advice.start_over")),
+            advice=(*otherwise, Sentence("advice.start_over")),
         )
     if int.from_bytes(header[60:64]) != _SCHEMA_VERSION:
         raise OutputError(
