@@ -8,6 +8,7 @@ import re
 from collections import defaultdict
 from datetime import date
 from decimal import Decimal
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from string import Formatter
@@ -90,6 +91,7 @@ def entries(language):
     return found
 
 
+@cache
 def said_in_code():
     """Key -> the names of the values of each place that says it; None where they are not written there."""
     found = {}
@@ -175,7 +177,7 @@ def test_no_sentence_has_the_text_of_an_exception():
     assert set(found) == ENGLISH_OF_LIBRARIES
 
 
-ENGLISH, SAID = entries("en"), said_in_code()
+ENGLISH = entries("en")
 KEYS = {key for key, _ in ENGLISH}
 
 
@@ -184,12 +186,12 @@ def values_of(text):
 
 
 def test_every_sentence_of_the_code_has_words():
-    assert sorted({key for key, places in SAID.items() if places} - KEYS) == []
+    assert sorted({key for key, places in said_in_code().items() if places} - KEYS) == []
     assert sorted(FAMILIES - KEYS) == []
 
 
 def test_no_words_are_left_that_no_code_says():
-    assert sorted(KEYS - SAID.keys() - FAMILIES) == []
+    assert sorted(KEYS - said_in_code().keys() - FAMILIES) == []
 
 
 def test_words_name_only_values_that_every_place_gives():
@@ -198,8 +200,8 @@ def test_words_name_only_values_that_every_place_gives():
         named[key].update(*map(values_of, said))
     lacking = {
         key: named[key] - given
-        for key in KEYS & SAID.keys()
-        for given in SAID[key]
+        for key in KEYS & said_in_code().keys()
+        for given in said_in_code()[key]
         if given is not None and not named[key] <= given
     }
     assert lacking == {}
