@@ -103,10 +103,19 @@ def says_sort_code(header: str) -> bool:
     >>> [says_sort_code(header) for header in ("Sort code", "UK account number", "Sort code/BSB")]
     [True, True, False]
     """
-    tokens = tokens_of(header)
-    if any(code.country != "US" and _has(header, code) for code in _BANK_CODES):
-        return False  # US routing numbers have another length
-    return is_column_of(Cue.SORT_CODE, header) or bool(_UK_WORDS & set(tokens))
+    if is_code_elsewhere(header):
+        return False
+    return is_column_of(Cue.SORT_CODE, header) or bool(_UK_WORDS & set(tokens_of(header)))
+
+
+def is_code_elsewhere(header: str) -> bool:
+    """Whether a header names a code of banks that one country other than the UK has.
+
+    >>> [is_code_elsewhere(header) for header in ("BSB", "Routing number or sort code")]
+    [True, False]
+    """
+    # US routing numbers have another length, so that a header may name them beside sort codes.
+    return any(code.country != "US" and _has(header, code) for code in _BANK_CODES)
 
 
 def _has(header: str, code: _BankCode) -> bool:

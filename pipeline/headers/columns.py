@@ -14,6 +14,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.headers import account, payee, side_fields
+from pipeline.headers.account_signs import is_code_elsewhere
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, ColumnsRefused, quoted
 from pipeline.headers.guesses import Guess, guesses_of, pairs_of
@@ -213,7 +214,10 @@ def _refuse_unread_sort_code(cells: ColumnCells, choices: Sequence[ColumnChoice]
     if numbers is None or found.keys() & {"iban", "sort_code"}:
         return
     currencies = [cells.sample(header) for parts in found.get("currency", ()) for header in parts]
-    if any(len(some) and not some.str.to_uppercase().is_in(["GBP", "£"]).any() for some in currencies):
+    of_headers = {meaning(header).currency for parts in found.get("amount", ()) for header in parts}
+    if of_headers - {None, "GBP"} or any(
+        len(some) and not some.str.to_uppercase().is_in(["GBP", "£"]).any() for some in currencies
+    ):
         return
     if not all(_are(_EIGHT, cells.sample(header)) for parts in numbers for header in parts):
         return
@@ -229,10 +233,14 @@ def _refuse_unread_sort_code(cells: ColumnCells, choices: Sequence[ColumnChoice]
 
 
 def _could_be_sort_codes(header: str, cells: ColumnCells) -> bool:
-    """Whether a column that means nothing else has the look of sort codes; a key of six digits has not."""
+    """Whether a column that means nothing else has the look of sort codes.
+
+    A key of six digits has not, and neither has the code of another country's banks.
+    """
     sample, words = cells.sample(header), words_of(header)
     meant = meaning(header)
-    if meant.what is not None or meant.side is Side.OURS or is_ours(header) or not _are(_SIX, sample):
+    is_other = meant.what is not None or meant.side is Side.OURS or is_ours(header)
+    if is_other or is_code_elsewhere(header) or not _are(_SIX, sample):
         return False
     is_written = bool(sample.str.contains(_PUNCTUATED).all())
     is_key = not _KEYS.isdisjoint(tokens_of(header)) or (
@@ -350,7 +358,9 @@ def _missing(found: Collection[str]) -> list[_Need]:
 def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[str, Guess]:
     """What is missing, as the cells show it below unknown headers."""
     fields = {field for need in missing for field in need.fields}
-    unknown = cells.without([header for header in cells.headers if meaning(header).what is not None])
+    unknown = cells.without(
+        [header for header in cells.headers if meaning(header).what is not None or is_code_elsewhere(header)]
+    )
     return {header: look for header, look in guesses_of(unknown).items() if look.field in fields}
 
 

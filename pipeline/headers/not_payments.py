@@ -54,7 +54,7 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     of_statement = (_has_date, _pays_both_ways, _has_one_account)
     if booked and (not _names_payee(cells) or any(shows(cells) for shows in of_statement)):
         both_ways += booked
-    if both_ways and _has_both_signs(cells):
+    if both_ways and (_has_both_signs(cells) or any(_goes_both_ways(header, cells) for header in both_ways)):
         return Sentence("headers.statement_of_both_signs", column=quoted(both_ways[0]))
     if (sides := _columns_of_two_ways(cells)) is not None:
         return Sentence("headers.statement_of_two_columns", columns=list(map(quoted, sides)))
@@ -108,7 +108,13 @@ def _are_all(look: str, sample: pl.Series) -> bool:
 
 
 def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:
-    """`Creditor ID` alone is a vendor's number, unless it is written as a creditor identifier."""
+    """Whether the cells are what the header says.
+
+    `Creditor ID` alone is a vendor's number, unless it is written as a creditor identifier, and a `Sequence`
+    of digits counts something.
+    """
+    if what == SEQUENCE:
+        return not _are_all(r"^[0-9]+$", cells.sample(header))
     if what != CREDITOR_ID:
         return True
     compact = cells.sample(header).str.replace_all(r"[\s-]", "").str.to_uppercase()
@@ -183,6 +189,18 @@ def _is_amount_of(side: Cue, header: str, cells: ColumnCells) -> bool:
         return False
     sample = cells.sample(header)
     return len(sample) > 0 and bool(sample.str.contains(_AMOUNT).all())
+
+
+_WAY = (
+    r"(?i)^(?:[+-]|[dcsh]|dr|cr|in|out|money (?:in|out)|incoming|outgoing|deb[ei]t\p{L}*|cr[eé]dit\p{L}*"
+    r"|débit|soll|haben|af|bij|dare|avere|debe|haber)$"
+)
+"""A cell that says whether money came in or went out."""
+
+
+def _goes_both_ways(header: str, cells: ColumnCells) -> bool:
+    """Whether a column has money going out in one row and coming in in another, whatever the amounts."""
+    return cells.varies([header]) and _are_all(_WAY, cells.sample(header))
 
 
 def _has_both_signs(cells: ColumnCells) -> bool:

@@ -21,6 +21,7 @@ from pipeline.headers.readings import none_in_cells
 from pipeline.rules.account_country import located
 from pipeline.rules.account_types import by_legend
 from pipeline.rules.amounts import exact_text
+from pipeline.rules.currencies import with_three_decimals
 from pipeline.rules.identifiers import bic_column_is_none
 from pipeline.rules.placeholders import FIELDS_WITH_PLACEHOLDERS, without_placeholders
 from pipeline.rules.unasked import DIRECT_DEBIT, ROW_BLANK
@@ -156,6 +157,8 @@ def _payments(
     }
     if columns.currency is not None:
         fields["currency"] = _filled_up(fields.get("currency"), columns.currency, fields["amount"])
+    if "amount" in fields:
+        fields["amount"] = with_three_decimals(fields["amount"], fields.get("currency"))
     for field in _IDENTIFIERS:
         if field in fields:
             fields[field] = _without_guard(fields[field])

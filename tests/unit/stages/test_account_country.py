@@ -91,6 +91,11 @@ def test_domestic_accounts_of_real_files(name, rows, warned):
         ("IBAN,Note", "04109024020000000123456788,x", ELSEWHERE),
         # Without any sign, and no fourteen digits: what is missing is said as ever.
         ("Account,Note", "12345678,x", "SORT_CODE_MISSING"),
+        ("Account,Note", "123456789012,x", "ACCOUNT_NUMBER_FORMAT"),
+        # The code of another country's banks is never proposed as a sort code.
+        ("BSB,Account,Note", "062000,12345678,x", ELSEWHERE),
+        ("BSB,Account,Amount (AUD)", "062000,12345678,10.00", ELSEWHERE),
+        ("Bankcode,Account,Amount (AUD)", "062000,12345678,10.00", ELSEWHERE),
     ],
 )
 def test_the_signs_of_the_country_go_in_their_order(tmp_path, headers, row, found):

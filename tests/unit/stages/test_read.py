@@ -387,14 +387,32 @@ def test_a_number_of_a_workbook_has_the_decimals_of_its_currency(tmp_path):
     source = read(path, mapping={})
     assert values(source, "amount", "name") == [
         ("1.2340", "Ada"),
-        ("1.234", "Bo"),
+        ("1.2340", "Bo"),
         ("1.2340", "Cy"),
         ("1234.5", "1.234"),
     ]
     assert source.original["Amount"].to_list() == ["1.234", "1.234", "1.234", "1234.5"]
     rejects = validate(source.payments, Routes([ApiName.VOP_GATEWAY])).rejects
     codes = rejects.filter(pl.col("field") == "amount").select("row", "code").rows()
-    assert codes == [(2, "AMOUNT_AMBIGUOUS"), (3, "AMOUNT_DECIMALS")]
+    assert codes == [(3, "AMOUNT_DECIMALS")]
+
+
+@pytest.mark.parametrize(
+    ("header", "written", "amounts"),
+    [
+        ("Amount (KWD)", ["87.400", "1250.000"], ["87.4000", "1250.000"]),
+        ("Amount", ["KWD 87.400", "87.400"], ["KWD 87.4000", "87.400"]),
+        ("Amount (IQD)", ["250.000", "1"], ["250.000", "1"]),
+        ("Amount (KWD)", ["87.400", '"1.250,500"'], ["87.400", "1.250,500"]),
+        ("Amount (EUR)", ["87.400", "1"], ["87.400", "1"]),
+    ],
+)
+def test_three_digits_behind_a_point_are_decimals_where_the_currency_has_three(
+    tmp_path, header, written, amounts
+):
+    rows = "".join(f"Ada,{GERMAN},{amount}\n" for amount in written)
+    source = source_of(tmp_path, f"name,iban,{header}\n{rows}")
+    assert [amount for (amount,) in values(source, "amount")] == amounts
 
 
 def test_numbers_with_three_decimals_in_many_rows_of_a_workbook():
