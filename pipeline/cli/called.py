@@ -8,9 +8,10 @@ from contextlib import redirect_stderr, redirect_stdout
 import click
 
 from pipeline.cli.exit_status import reported
+from pipeline.cli.language import CALLED
 from pipeline.cli.main import main
 from pipeline.errors import PrecheckError
-from pipeline.wording import SurfaceKind, words
+from pipeline.wording import ENGLISH, SurfaceKind, speaking, words
 
 
 def answer() -> None:
@@ -19,7 +20,7 @@ def answer() -> None:
     exit_code = 0
     with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()):
         try:
-            main.main(arguments, prog_name="precheck")
+            main.main(arguments, prog_name="precheck", obj=CALLED)
         except SystemExit as end:
             exit_code = int(end.code or 0)
     refusals = [_reason_and_advice(error) for error in reported]
@@ -28,7 +29,8 @@ def answer() -> None:
 
 def _reason_and_advice(error: PrecheckError | click.ClickException) -> tuple[str, str]:
     if isinstance(error, click.ClickException):
-        return error.format_message(), ""
+        with speaking(ENGLISH):
+            return error.format_message(), ""
     if not error.advice:
         return error.sentence(SurfaceKind.COMMAND), ""
     return words(error.reason, SurfaceKind.COMMAND), ", or ".join(

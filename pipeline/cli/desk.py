@@ -48,15 +48,9 @@ _COLLECTED_AFTER = 2_000
     "--port", type=click.IntRange(0, 65535), default=8770, show_default=True, metavar="N",
     help="Port on the loopback address; 0 takes a free one.",
 )  # fmt: skip
+@click.option("--no-browser", is_flag=True, help="Print the one-time link instead of opening a browser.")
 @click.option(
-    "--no-browser",
-    is_flag=True,
-    help="Print the one-time link instead of opening a browser.",
-)
-@click.option(
-    "--new-link",
-    metavar="NAME",
-    help="Print a link to the running desk for another session with this name.",
+    "--new-link", metavar="NAME", help="Print a link to the running desk for another session with this name."
 )
 @click.option(
     "--socket",
@@ -171,11 +165,7 @@ def _serve_team(home: "DeskHome", told: "DeskSection", path: Path) -> None:
 
 
 def _serve(
-    home: "DeskHome",
-    told: "DeskSection",
-    door: "Door",
-    listening: "socket",
-    started: Callable[[], None],
+    home: "DeskHome", told: "DeskSection", door: "Door", listening: "socket", started: Callable[[], None]
 ) -> None:
     from pipeline.desk.context import Context
     from pipeline.desk.server import run

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 import click
 
 from pipeline.cli.crashes import is_mistake, recorded_crash
+from pipeline.cli.helps import Group
+from pipeline.cli.language import in_words, speak_as_called
 from pipeline.errors import CONCERN_ONE_FILE, DiskError, PrecheckError, stopped_by
-from pipeline.wording import ENGLISH, Sentence, SurfaceKind, language, words
+from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
     from pipeline.runs.request import StopSwitch
@@ -42,11 +44,12 @@ _REPEATED = (signal.SIGHUP, signal.SIGXCPU)
 """Sent more than once for one reason: by the terminal and by the shell, or for every further second."""
 
 
-class CommandGroup(click.Group):
+class CommandGroup(Group):
     """Turns whatever ends a command into one sentence and an exit status."""
 
     def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 (click's own signature)
         """Parse the arguments before the command's name."""
+        speak_as_called(args[1])
         with _reported_and_ended():
             return super().make_context(*args, **extra)
 
@@ -171,11 +174,6 @@ def stoppable() -> "StopSwitch":
 
     _on_signal(handler)
     return stop
-
-
-def in_words(said: Sentence) -> str:
-    """A sentence in the language of the terminal; in English if the log is JSON documents."""
-    return words(said, SurfaceKind.COMMAND, ENGLISH if _logs_json() else language())
 
 
 def _logs_json() -> bool:

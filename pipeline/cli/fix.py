@@ -5,6 +5,7 @@ import click
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import reporting_a_lost_signature
 from pipeline.cli.helps import Command
+from pipeline.cli.language import in_words
 from pipeline.cli.options import PATH, Given, as_given, options, payment_file_options, review_options
 from pipeline.cli.standard_streams import print_document
 from pipeline.errors import UsageError
@@ -24,7 +25,8 @@ class CorrectionKinds(click.ParamType[tuple[str, ...]]):
         """Read them."""
         words = value if isinstance(value, tuple) else tuple(word.strip() for word in value.split(","))
         if wrong := [word for word in words if word not in _KINDS]:
-            self.fail(f"{wrong[0]!r} is not one of {', '.join(_KINDS)}", param, ctx)
+            said = Sentence("cli.no_kind", value=repr(wrong[0]), kinds=list(_KINDS))
+            self.fail(in_words(said), param, ctx)
         return tuple(dict.fromkeys(words))
 
 

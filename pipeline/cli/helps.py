@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 import click
 
+from pipeline.cli.language import in_words, said
+from pipeline.wording import Sentence
+
 GROUPS = {
     "What is checked": (
         *("profile", "rehearse", "config", "map", "input-format", "encoding"),
@@ -52,8 +55,47 @@ EXAMPLES = {
 LIBRARIES = ("polars", "httpx", "aiohttp", "pydantic", "pyarrow")
 
 
+class _Formatter(click.HelpFormatter):
+    """Writes a help in the language of the terminal."""
+
+    def write_heading(self, heading: str) -> None:
+        super().write_heading(said(heading))
+
+    def write_text(self, text: str) -> None:
+        super().write_text("\n\n".join(map(_translated, text.split("\n\n"))))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        parts = [(key, *text.partition("  [")) for key, text in rows]  # in brackets is what click says
+        spoken = [(key, said(text) + gap + more) for key, text, gap, more in parts]
+        super().write_dl(spoken, col_max, col_spacing)
+
+
+def _translated(paragraph: str) -> str:
+    """A paragraph, with its lines as they are if click does not wrap it."""
+    mark, kept = paragraph[:2], paragraph[2:]
+    return mark + said(kept) if mark == "\b\n" else said(" ".join(paragraph.split()))
+
+
+class _Context(click.Context):
+    formatter_class = _Formatter
+
+
+class Group(click.Group):
+    """Commands, each listed with the first paragraph of its help."""
+
+    context_class = _Context
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list."""
+        found = [(name, self.commands[name]) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(999)) for name, one in found if not one.hidden])
+
+
 class Command(click.Command):
     """A command whose help ends with examples, and has its options in groups if they are many."""
+
+    context_class = _Context
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options."""
@@ -104,9 +146,8 @@ class Word(click.Choice[str]):
 
         near = get_close_matches(value, self.choices, n=1)
         if value not in self.choices and near:
-            self.fail(
-                f"{value!r} is not one of the {len(self.choices)} values. Did you mean {near[0]}?", param, ctx
-            )
+            said = Sentence("cli.nearest_value", value=repr(value), number=len(self.choices), near=near[0])
+            self.fail(in_words(said), param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from pipeline.cli.exit_status import in_words
 from pipeline.cli.helps import Command
+from pipeline.cli.language import in_words
 from pipeline.cli.options import PATH
 from pipeline.wording import Sentence
 

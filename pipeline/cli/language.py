@@ -1,20 +1,55 @@
-"""The language of a terminal: `--lang`, before the command or after it, then what the environment says."""
+"""The language of a terminal: `--lang`, before the command or after it, then what the environment says.
+
+Helps, and the messages of click, are in English in the code; that is their key in `helps.po`.
+"""
 
 import os
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import click
+from click import core, exceptions, formatting, parser, types
 
-from pipeline.wording import LANGUAGES, language_of, speak
+from pipeline.wording import ENGLISH, LANGUAGES, Sentence, SurfaceKind, language, language_of, speak, words
+from pipeline.wording.catalogue import text_of
 
+CALLED = "called"
+"""The `obj` of a command that a program calls."""
 _GIVEN = f"{__name__}.given"
 
 
+def speak_as_called(arguments: Sequence[str]) -> None:
+    """Speak the language of a command line that is not parsed yet: a help or a mistake ends parsing."""
+    named = re.findall(r"\0--lang[=\0](\w+)", "\0".join(["", *arguments]).lower())
+    speak(next((code for code in reversed(named) if code in LANGUAGES), language_of(os.environ)))
+
+
+def _terminal_language() -> str:
+    """The language of the user; English if a program reads what is printed."""
+    context = click.get_current_context(silent=True)
+    return ENGLISH if context and context.find_root().obj in {"json", CALLED} else language()
+
+
+def in_words(said: Sentence) -> str:
+    """A sentence in the language of the terminal."""
+    return words(said, SurfaceKind.COMMAND, _terminal_language())
+
+
+def said(one: str, several: str = "", count: int = 1) -> str:
+    """A text in the language of the terminal; in English if `helps.po` does not have it."""
+    english, code = one if count == 1 else several, _terminal_language()
+    return english if code == ENGLISH else text_of("helps", one, count, "", code) or english
+
+
+for _module in (core, exceptions, formatting, parser, types):
+    vars(_module).update(_=said, ngettext=said)  # instead of gettext, which reads compiled files only
+
+
 def _spoken(context: click.Context, _option: click.Parameter, chosen: str | None) -> None:
-    root = context.find_root()
     if chosen is not None:
-        root.meta[_GIVEN] = chosen
-    speak(given_language(root) or language_of(os.environ))
+        context.find_root().meta[_GIVEN] = chosen
+        speak(chosen)
 
 
 language_option = click.option(

@@ -8,7 +8,7 @@ import click
 
 from pipeline.cli.clock import now
 from pipeline.cli.exit_status import interruptible, notify
-from pipeline.cli.helps import Command
+from pipeline.cli.helps import Command, Group
 from pipeline.cli.options import PATH, Given, as_given, ledger_options, options
 from pipeline.errors import UsageError
 from pipeline.wording import Sentence
@@ -24,7 +24,7 @@ _as_role = click.option(
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def ledger() -> None:
     """Set up and check the ledger that several machines share.
 

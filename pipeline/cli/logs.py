@@ -10,7 +10,7 @@ from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pipeline.cli.exit_status import in_words
+from pipeline.cli.language import in_words
 from pipeline.cli.plain_structlog import structlog
 from pipeline.reports.wording import SIMULATED
 from pipeline.runs.request import Notice, RunObserver, RunProgress, SetStep

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from pipeline.cli.helps import completed
+from pipeline.cli.language import in_words
 from pipeline.errors import UsageError
 from pipeline.wording import Sentence
 
@@ -28,9 +29,8 @@ class NamedPath(click.Path):
     ) -> Any:  # noqa: ANN401 (click's own signature)
         """Read it."""
         if value == "":
-            is_option = isinstance(param, click.Option)
-            what_to_do = "give one, or leave the option out" if is_option else "give one"
-            self.fail(f"the name is empty; {what_to_do}", param, ctx)
+            key = "cli.empty_option" if isinstance(param, click.Option) else "cli.empty_name"
+            self.fail(in_words(Sentence(key)), param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -63,7 +63,7 @@ class Country(click.ParamType[str]):
         from pipeline.rules.identifiers import countries
 
         if value.upper() not in countries():
-            self.fail(f"{value!r} is not a country of two letters such as GB", param, ctx)
+            self.fail(in_words(Sentence("cli.no_country", value=repr(value))), param, ctx)
         return value.upper()
 
 
@@ -75,9 +75,9 @@ class Duration(click.ParamType[timedelta]):
 
     name = "duration"
 
-    def __init__(self, units: str, what: str) -> None:
-        """Take only these units; what it must be is said where it is not."""
-        self._units, self._what = units, what
+    def __init__(self, units: str, refusal: str) -> None:
+        """Take only these units; all else is refused with the sentence of a key."""
+        self._units, self._refusal = units, refusal
 
     def convert(
         self, value: str | timedelta, param: click.Parameter | None, ctx: click.Context | None
@@ -86,13 +86,13 @@ class Duration(click.ParamType[timedelta]):
         if isinstance(value, timedelta):
             return value
         if not re.fullmatch(f"[0-9]{{1,5}}[{self._units}]", value):
-            self.fail(f"{value!r} is not {self._what}", param, ctx)
+            self.fail(in_words(Sentence(self._refusal, value=repr(value))), param, ctx)
         return timedelta(**{_UNITS[value[-1]]: int(value[:-1])})
 
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
-DAYS = Duration("d", "a number of days such as 30d")
-TIME = Duration("smh", "a time such as 90s, 30m or 2h")
+DAYS = Duration("d", "cli.no_days")
+TIME = Duration("smh", "cli.no_time")
 
 
 class ListenAddress(NamedTuple):
@@ -108,17 +108,14 @@ class Listen(click.ParamType[ListenAddress]):
     name = "address"
 
     def convert(
-        self,
-        value: str | ListenAddress,
-        param: click.Parameter | None,
-        ctx: click.Context | None,
+        self, value: str | ListenAddress, param: click.Parameter | None, ctx: click.Context | None
     ) -> ListenAddress:
         """Read it."""
         if isinstance(value, ListenAddress):
             return value
         parts = re.fullmatch(r"(\[[0-9a-f:.]+\]|[0-9.]+):([0-9]{1,5})", value, re.IGNORECASE)
         if parts is None or not 0 < int(parts[2]) < 2**16:
-            self.fail(f"{value!r} is not an address and a port such as 127.0.0.1:9464", param, ctx)
+            self.fail(in_words(Sentence("cli.no_address", value=repr(value))), param, ctx)
         return ListenAddress(parts[1].strip("[]"), int(parts[2]))
 
 

@@ -115,11 +115,7 @@ EXIT_STATUS = "\b\nExit status:\n" + "".join(f"  {status:>3}  {said}\n" for stat
 @compare_option
 @sign_option
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON on standard output.")
-@click.option(
-    "--quiet",
-    is_flag=True,
-    help="Print only errors and warnings.",
-)
+@click.option("--quiet", is_flag=True, help="Print only errors and warnings.")
 @log_option
 @click.option(
     "--metrics",

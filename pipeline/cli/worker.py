@@ -29,20 +29,13 @@ Exit status:
 @click.option("--profile", required=True, metavar="NAME", help="The profile with the shared ledger.")
 @click.option("--config", type=PATH, metavar="FILE", help="The configuration file.")
 @click.option(
-    "--work",
-    required=True,
-    type=PATH,
-    metavar="DIR",
-    help="The folder that `precheck run --work DIR` uses.",
+    "--work", required=True, type=PATH, metavar="DIR", help="The folder that `precheck run --work DIR` uses."
 )
 @click.option("--until-idle", is_flag=True, help="Exit when no questions are left.")
 @click.option("--quiet", is_flag=True, help="Print only errors.")
 @log_option
 @click.option(
-    "--metrics",
-    type=PATH,
-    metavar="FILE",
-    help="Keep writing metrics to FILE in the Prometheus text format.",
+    "--metrics", type=PATH, metavar="FILE", help="Keep writing metrics to FILE in the Prometheus text format."
 )
 @options(observing_options)
 @as_given

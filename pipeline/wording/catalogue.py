@@ -3,7 +3,7 @@
 The `msgid` of an entry is its key. Its `msgctxt` is a surface that has words of its own for the key. Words
 name values in braces: `{file}`; lists may say how they are joined: `{formats:or}`, `{headers:and}`,
 `{options:each}`. An entry with `msgid_plural` has a form for each plural of its language, chosen by the value
-`count`.
+`count`. The `msgid` in `helps.po` is the English text: it is in the code, and in that of click.
 """
 
 from collections.abc import Callable
@@ -20,11 +20,17 @@ ENGLISH = "en"
 
 def entry_of(key: str, count: int, surface: str, language: str) -> str:
     """The words of a key, with its values still in braces."""
-    catalogue = _catalogue(key.partition(".")[0], language)
+    text = text_of(key.partition(".")[0], key, count, surface, language)
+    assert text, f"no words for {key} in {language}"
+    return text
+
+
+def text_of(room: str, key: str, count: int, surface: str, language: str) -> str:
+    """The words of a key of a room; empty if the room has no such key."""
+    catalogue = _catalogue(room, language)
     entry = catalogue.entries.get(key, context=surface or None) or catalogue.entries.get(key)
-    assert entry is not None, f"no words for {key} in {language}"
-    assert entry.string, f"no words for {key} in {language}"
-    return entry.string if isinstance(entry.string, str) else entry.string[catalogue.plural(count)]
+    forms = entry.string if entry is not None and entry.string else ""
+    return forms if isinstance(forms, str) else forms[catalogue.plural(count)]
 
 
 class _Catalogue(NamedTuple):

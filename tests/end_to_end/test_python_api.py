@@ -88,6 +88,12 @@ def test_a_refusal_says_what_to_do(tmp_path, payments):
         check(payments)
 
 
+def test_a_mistaken_option_is_refused_in_english_whatever_the_locale(tmp_path, monkeypatch):
+    monkeypatch.setenv("PRECHECK_LANG", "de")
+    with pytest.raises(PrecheckError, match="Invalid value for '--country': 'UKX' is not a country"):
+        plan(tmp_path / "none.csv", country="UKX")
+
+
 def test_a_check_that_is_not_complete_never_looks_complete(tmp_path):
     with pytest.raises(PrecheckError) as incomplete:
         check(SAMPLES / "payments_mixed.csv", out=tmp_path / "run", limit=1)

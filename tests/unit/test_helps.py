@@ -1,15 +1,23 @@
-"""What commands say of themselves: groups, examples, completion, the nearest word, versions."""
+"""What commands say of themselves: groups, examples, completion, the nearest word, versions, languages."""
 
+import ast
+import inspect
 import json
+import re
 import shlex
+from pathlib import Path
 
 import click
 import pytest
+from babel.messages.pofile import read_po
+from click import core, exceptions, formatting, parser, types
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
+import pipeline.wording
 from pipeline.cli.helps import EXAMPLES, GROUPS, LIBRARIES
 from pipeline.cli.main import main
+from pipeline.wording import speak
 
 
 def commands():
@@ -83,3 +91,124 @@ def test_versions_and_the_schema_of_the_configuration():
         "notify",
         "profiles",
     }
+
+
+@pytest.fixture
+def spoken():
+    yield
+    speak("en")
+
+
+def in_language(code, *words, **variables):
+    return CliRunner().invoke(main, words, prog_name="precheck", env={"PRECHECK_LANG": code, **variables})
+
+
+def texts(command):
+    """The English texts of the help of a command, as `helps.po` has them."""
+    for text in filter(None, (command.help, command.epilog)):
+        for paragraph in inspect.cleandoc(text).split("\n\n"):
+            kept = paragraph.removeprefix("\b\n")
+            yield " ".join(kept.split()) if kept == paragraph else kept
+    for option in command.params:
+        if isinstance(option, click.Option) and not option.hidden:
+            yield option.help
+    if isinstance(command, click.Group):
+        yield from (next(texts(one)) for one in command.commands.values() if not one.hidden)
+
+
+OF_CLICK = "Show this message and exit."
+"""Made once, in English, before the language is known."""
+ALL = [("", main), *commands(), ("ledger", main.commands["ledger"])]
+
+
+def said_by_click():
+    """The messages of click, without those to the authors of a command line."""
+    for module in (core, exceptions, formatting, parser, types):
+        tree = ast.parse(Path(module.__file__).read_text("utf-8"))
+        to_authors = {
+            call
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Raise) and re.match(r"raise (Type|Value)Error", ast.unparse(node))
+            for call in ast.walk(node)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and node not in to_authors:
+                match ast.unparse(node.func), node.args:
+                    case ("_", [ast.Constant(str(text))]) | ("ngettext", [ast.Constant(str(text)), *_]):
+                        yield text
+    yield from (OF_CLICK, "required")
+
+
+def helps(code):
+    path = Path(pipeline.wording.__file__).parent / "catalogues" / code / "helps.po"
+    with path.open("rb") as file:
+        return [one for one in read_po(file, locale=code) if one.id]
+
+
+def forms(text):
+    return [text] if isinstance(text, str) else list(text)
+
+
+KEPT = re.compile(r"{[^}]*}|--[a-z][a-z0-9-]*|`[^`]+`|[a-z_0-9]+\.[a-z]{3,}|[A-Z]{4,}")
+"""What every language writes alike: values, options, commands, files, metavars."""
+
+
+@pytest.mark.parametrize("code", ["de", "fr"])
+def test_every_help_and_every_message_of_click_has_words_that_keep_its_values(code):
+    headings = {*GROUPS, "Output", "Example", "Examples"}
+    wanted = headings.union(*(texts(command) for _, command in ALL), said_by_click())
+    found = {forms(one.id)[0]: one for one in helps(code)}
+    assert wanted - found.keys() == set()
+    assert found.keys() - wanted == set()
+    for text, one in found.items():
+        for english, said in zip(forms(one.id), forms(one.string), strict=True):
+            assert said.strip(), text
+            assert set(KEPT.findall(said)) == set(KEPT.findall(english)), text
+
+
+@pytest.mark.parametrize("code", ["de", "fr"])
+@pytest.mark.parametrize(("name", "command"), ALL, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_help_is_in_the_language_and_no_line_of_it_is_english(spoken, code, name, command):
+    printed = in_language(code, *name.split(), "--help").output
+    shown = "".join(printed.split())
+    translations = {one.id: one.string for one in helps(code)}
+    for text in (*texts(command), OF_CLICK):
+        assert "".join(translations[text].split()) in shown
+        assert "".join(text.split()) not in shown
+    assert not re.search(r"(Usage|Options|Output|Commands|Examples?):|\[(default|required)", printed)
+
+
+MISTAKES = (
+    *(
+        "",
+        "run",
+        "run x --nope",
+        "run x --quite",
+        "rum",
+        "show x",
+        "run x --limit a",
+        "run x --order b",
+        "plan a b",
+    ),
+    *("run x --limit -1", "run x --fail-on nomatch", "run x --country Germany", "run x --wait-max 9y"),
+    *("run x --config", "purge x --older-than 9", "fix x --accept y", "ledger close y --profile x"),
+    *("run x --metrics-listen y", "run x --quiet=1"),
+)
+
+
+@pytest.mark.parametrize("code", ["de", "fr"])
+@pytest.mark.parametrize("words", MISTAKES)
+def test_a_mistake_is_in_the_language_and_ends_as_in_english(spoken, code, words):
+    english, other = in_language("en", *words.split()), in_language(code, *words.split())
+    assert other.exit_code == english.exit_code == 2
+    same = set(english.output.splitlines()) & set(other.output.splitlines())
+    assert same <= {""}
+    assert not re.search(r"Error|Usage|Try|Invalid|[Mm]issing|such|mean|is not|requires", other.output)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["run", "--help", "--lang", "fr"], ["run", "--nope", "--lang=FR"], ["--lang", "fr", "run", "-h"]],
+)
+def test_the_option_chooses_the_language_wherever_it_stands(spoken, words):
+    assert in_language("de", *words).output.startswith("Utilisation")

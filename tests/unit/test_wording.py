@@ -80,8 +80,8 @@ FAMILIES = {
 def entries(language):
     """(key, surface) -> the words of an entry, a form for each plural."""
     found = {}
-    for path in sorted((CATALOGUES / language).glob("*.po")):
-        with path.open("rb") as file:
+    for path in sorted((CATALOGUES / "en").glob("*.po")):
+        with (CATALOGUES / language / path.name).open("rb") as file:
             for message in read_po(file, locale=language):
                 if message.id:
                     key = message.id if isinstance(message.id, str) else message.id[0]
