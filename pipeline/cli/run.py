@@ -1,8 +1,9 @@
 """`precheck run`: check payment files."""
 
+import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from itertools import starmap
 from math import inf
 from pathlib import Path
@@ -52,6 +53,7 @@ WARNINGS = (
     *("MIXED_SCRIPTS", "MODULUS_OLD_TABLES", "NAME_NOT_LATIN", "NAME_CLEANED", "NAME_DAMAGED"),
     *("ACCOUNT_TYPE_DEFAULT", "BIC_OTHER_COUNTRY", "UK_ACCOUNT_CURRENCY", "NAME_TRUNCATED"),
 )
+SMALL_BYTES = 100_000
 FILE_WARNINGS = (TOTALS_DIFFER,)
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
 
@@ -140,6 +142,7 @@ def run(given: Given) -> None:
 
     The same command resumes an interrupted run: an answered check is never asked again.
     """
+    spare_threads(given.files)  # before polars is imported
     from pipeline.cli.logs import log_file, log_notice, log_summary, log_to_stderr
     from pipeline.cli.monitoring import MonitoringTargets, monitored
     from pipeline.cli.observing import ObservingTargets, observed
@@ -205,6 +208,15 @@ def run(given: Given) -> None:
                 ends[job.file] = FileEnd(name, error.exit_code, ends[job.file].summary)
         log_file(None)
         sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))
+
+
+def spare_threads(files: Collection[Path]) -> None:
+    """Have polars work in one thread if all files are small: waking more takes longer than their work."""
+    with suppress(OSError):  # the reading says what is wrong with a file
+        if "polars" not in sys.modules and all(
+            file.is_file() and file.stat().st_size <= SMALL_BYTES for file in files
+        ):
+            os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 
 def _places(given: Given) -> dict[Path, Path]:

@@ -58,7 +58,9 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
         mapping: from `--map FIELD=HEADER`: these headers count as known.
     """
     able = lines[: LINES_BEFORE_HEADER_MAX + 1]
-    sufficient = (at for at, cells in enumerate(able) if is_sufficient(recognised(cells, mapping)))
+    sufficient = (
+        at for at, cells in enumerate(able) if len(cells) > 1 and is_sufficient(recognised(cells, mapping))
+    )
     several = (at for at, cells in enumerate(able) if sum(1 for cell in cells if cell.strip()) > 1)
     at = next(sufficient, None)
     if at is None and by_position(mapping) and looks_like_payment(lines[first := next(several, 0)]):
@@ -191,8 +193,10 @@ def _heading(lines: Sequence[Sequence[str]], at: int, mapping: Mapping[str, str]
 def _names_columns(cells: Sequence[str], mapping: Mapping[str, str]) -> bool:
     """Whether a line below the headers is nothing but headers again, such as technical names."""
     filled = _filled(cells)
+    if _has_data(filled):
+        return False
     known_count = sum(1 for cell in filled if recognised([cell], mapping))
-    return known_count >= max(_LABELS_MIN, len(filled) / 2) and not _has_data(filled)
+    return known_count >= max(_LABELS_MIN, len(filled) / 2)
 
 
 def _has_data(cells: Sequence[str]) -> bool:

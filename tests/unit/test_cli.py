@@ -1,5 +1,7 @@
 """The command as click sees it; what it does with files and servers is in tests/end_to_end."""
 
+import os
+import sys
 from contextlib import chdir
 from inspect import signature
 from pathlib import Path
@@ -10,7 +12,7 @@ from click.testing import CliRunner
 from pipeline.cli.main import main
 from pipeline.cli.monitoring import MonitoringTargets
 from pipeline.cli.observing import ObservingTargets
-from pipeline.cli.run import OUTCOMES, WARNINGS
+from pipeline.cli.run import OUTCOMES, SMALL_BYTES, WARNINGS, spare_threads
 from pipeline.errors import OutputError, PrecheckError, most_serious, status_of_summary
 from pipeline.jobs.check import RunResult
 from pipeline.jobs.fix import FixJob
@@ -285,3 +287,18 @@ def summary():
         )
 
     return build
+
+
+@pytest.mark.parametrize(
+    ("sizes", "threads"), [([9, 9], "1"), ([9, SMALL_BYTES + 1], None), ([9, None], None)]
+)
+def test_polars_works_in_one_thread_if_all_files_are_small(tmp_path, monkeypatch, sizes, threads):
+    monkeypatch.setenv("POLARS_MAX_THREADS", "0")
+    monkeypatch.delenv("POLARS_MAX_THREADS")
+    monkeypatch.delitem(sys.modules, "polars")
+    files = [tmp_path / f"{number}.csv" for number in range(len(sizes))]
+    for file, size in zip(files, sizes, strict=True):
+        if size is not None:
+            file.write_bytes(b"x" * size)
+    spare_threads(files)
+    assert os.environ.get("POLARS_MAX_THREADS") == threads

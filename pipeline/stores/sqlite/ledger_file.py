@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -189,10 +190,8 @@ def _require_sound(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
     [finding] = db.execute("PRAGMA quick_check(1)").fetchone()
     if finding != "ok":
         raise damaged(path, finding)
-    with closing(sqlite3.connect(":memory:")) as model:
-        model.executescript(_SCHEMA)
-        if db.execute(_OBJECTS).fetchall() != model.execute(_OBJECTS).fetchall():
-            raise altered(path, Sentence("stores.found_other_tables"))
+    if db.execute(_OBJECTS).fetchall() != _objects():
+        raise altered(path, Sentence("stores.found_other_tables"))
     runs = db.execute("SELECT run_key FROM run").fetchall()
     if len(runs) != 1:
         raise altered(path, Sentence("stores.found_no_run"))
@@ -200,6 +199,14 @@ def _require_sound(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
     seals.register_seal(db, run_key, proof.signing_key(run_key))
     if (changed := seals.first_broken_seal(db)) is not None:
         raise altered(path, changed)
+
+
+@cache
+def _objects() -> list[tuple[str, ...]]:
+    """What a ledger consists of."""
+    with closing(sqlite3.connect(":memory:")) as model:
+        model.executescript(_SCHEMA)
+        return model.execute(_OBJECTS).fetchall()
 
 
 def _binds(db: sqlite3.Connection) -> bool:

@@ -6,6 +6,7 @@ from pipeline.errors import InputError
 from pipeline.formats import csv as delimited
 from pipeline.formats.table import ReadingOptions
 from pipeline.headers.heading import LINES_BEFORE_HEADER_MAX, heading_of
+from pipeline.headers.meaning import meaning
 
 HEADERS = "Name,Sort code,Account number,Amount"
 PAYMENT = "Ada Quillon,12-34-56,12345678,10.00"
@@ -121,3 +122,10 @@ def test_dates_and_numbers_above_the_header_line_are_no_account(above):
 def test_a_file_of_this_program_is_read_as_it_stands():
     table = delimited.read(f"{HEADERS}\n{HEADERS}\n".encode(), ReadingOptions(None), where="o.csv")
     assert table.cells.rows() == [tuple(HEADERS.split(","))]
+
+
+def test_no_payment_is_tried_as_a_header():
+    read(f"{HEADERS}\n{PAYMENT}\n")
+    before = meaning.cache_info().misses
+    read(f"{HEADERS}\nBea Quillon,12-34-56,87654321,11.00\nCid Quillon,12-34-56,87654322,12.00\n")
+    assert meaning.cache_info().misses == before
