@@ -82,10 +82,9 @@ _LINKS = re.compile(' (?:href|src|action|formaction|data-now|data-then)="(?=/)')
 
 
 _MISTAKE = gettext_noop(
-    "A mistake of this program. Nothing that was recorded is lost. Tell those who look after this desk when "
-    "it happened, and what you did."
+    "Internal error. Nothing you saved is lost. Tell your administrator when it happened and what you did."
 )
-_IMPOSSIBLE = gettext_noop("This cannot be done.")
+_IMPOSSIBLE = gettext_noop("This is not possible.")
 
 
 def _report(mistake: Exception) -> None:
@@ -95,9 +94,9 @@ def _report(mistake: Exception) -> None:
 
 
 _SENTENCES = {
-    404: gettext_noop("There is no such page."),
-    405: gettext_noop("This page does nothing of that kind."),
-    413: gettext_noop("That is more than the desk takes."),
+    404: gettext_noop("Page not found."),
+    405: gettext_noop("This page does not support that action."),
+    413: gettext_noop("That is larger than the desk accepts."),
 }
 
 

@@ -53,5 +53,5 @@ class NotNamed(NoSession):
     """The proxy does not say who asks."""
 
     next_step = gettext_noop(
-        "Load the page again to log in. If that does not help, tell those who look after this desk."
+        "Reload the page to log in. If that does not help, tell your administrator."
     )

@@ -28,16 +28,16 @@ PATH = web.RequestKey("path", str)
 
 NEXT_STEPS = {
     401: gettext_noop(
-        "Close this page. On the computer where the desk runs, open it again with the link that it gives."
+        "Close this page. On the computer that runs the desk, open it again with the link it prints."
     ),
-    403: gettext_noop("Go back, or ask somebody who may."),
+    403: gettext_noop("Go back, or ask someone with that role."),
     404: gettext_noop("Go to the list of files."),
-    409: gettext_noop("Load the page again to see how things stand now."),
+    409: gettext_noop("Reload the page to see the current state."),
     500: gettext_noop("Go to the list of files, and try again."),
-    413: gettext_noop("Split the file, or ask who looks after this desk to allow larger ones."),
+    413: gettext_noop("Split the file, or ask your administrator to allow larger files."),
 }
 """What to do about a refusal that does not say it itself."""
-_PUT_RIGHT = gettext_noop("Go back, and put it right.")
+_PUT_RIGHT = gettext_noop("Go back and correct it.")
 _TITLES = {
     401: gettext_noop("Not signed in"),
     403: gettext_noop("Not allowed"),
@@ -53,14 +53,14 @@ DEEDS = {
     Deed.DECIDED: gettext_noop("decided"),
     Deed.HANDED_OVER: gettext_noop("handed over"),
     Deed.SENT_BACK: gettext_noop("sent back"),
-    Deed.NOT_NOTIFIED: gettext_noop("could not notify"),
+    Deed.NOT_NOTIFIED: gettext_noop("notification failed"),
     Deed.APPROVED: gettext_noop("approved"),
-    Deed.GIVEN: gettext_noop("gave to the bank"),
+    Deed.GIVEN: gettext_noop("gave it to the bank"),
     Deed.COMMENTED: gettext_noop("commented"),
     Deed.DOWNLOADED: gettext_noop("downloaded"),
     Deed.VERIFIED: gettext_noop("verified"),
     Deed.PURGED: gettext_noop("deleted the names"),
-    Deed.REFUSED: gettext_noop("turned away"),
+    Deed.REFUSED: gettext_noop("refused"),
 }
 """What people do, in words."""
 FACTS = {
@@ -76,7 +76,7 @@ FACTS = {
     "encoding": gettext_noop("encoding"),
     "sheet": gettext_noop("sheet"),
     "differing_count": gettext_noop("differences"),
-    "unfinished_upload_count": gettext_noop("uploads that a killed desk left unfinished"),
+    "unfinished_upload_count": gettext_noop("uploads left unfinished when the desk was killed"),
     "from_workbook": gettext_noop("from a workbook"),
     "file": gettext_noop("file"),
     "profile": gettext_noop("profile"),

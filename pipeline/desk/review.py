@@ -47,7 +47,7 @@ _FIXES: Mapping[str, str] = {
 }
 _POLICY_SAYS: Mapping[str, str] = {
     Verdict.RELEASE: gettext_noop("The policy releases it, unless you hold it."),
-    Verdict.REVIEW: gettext_noop("The policy leaves it to you: it is held until you release it."),
+    Verdict.REVIEW: gettext_noop("Your decision: this payment stays on hold until you release it."),
 }
 _IS_ONE_BY_ONE = (pl.col("check_outcome") == Outcome.NO_MATCH) & (pl.col("verdict") != Verdict.RELEASE)
 _AT_ONCE: Mapping[Decision, pl.Expr] = {
@@ -59,10 +59,10 @@ _AT_ONCE: Mapping[Decision, pl.Expr] = {
 _OUTCOMES = frozenset(outcome.value for outcome in Outcome)
 _NEVER: Mapping[str, str] = {
     Outcome.REJECTED: gettext_noop(
-        "It was not checked, so it is held. Correct it in your file and upload that again."
+        "Not checked, so it is held. Correct it in your file and upload the file again."
     ),
-    Outcome.DEFERRED: gettext_noop("There is no answer yet, so it is held. Go on with the check first."),
-    Outcome.UNANSWERED: gettext_noop("There is no answer yet, so it is held. Go on with the check first."),
+    Outcome.DEFERRED: gettext_noop("No answer yet, so it is held. Resume the check first."),
+    Outcome.UNANSWERED: gettext_noop("No answer yet, so it is held. Resume the check first."),
 }
 
 
@@ -368,18 +368,18 @@ def _policy_says(line: Mapping[str, str]) -> str:
         held_by = gettext(spoken(held_by))
     if line["can_fix"]:
         return gettext(
-            "The policy holds %(what)s: no decision here releases it, but a correction can be checked.",
+            "The policy holds %(what)s: you cannot release it here, but you can correct it and have it checked.",
             what=held_by,
         )
     if line["check_outcome"] == Outcome.NOT_POSSIBLE:
         return gettext(
-            "The policy holds %(what)s: no decision here releases it. Where nothing in your file is wrong, "
-            "only another policy can: who looks after the configuration decides that.",
+            "The policy holds %(what)s: you cannot release it here. If your file is right, only your "
+            "administrator can change the policy.",
             what=held_by,
         )
     return gettext(
-        "The policy holds %(what)s: no decision here releases it. Correct your file with what the payee "
-        "has confirmed, and upload it again.",
+        "The policy holds %(what)s: you cannot release it here. Correct your file with what the payee "
+        "confirmed and upload it again.",
         what=held_by,
     )
 

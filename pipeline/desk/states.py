@@ -42,15 +42,15 @@ class StateWords(NamedTuple):
 
 _N = gettext_noop
 WORDS: Mapping[State, StateWords] = MappingProxyType({
-    State.NEW: StateWords(_N("New"), _N("See how it is read"), "columns"),
-    State.PLANNED: StateWords(_N("Ready to be checked"), _N("See the plan and start"), "plan"),
+    State.NEW: StateWords(_N("New"), _N("See the columns"), "columns"),
+    State.PLANNED: StateWords(_N("Ready to be checked"), _N("See the plan, then start"), "plan"),
     State.RUNNING: StateWords(_N("Being checked"), _N("Watch"), "progress"),
-    State.STOPPED: StateWords(_N("Stopped"), _N("Go on"), "progress"),
-    State.CAPPED: StateWords(_N("Waiting for the next day"), _N("See when it can go on"), "progress"),
+    State.STOPPED: StateWords(_N("Stopped"), _N("Resume"), "progress"),
+    State.CAPPED: StateWords(_N("Waiting for the next day"), _N("See when it can resume"), "progress"),
     State.REVIEW: StateWords(_N("To review"), _N("Review"), "review"),
-    State.WAITING: StateWords(_N("Waiting for approval"), _N("Look and approve"), "release"),
+    State.WAITING: StateWords(_N("Waiting for approval"), _N("Review and approve"), "release"),
     State.RELEASED: StateWords(_N("Released"), _N("Get the files"), "release"),
-    State.PURGED: StateWords(_N("Names deleted"), _N("See what is left"), "release"),
+    State.PURGED: StateWords(_N("Names deleted"), _N("See what remains"), "release"),
 })  # fmt: skip
 _REFUSED = StateWords(_N("Cannot be read"), _N("See why"), "columns")
 _GIVEN = StateWords(_N("Given to the bank"), _N("Get the files"), "release")

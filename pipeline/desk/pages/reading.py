@@ -67,7 +67,7 @@ async def columns(request: web.Request) -> web.Response:
         readings=found.readings,
         is_changed=request.query.get("read") == "anew" and not found.refusal,
         same=same,
-        fields=[*((field, words(field)) for field in FIELDS), (IGNORE, gettext("not to be read"))],
+        fields=[*((field, words(field)) for field in FIELDS), (IGNORE, gettext("Ignore"))],
         chosen=_chosen_beside(at.file.mapping),
         encodings=ENCODINGS,
         formats=INPUT_NAMES,

@@ -126,7 +126,7 @@ def _split(at: Standing) -> SplitMade | None:
 def _why_not(person: Person, shaped: list[Shaped]) -> str:
     """Why this person may not approve; empty where it may."""
     if not person.can(Role.APPROVER):
-        return gettext("You may not approve. Ask somebody who may to open this page.")
+        return gettext("You are not an approver. Ask an approver to open this page.")
     try:
         refuse_shaper(person, shaped)
     except Forbidden as refusal:

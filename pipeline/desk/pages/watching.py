@@ -19,12 +19,12 @@ from schemas.desk import CheckProgress
 routes = web.RouteTableDef()
 PHASES = {
     "starting": gettext_noop("The check is starting."),
-    "reading": gettext_noop("The file is read and planned."),
-    "connecting": gettext_noop("The servers are greeted."),
-    "asking": gettext_noop("Banks are asked."),
-    "writing": gettext_noop("The results are written."),
+    "reading": gettext_noop("Reading and planning the file."),
+    "connecting": gettext_noop("Connecting to the name-check service."),
+    "asking": gettext_noop("Checking with the banks."),
+    "writing": gettext_noop("Writing the results."),
 }
-_SIMULATED = gettext_noop("The sandbox is asked.")
+_SIMULATED = gettext_noop("Checking with the sandbox.")
 """Instead of banks."""
 
 
@@ -67,9 +67,9 @@ def _live(at: Standing, context: Context) -> dict[str, object]:
     if now.waiting_for is not None:
         sentence = in_page_words([Sentence.of_data(now.waiting_for)])
     if now.stopping:
-        sentence = gettext("Stopping: the answers to requests in flight are awaited.")
+        sentence = gettext("Stopping: waiting for the last replies.")
     if now.slowed:
-        sentence += " " + gettext("A server wants fewer requests at a time than agreed.")
+        sentence += " " + gettext("The name-check service asked for fewer requests at a time.")
     return {
         "state": at.state.value,
         "is_on": is_on,

@@ -42,7 +42,7 @@ def test_two_people_sign_in_and_make_four_eyes(behind, checked):
     assert rita.post(f"/files/{checked}/hand-over").status == 303
     assert behind.person(UP).post(f"/files/{checked}/release", {"shown": "x"}).status == 403
     assert anna.approve(checked).status == 303
-    assert "four eyes" in anna.get(f"/files/{checked}/release").text
+    assert "four-eyes check met" in anna.get(f"/files/{checked}/release").text
     assert b"PAY-0010" in anna.get(f"/files/{checked}/download/release.simulated.csv").body
     assert [entry["by"] for entry in behind.desk.audit() if entry["deed"] == "approved"] == [ANNA]
 

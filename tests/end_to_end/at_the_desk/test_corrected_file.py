@@ -82,7 +82,7 @@ def test_a_payment_that_was_held_is_held_in_the_corrected_file_until_it_is_taken
     assert f'"time": "{held["time"]}"' in approvals
     assert "has left (carried over from the earlier file)" in approvals
     story = ada.get(f"/files/{again}/rows/1").text
-    assert f'<a href="/files/{before}/rows/1">decided about the earlier file</a>' in story
+    assert f'<a href="/files/{before}/rows/1">decided in the earlier file</a>' in story
     assert "does not count any more" not in story
     taken_back = dict(re.findall(r'name="(before|decision)" value="([^"]*)"', story))
     assert ada.post(f"/files/{again}/rows/1", taken_back).status == 303
@@ -93,7 +93,7 @@ def test_a_payment_that_was_held_is_held_in_the_corrected_file_until_it_is_taken
 def test_a_hold_of_the_earlier_file_that_came_later_is_named_before_the_approval(desk_here, rita, both):
     before, after = both
     again = desk_here.copy(after)
-    said = "row is held in the earlier file, and nothing was decided about it here: 3."
+    said = "row is held in the earlier file and has no decision here: 3."
     assert said not in text_of(rita, f"/files/{again}/release")
     decide(rita, before, 3, "hold", "called")
     assert said in text_of(rita, f"/files/{again}/release")
@@ -112,8 +112,8 @@ def test_a_corrected_file_that_was_taken_away_and_uploaded_again_is_known(desk_h
 def test_the_story_of_a_corrected_row_leads_to_the_earlier_file(rita, both):
     before, after = both
     page = rita.get(f"/files/{after}/rows/2").text
-    assert "This row was corrected in an earlier file, payments_mixed.csv, as Rita decided" in page
-    assert f'<a href="/files/{before}/rows/2">its story there</a>' in page
+    assert "This row was corrected in an earlier file, payments_mixed.csv, as decided by Rita" in page
+    assert f'<a href="/files/{before}/rows/2">its history there</a>' in page
     assert "corrected in an earlier file" not in rita.get(f"/files/{after}/rows/4").text
 
 
@@ -151,15 +151,15 @@ def test_the_same_file_twice_is_said_wherever_it_may_be_sent_or_paid(desk_here, 
 
 
 def test_a_released_file_says_what_a_new_decision_does_and_who_made_it(rita, at):
-    said = "A new decision voids the approval: the files that were taken are not called back."
+    said = "A new decision voids the approval, but files that were already downloaded cannot be recalled."
     assert said not in text_of(rita, f"/files/{at}/review")
     released(rita, at)
     assert said in text_of(rita, f"/files/{at}/review")
     part = decide(rita, at, 10, "hold", "called", X_Part="row").text
     assert re.search(r'id="stands">.*</span> To review</p>', part)
-    assert "Something was decided since Rita approved this file" in part
+    assert "A decision was made after Rita approved this file" in part
     page = text_of(rita, f"/files/{at}/release")
-    assert re.search("The first such decision: Rita, [^:]*:[^:]*: to hold, row 10, called.", page)
+    assert re.search("First such decision: Rita, [^:]*:[^:]*: to hold, row 10, called.", page)
 
 
 def test_an_approval_that_releases_nothing_is_not_called_released(rita):
@@ -177,7 +177,7 @@ def test_what_one_file_released_is_held_in_its_correction_and_in_what_it_held(de
     after = checked_again(rita, at)
     page = text_of(rita, f"/files/{after}/release")
     assert re.search(r"\d+ payments were released before in payments_mixed.csv, approved by Rita", page)
-    assert "Rita took the release file" in page
+    assert "Rita downloaded the release file" in page
     second = released(rita, after)
     assert second == {"PAY-0002"}
     assert not first & second
@@ -196,7 +196,7 @@ def test_a_release_that_was_taken_is_not_in_the_next_approval_of_its_file(rita, 
     page = text_of(rita, f"/files/{at}/release")
     assert f"{len(first)} payments were released before" in page
     assert released(rita, at) == {"PAY-0010"}
-    assert "Rita took the release file" in text_of(rita, f"/files/{at}/release")
+    assert "Rita downloaded the release file" in text_of(rita, f"/files/{at}/release")
 
 
 def test_a_release_that_nobody_took_is_replaced_by_the_next(rita, at):

@@ -33,11 +33,11 @@ P4,Invented Company,,,DE89370400440532013000
 """
 SAID = {
     "en": {
-        "header": "Calls Cost At most",
+        "header": "Calls Cost Limit",
         "cost": "0.025 GBP 0.0125 GBP a call",
         "unpriced": "no price",
         "sentence": "Cost: 0.025 GBP. Repeated calls are not included.",
-        "left out": "not included, as the profile has no price.",
+        "left out": "not included: the profile has no price.",
         "totals": "Cost: 2,469.00 GBP, 0.20 EUR.",
     },
     "de": {
@@ -96,17 +96,17 @@ def test_a_plan_says_in_each_language_what_calls_cost(plan_of, language):
 
 def test_a_plan_without_prices_says_nothing_of_cost(plan_of):
     said = plan_of("silent")
-    assert "Calls At most" in said
+    assert "Calls Limit" in said
     assert "Cost" not in said
     assert "no price" not in said
     assert "not counted" not in said
 
 
 def test_a_plan_says_that_real_banks_will_be_asked_and_by_which_profile(plan_of):
-    assert "Real banks will be asked, by the profile silent." in plan_of("silent")
+    assert "Real banks will be asked, with the profile silent." in plan_of("silent")
     assert "Real banks" not in plan_of("sandbox")
 
 
 def test_a_plan_says_what_of_a_shared_ledger_is_not_counted(plan_of):
-    assert f"What other hosts have in {LEDGER} is not counted: answers that" in plan_of("shared")
+    assert f"Answers and daily usage of other hosts in {LEDGER} are not included." in plan_of("shared")
     assert f"Was andere Rechner in {LEDGER} haben, ist nicht mitgezählt:" in plan_of("shared", "de")

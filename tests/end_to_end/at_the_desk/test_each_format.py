@@ -133,7 +133,7 @@ def test_the_way_of_a_file_by_desk_and_by_workbook(desk_here, rita, tmp_path, na
     again = rita.post(f"/files/{at}/check-again").to.split("/")[2]
     columns = rita.post(f"/files/{again}/columns", {"then": "plan"})
     assert columns.to.endswith("/plan"), rita.get(f"/files/{again}/columns").text
-    assert "saved by answers of the run before" in rita.get(f"/files/{again}/plan").text
+    assert "saved by answers from the previous run" in rita.get(f"/files/{again}/plan").text
     rita.check(again)
     assert outcomes(rita, desk_here, at)[case.fix - 1] == "close_match"
     assert outcomes(rita, desk_here, again)[case.fix - 1] == case.again

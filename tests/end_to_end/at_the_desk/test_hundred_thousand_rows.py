@@ -181,7 +181,7 @@ def test_a_hundred_thousand_rows_are_reviewed_released_and_downloaded(large, pag
     page.click("text=Review done")
     page.wait_for_url("**/release")
     assert "to hold 1 row, to release 13,999 rows" in page.inner_text("main")
-    page.click("text=Approve: make the files")
+    page.click("text=Approve and write the files")
     page.wait_for_selector("text=Payments to release")
     with page.expect_download() as download:
         page.click("text=Payments to release")

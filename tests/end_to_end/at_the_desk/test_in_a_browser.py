@@ -78,7 +78,7 @@ def upload(page, file=MIXED):
 
 
 def start(page):
-    page.click("text=Looks right: see the plan")
+    page.click("text=Looks right: continue to the plan")
     page.wait_for_url("**/plan")
     page.click("text=Start the check")
 
@@ -101,14 +101,14 @@ def test_the_whole_way_by_mouse(at_the_desk, tmp_path):
         assert "Give a reason" in page.inner_text("#row-16 .said")
         page.click("text=Review done")
         page.wait_for_url("**/release")
-        page.click("text=Approve: make the files")
+        page.click("text=Approve and write the files")
         page.wait_for_selector("text=Payments to release")
         with page.expect_download() as download:
             page.click("text=Payments to release")
         saved = tmp_path / "release.csv"
         download.value.save_as(saved)
         assert "PAY-0010" in saved.read_text()
-        page.click("text=Check that nothing was changed")
+        page.click("text=Verify the evidence")
         page.wait_for_selector("text=Nothing was changed.")
 
 
@@ -125,7 +125,7 @@ def test_the_whole_way_without_scripts(at_the_desk):
         page.click("#row-10 button")
         page.wait_for_selector("#row-10.decided")
         page.click("text=Review done")
-        page.click("text=Approve: make the files")
+        page.click("text=Approve and write the files")
         page.wait_for_selector("text=Payments to release")
 
 
@@ -217,7 +217,7 @@ def test_every_count_agrees_after_a_decision_and_no_page_is_loaded(at_the_desk, 
         assert after[:3] == [
             "1 decided.",
             "4 rows, 3 undecided",
-            "Decide about all 3 undecided rows listed here, or about those that you tick",
+            "Decide on all 3 undecided rows listed here, or on those you tick",
         ]
 
 
@@ -247,7 +247,7 @@ def test_a_second_tab_that_is_behind_is_told(at_the_desk, reviewed):
         page.check("#row-17 input[value=hold]")
         page.click("#row-17 button")
         page.wait_for_selector("#row-17.decided")
-        behind.click("text=Approve: make the files")
+        behind.click("text=Approve and write the files")
         behind.wait_for_selector("text=Something was decided since this page was shown to you.")
         behind.close()
 

@@ -42,7 +42,7 @@ async def main_way(desk, folder, file):
         await browser.ask("document.querySelector('select[name=\"column:wer\"]').value = 'name'")
         await browser.click("button", "Read it this way")  # and look at it before there is a plan
         await browser.until("document.body.innerText.includes('Looks right')")
-        await browser.click("button", "Looks right: see the plan")
+        await browser.click("button", "Looks right: continue to the plan")
         await browser.until("location.pathname.endsWith('/plan') && document.readyState === 'complete'")
         await browser.click("button", "Start the check", times=2)
         await browser.until("location.pathname.endsWith('/review') && document.readyState === 'complete'")
@@ -56,9 +56,9 @@ async def main_way(desk, folder, file):
         assert await browser.ask("document.activeElement.closest('tr').id") == "row-10"
         await browser.click("button", "Review done")
         await browser.until("location.pathname.endsWith('/release') && document.readyState === 'complete'")
-        await browser.click("button", "Approve: make the files")
+        await browser.click("button", "Approve and write the files")
         await browser.until("document.body.innerText.includes('Payments to release')")
         await browser.click("a", "Payments to release")
         await browser.downloaded("release.simulated.csv")
-        await browser.click("button", "Check that nothing was changed")
+        await browser.click("button", "Verify the evidence")
         await browser.until("document.body.innerText.includes('Nothing was changed.')")

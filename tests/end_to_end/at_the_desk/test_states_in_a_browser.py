@@ -76,7 +76,7 @@ def started(visitor, data, profile):
 def planned_by(page, profile):
     """Have the page show the plan by a profile: nothing else starts."""
     page.select_option("select[name=profile]", profile)
-    press(page, "Plan with it")
+    press(page, "Recalculate")
 
 
 def press(page, button):
@@ -107,7 +107,7 @@ def test_axe_finds_nothing_while_a_check_runs_is_stopped_capped_or_waits(here, m
     wait_until(lambda: mara.progress(running)["done"] > 0)
     page.goto(f"{here.origin}/files/{running}/progress")
     page.wait_for_selector("text=You may close this page")
-    assert page.inner_text("#sentence") == "The sandbox is asked."
+    assert page.inner_text("#sentence") == "Checking with the sandbox."
     assert "no answer says anything about a real account" in page.inner_text("aside.banner")
     found["running"] = faults_of(page)
     page.goto(here.origin)
@@ -156,7 +156,7 @@ def test_a_mouse_that_clicks_twice_starts_one_check_and_approves_once(here, mara
     page.wait_for_url("**/review")
     page.click("text=Review done")
     page.wait_for_url("**/release")
-    page.dblclick("text=Approve: make the files")
+    page.dblclick("text=Approve and write the files")
     page.wait_for_selector("text=Payments to release")
     mara.wait(at)
     assert deeds(here, at).count("started") == 1
@@ -209,14 +209,14 @@ def test_a_reached_cap_goes_on_when_there_is_more_of_it(here, mara, page):
     mara.wait(at)
     page.goto(f"{here.origin}/files/{at}/progress")
     page.wait_for_selector("text=Waiting for the next day")
-    press(page, "Go on")  # too early: it says so again, and asks nothing
+    press(page, "Resume")  # too early: it says so again, and asks nothing
     mara.wait(at)
     page.goto(f"{here.origin}/files/{at}/progress")
     page.wait_for_selector("text=Waiting for the next day")
     told = here.config.read_text()
     here.config.write_text(told.replace(f"daily_cap = {CAP}", "daily_cap = 40"))
     try:
-        press(page, "Go on")
+        press(page, "Resume")
         page.wait_for_url("**/review")
     finally:
         here.config.write_text(told)
@@ -246,5 +246,5 @@ def test_a_killed_desk_is_said_on_the_page_and_the_next_one_goes_on_with_it(
             assert "Being checked" in tab.inner_text("main")
             tab.goto(f"{desk.origin}/files/{at}/progress")
             tab.click("button:has-text('Stop')")
-            tab.wait_for_selector("button:has-text('Go on')")
+            tab.wait_for_selector("button:has-text('Resume')")
             tab.context.close()

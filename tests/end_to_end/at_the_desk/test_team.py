@@ -37,7 +37,7 @@ def test_two_people_make_four_eyes_and_the_evidence_names_both(team_desk, at):
     assert "Waiting for approval" in anna.get("/").text
     assert anna.approve(at).status == 303
     page = anna.get(f"/files/{at}/release").text
-    assert "four eyes" in page
+    assert "four-eyes check met" in page
     [approval] = json.loads(anna.get(f"/files/{at}/download/approvals.json").body)
     assert (approval["by"], approval["approved_by"], approval["self_approved"]) == (RITA, ANNA, False)
     verified = anna.post(f"/files/{at}/verify").text
@@ -64,7 +64,7 @@ def test_a_file_of_which_no_row_was_decided_names_who_wanted_it_approved(team_de
     anna = team_desk.person(ANNA)
     assert anna.approve(at).status == 303
     assert (
-        "four eyes, as whoever handed the file over is another person"
+        "four-eyes check met, a different person submitted the file"
         in anna.get(f"/files/{at}/release").text
     )
     verified = anna.post(f"/files/{at}/verify").text
@@ -162,8 +162,8 @@ def test_who_uploads_deletes_a_file_of_which_no_check_has_begun_and_no_other(tea
     [deleted] = [entry for entry in team_desk.audit() if (entry["run"], entry["deed"]) == (at, "purged")]
     assert (deleted["by"], deleted["facts"]) == (UMA, {"reason": "the wrong month"})
     page = uma.get(f"/files/{at}/release").text
-    assert "It had not been checked." in page
-    assert "Check that nothing was changed" not in page
+    assert "before it was checked." in page
+    assert "Verify the evidence" not in page
     assert uma.post(f"/files/{begun}/forget", {"reason": "the wrong month"}).status == 403
     assert (team_desk.folder(begun) / "input").exists()
     assert team_desk.person(ANNA).post(f"/files/{begun}/forget", {"reason": "asked to"}).status == 303

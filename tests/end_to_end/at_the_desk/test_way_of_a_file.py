@@ -78,21 +78,21 @@ def test_a_mixed_file_becomes_a_released_file_a_hold_list_and_a_corrected_file_t
 
     again = reviewer.post(f"/files/{reviewed}/check-again").to.split("/")[2]
     assert reviewer.post(f"/files/{again}/columns", {"then": "plan"}).to.endswith("/plan")
-    assert "saved by answers of the run before" in reviewer.get(f"/files/{again}/plan").text
+    assert "saved by answers from the previous run" in reviewer.get(f"/files/{again}/plan").text
     reviewer.check(again)
     for one, other in (
         (reviewed, again),
         (again, reviewed),
     ):  # both have the payments that were right at first
         page = reviewer.get(f"/files/{one}/release").text
-        assert "What is released of one of the two is held in the other." in page
+        assert "A payment released in one is held in the other." in page
         assert f'<a href="/files/{other}' in page
     outcomes = rows_of(download(reviewer, again, "outcomes.csv"))
     assert outcomes[1]["check_outcome"] == "match"
 
 
 def test_a_plan_says_that_earlier_answers_are_not_counted(desk_here, reviewer, reviewed):
-    said = "Earlier answers to the questions of this file are not counted."
+    said = "Earlier answers to this file's questions are not included."
     assert said not in reviewer.get(f"/files/{reviewed}/plan").text
     [ledger] = desk_here.folder(reviewed).glob("*/ledger.db")
     ledger.write_bytes(b"no ledger")
@@ -190,9 +190,9 @@ def test_the_verdict_of_the_policy_stands_beside_the_choice_and_nobody_decides_a
 ):
     page = reviewer.get(f"/files/{reviewed}/review").text
     rows = dict(re.findall(r'<tr class="[^"]*" id="row-(\d+)">(.*?)</tr>', page, re.DOTALL))
-    assert "The policy leaves it to you" in rows["10"]
+    assert "Your decision: this payment stays on hold" in rows["10"]
     assert 'value="release"' in rows["10"]
-    assert "The policy holds no match: no decision here releases it." in rows["17"]
+    assert "The policy holds no match: you cannot release it here." in rows["17"]
     assert 'value="release"' not in rows["17"]
     refused = decide(reviewer, reviewed, 17, "release")
     assert refused.status == 422
@@ -314,7 +314,7 @@ def test_a_new_decision_voids_the_approval_and_its_files_are_not_given_out(desk_
     reviewer.approve(reviewed)
     decide(reviewer, reviewed, 10, "none")
     assert reviewer.get(f"/files/{reviewed}/download/release.simulated.csv").status == 404
-    assert "that approval does not count any more" in reviewer.get(f"/files/{reviewed}/release").text
+    assert "that approval no longer counts" in reviewer.get(f"/files/{reviewed}/release").text
     reviewer.approve(reviewed)
     release = rows_of(download(reviewer, reviewed, "release.simulated.csv"))
     assert "PAY-0010" not in {row["payment_id"] for row in release}
@@ -370,18 +370,18 @@ def test_the_story_of_a_row_tells_what_was_asked_and_who_decided(desk_here, revi
     assert "<b>Held</b> in hold.simulated.csv" in reviewer.get(f"/files/{reviewed}/rows/18").text
     decide(reviewer, reviewed, 16, "hold", "called back")
     page = reviewer.get(f"/files/{reviewed}/rows/16").text
-    assert "What was decided since then is not in that file." in page
+    assert "Later decisions are not in that file." in page
 
 
 def test_pages_say_what_can_be_done_and_call_fields_and_files_what_they_are(reviewer, reviewed):
     page = reviewer.get(f"/files/{reviewed}/review").text
     unchecked = page.partition('id="row-18"')[2].partition("</tr>")[0]
-    assert "only another policy can" in unchecked
+    assert "administrator can change the policy" in unchecked
     assert "Correct your file with" not in unchecked
     assert "IBAN: the check digits" in page
     assert not re.search("(iban|account_number|sort_code): ", page)
     assert "<bdi>1,980.00</bdi>" in reviewer.get(f"/files/{reviewed}/rows/16").text
-    assert "no match or could not be checked by the bank" in reviewer.get(f"/files/{reviewed}/release").text
+    assert "did not match or could not be checked" in reviewer.get(f"/files/{reviewed}/release").text
 
 
 def test_a_pain001_is_corrected_and_split_in_its_own_bytes(desk_here, reviewer):
@@ -399,14 +399,14 @@ def test_a_column_is_mapped_by_hand_and_remembered_for_the_next_file_of_that_hea
     odd = payments(1, "Ref,Wer,sort_code,account_number,amount,currency")
     at = reviewer.file(odd)
     page = reviewer.get(f"/files/{at}/columns").text
-    assert "The file cannot be read like this." in page
+    assert "The file cannot be read this way." in page
     assert "--map" not in page
     said = {"column:Wer": "name", "then": "plan"}
     assert "Cannot be read" in reviewer.get("/").text
     assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/columns?read=anew")
     page = reviewer.get(f"/files/{at}/columns?read=anew").text
-    assert "The file is read with your changes now" in page
-    assert "Looks right: see the plan" in page
+    assert "The file is now read with your changes" in page
+    assert "Looks right: continue to the plan" in page
     assert reviewer.get(f"/files/{at}/plan").text.count("Start the check") == 0
     assert "Cannot be read" not in reviewer.get("/").text
     assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/plan")
@@ -421,7 +421,7 @@ def test_columns_that_are_not_to_be_read_are_left_out_and_come_back_as_they_are(
     assert "columns chosen by hand: 2" in reviewer.get("/audit").text
     assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/plan")
     page = reviewer.get(f"/files/{at}/columns").text
-    assert page.count('<option value="ignore" selected>not to be read</option>') == 2
+    assert page.count('<option value="ignore" selected>Ignore</option>') == 2
     reviewer.check(at)
     run = desk_here.folder(at) / "run.precheck"
     manifest = json.loads((run / "manifest.json").read_bytes())
@@ -439,7 +439,7 @@ def test_two_columns_that_are_joined_as_the_name_are_shown_before_there_is_a_pla
     for _ in ("once", "again, from the start"):
         assert reviewer.post(f"/files/{at}/columns", said).to.endswith("/columns?read=anew")
         page = reviewer.get(f"/files/{at}/columns?read=anew").text
-        assert "The name is joined of these columns: supplier, customer; first rows:" in page
+        assert "The name is joined from these columns: supplier, customer; first rows:" in page
         assert "<bdi>Fenwick Ltd Orla Quist 0</bdi>, <bdi>Fenwick Ltd Orla Quist 1</bdi>" in page
         other = said | {"column:customer": ""}
         assert reviewer.post(f"/files/{at}/columns", other).to.endswith("/columns?read=anew")
@@ -520,7 +520,7 @@ def test_a_check_survives_a_killed_desk_is_found_again_stopped_and_goes_on(
             assert visitor.post(f"/files/{at}/stop").status == 303
             visitor.wait(at)
             page = visitor.get(f"/files/{at}/progress").text
-            assert "Go on" in page
+            assert "Resume" in page
             assert "command" not in page
             assert visitor.post(f"/files/{at}/stop").status == 409
             asked = len(sandbox.questions())
@@ -725,7 +725,7 @@ def test_deleted_names_are_gone_and_the_evidence_stays(desk_here, reviewer, revi
     assert reviewer.post(f"/files/{reviewed}/forget", {"reason": " "}).status == 422
     assert reviewer.post(f"/files/{reviewed}/forget", {"reason": "no longer needed"}).status == 303
     page = reviewer.get(f"/files/{reviewed}/release").text
-    assert "The names were deleted" in page
+    assert "Names deleted" in page
     kept = b"".join(path.read_bytes() for path in desk_here.folder(reviewed).rglob("*") if path.is_file())
     assert b"Montferand" not in kept
     assert reviewer.get(f"/files/{reviewed}/download/manifest.json").status == 200
@@ -810,13 +810,13 @@ def listed_rows(page):
 def test_a_match_that_repeats_another_payment_is_looked_at_and_can_be_held(desk_here, reviewer):
     at = reviewer.checked(MATCHING.encode(), "twice.csv")
     page = reviewer.get(f"/files/{at}/review").text
-    assert "<b>1 payment</b> of 3 needs a look" in page
+    assert "<b>1</b> of 3 payments needs review" in page
     assert listed_rows(page) == [3]
     assert "review?group=pay-PAYMENT_REPEATED" in page
     assert listed_rows(reviewer.get(f"/files/{at}/review?rows=all&sort=row").text) == [1, 2, 3]
-    assert "1 row to look at without a decision" in reviewer.get(f"/files/{at}/release").text
+    assert "1 row to review has no decision" in reviewer.get(f"/files/{at}/release").text
     assert decide(reviewer, at, 3, "hold").status == 303
-    assert "1 row to look at without a decision" not in reviewer.get(f"/files/{at}/release").text
+    assert "1 row to review has no decision" not in reviewer.get(f"/files/{at}/release").text
     reviewer.approve(at)
     released = rows_of(download(reviewer, at, "release.simulated.csv"))
     assert [row["payment_id"] for row in released] == ["P-1", "P-2"]

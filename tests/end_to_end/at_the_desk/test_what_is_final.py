@@ -89,7 +89,7 @@ def test_people_are_notified_of_a_file_that_waits_or_was_sent_back(tmp_path, ser
         config.write_text(f'{real}[notify]\ncommand = ["/no/such/program"]\n')
         assert visitor.post(f"/files/{at}/hand-over").status == 303
         wait_until(lambda: desk.audit()[-1]["deed"] == "not notified")
-        assert "could not notify" in visitor.get("/audit").text
+        assert "notification failed" in visitor.get("/audit").text
     said = [Notification.model_validate_json(line) for line in heard.read_text().splitlines()]
     assert [one.event for one in said] == ["approval waiting", "sent back"]
     assert sum(said[0].files[0].row_counts.values()) == 1

@@ -8,7 +8,7 @@ import pytest
 MIXED = (Path(__file__).parents[3] / "sample_data" / "payments_mixed.csv").read_bytes()
 UP, RITA, ANNA, ALL = (f"{name}@example.com" for name in ("up", "rita", "anna", "all"))
 """Of these, the last uploads, reviews and approves."""
-COSTS = "If you do this, you cannot approve the file"
+COSTS = "If you do this, you can no longer approve this file"
 
 
 def planned(desk):

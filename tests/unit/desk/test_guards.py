@@ -39,7 +39,7 @@ def test_a_mistake_is_a_page_and_its_message_stands_nowhere(capfd):
 
     status, text, headers = asyncio.run(asked(mistaken))
     assert status == 500
-    assert "A mistake of this program" in text
+    assert "Internal error" in text
     assert "default-src 'none'" in headers["Content-Security-Policy"]
     said = capfd.readouterr().err
     assert "RuntimeError in" in said
