@@ -41,7 +41,7 @@ SAID = {
         "totals": "Cost: 2,469.00 GBP, 0.20 EUR.",
     },
     "de": {
-        "header": "Abfragen Kosten Höchstens",
+        "header": "Abfragen Kosten Grenze",
         "cost": "0,025 GBP 0,0125 GBP pro Abfrage",
         "unpriced": "kein Preis",
         "sentence": "Kosten: 0,025 GBP. Wiederholte Abfragen sind nicht enthalten.",
@@ -49,7 +49,7 @@ SAID = {
         "totals": "Kosten: 2.469,00 GBP, 0,20 EUR.",
     },
     "fr": {
-        "header": "Appels Coût Au plus",
+        "header": "Appels Coût Limite",
         "cost": "0,025 GBP 0,0125 GBP par appel",
         "unpriced": "sans prix",
         "sentence": "Coût : 0,025 GBP. Les appels répétés ne sont pas compris.",

@@ -162,7 +162,7 @@ def test_a_sentence_of_a_document_is_said_in_the_language_and_compared_in_englis
     assert read == row
     spoken("de")
     assert said(read.said) == (
-        "Blattzeile 9 („&lt;total&gt;“) ist keine Zahlung: sie zählt 1.200 Zahlungen, es sind aber 11; "
+        "Zeile 9 des Blatts („&lt;total&gt;“) ist keine Zahlung: sie zählt 1.200 Zahlungen, es sind aber 11; "
         "vergewissern Sie sich, dass keine fehlt."
     )
 
