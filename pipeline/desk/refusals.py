@@ -52,6 +52,4 @@ class NoSession(DeskRefusal):
 class NotNamed(NoSession):
     """The proxy does not say who asks."""
 
-    next_step = gettext_noop(
-        "Reload the page to log in. If that does not help, tell your administrator."
-    )
+    next_step = gettext_noop("Reload the page to log in. If that does not help, tell your administrator.")

@@ -64,8 +64,7 @@ def test_a_file_of_which_no_row_was_decided_names_who_wanted_it_approved(team_de
     anna = team_desk.person(ANNA)
     assert anna.approve(at).status == 303
     assert (
-        "four-eyes check met, a different person submitted the file"
-        in anna.get(f"/files/{at}/release").text
+        "four-eyes check met, a different person submitted the file" in anna.get(f"/files/{at}/release").text
     )
     verified = anna.post(f"/files/{at}/verify").text
     said = "no decision on any row; submitted by up@example.com; approved by anna@example.com, four eyes"
