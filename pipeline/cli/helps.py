@@ -101,7 +101,7 @@ class Command(click.Command):
         """Write the options."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         records = {option: record for option in options if (record := option.get_help_record(ctx))}
-        if len(records) < GROUPED_FROM or not any(map(_heading, records)):
+        if len(records) < GROUPED_FROM or len(set(map(_heading, records))) <= 2:
             super().format_options(ctx, formatter)
             return
         for heading in (*GROUPS, ""):

@@ -40,7 +40,7 @@ from pipeline.cli.options import (
 )
 from pipeline.cli.standard_streams import STANDARD_INPUT, payment_file, print_document
 from pipeline.errors import TOTALS_DIFFER, UsageError, most_serious
-from pipeline.wording import ENGLISH, Sentence, language
+from pipeline.wording import ENGLISH, Sentence, SurfaceKind, aloud, language
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -294,6 +294,6 @@ def _say_in_quiet(name: str, result: "RunResult") -> None:
     if result.summary.simulated:
         notify(Sentence("cli.of_file", file=name, why=SIMULATED))
     for difference in result.summary.input.differences:
-        notify(f"{name}: {TOTALS_DIFFER}: {difference}")
+        notify(f"{name}: {TOTALS_DIFFER}: {aloud(difference, SurfaceKind.COMMAND)}")
     if result.next_step is not None and result.ended_by is None:
         notify(Sentence("cli.of_file", file=name, why=result.next_step))

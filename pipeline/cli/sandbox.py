@@ -10,7 +10,9 @@ from pathlib import Path
 import click
 
 from pipeline.cli.helps import Command
+from pipeline.cli.language import in_words
 from pipeline.cli.options import PATH, Given, as_given
+from pipeline.wording import Sentence
 
 
 @click.command(cls=Command)
@@ -188,13 +190,8 @@ def sandbox(given: Given) -> None:
         click.echo(url)
         sys.stdout.flush()
         if not given.while_stdin_is_open:
-            config = given.folder / "precheck.toml"
-            click.echo(
-                f"Serving simulated answers at {url}. Try, in another terminal:\n"
-                f"  precheck run FILE --profile sandbox --config {config}\n"
-                "A run that is to be resumed later needs the same --folder and --port. Stop with Ctrl-C.",
-                err=True,
-            )
+            said = Sentence("cli.sandbox_serves", url=url, config=given.folder / "precheck.toml")
+            click.echo(in_words(said), err=True)
         if given.scenario is not None:
             click.echo(
                 f"Scenario {given.scenario}, in {given.folder}: {scenario_named(given.scenario).what}",

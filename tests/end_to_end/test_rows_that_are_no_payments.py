@@ -129,8 +129,10 @@ def test_a_total_that_differs_is_told_everywhere_and_can_end_the_run_with_1(desk
     assert said in (folder / "report.html").read_text()
     facts = openpyxl.load_workbook(folder / "report.xlsx")["Summary"].iter_rows(values_only=True)
     assert any(row[0] == "Differs" and row[1].endswith(said) for row in facts)
-    again = desk("run", name, "--fail-on", "warning", *sandbox.using("sandbox"))
+    again = desk("run", name, "--fail-on", "warning", "--quiet", "--lang", "de", *sandbox.using("sandbox"))
     assert again.status == 1
+    assert "TOTALS_DIFFER" in again.err
+    assert "200,00, die Zahlungen ergeben aber 175,50 GBP" in again.err
     split = desk("split", "payments.precheck", "--allow-simulated", *sandbox.using("sandbox")[:2])
     assert said in " ".join(split.out.split())
 

@@ -60,6 +60,7 @@ def test_the_options_of_run_are_in_groups_and_none_is_lost():
     for option in main.commands["run"].params:
         if isinstance(option, click.Option):
             assert shown.count(f"\n  {option.opts[0]}") >= 1
+    assert "\nOptions:\n" in printed("sandbox", "--help")[1]
 
 
 def test_a_mistaken_value_is_answered_with_the_nearest():
