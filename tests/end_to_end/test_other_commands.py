@@ -319,7 +319,7 @@ def test_explain_tells_what_a_code_says_and_what_to_do(desk):
     assert shown.out.startswith("BANM\n")
     assert re.search(r"outcome +no match", shown.out)
     assert re.search(r"does not say +that the name is wrong", shown.out)
-    assert re.search(r"to do +Make sure that a business is to be paid", shown.out)
+    assert re.search(r"to do +Make sure that you are paying a business", shown.out)
 
 
 def test_explain_lists_every_code_and_refuses_what_is_none(desk):

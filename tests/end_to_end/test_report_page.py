@@ -162,7 +162,7 @@ def test_filters_by_keyboard_leave_the_rows_of_one_action_and_one_outcome(sample
     with reading(sample_run / "report.html") as reader:
         reader.tab_to("#action")
         reader.page.keyboard.type("Ask")
-        assert reader.page.locator("tr.group").all_inner_texts()[0].startswith("Ask the payee, by a known")
+        assert reader.page.locator("tr.group").all_inner_texts()[0].startswith("Call the payee on a number")
         assert len(reader.texts(1)) == 4
         reader.tab_to("#outcome")
         reader.page.keyboard.type("Not")
@@ -203,7 +203,7 @@ def test_copied_row_says_that_it_is_simulated(sample_run, reading):
         fields = reader.page.evaluate("navigator.clipboard.readText()").split("\t")
         assert fields[:5] == ["16", "line 17", "Solene Montferand", "PAY-0016", "Sol\u00e8ne Montferrand"]
         assert fields[6:9] == ["FR**0733", "1,980.00", "EUR"]
-        assert fields[-2].startswith("Judge first whether both names are the payee's; only then correct")
+        assert fields[-2].startswith("Check that both names belong to the payee, then use the bank's version")
         assert fields[-1] == "SIMULATED"
 
 

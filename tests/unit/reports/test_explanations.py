@@ -164,8 +164,8 @@ def test_only_a_question_without_an_answer_is_sent_back_to_the_same_command():
 def test_a_close_match_asks_first_whether_both_names_are_the_payees_and_only_then_for_a_correction(code):
     [case] = cases_of(explain(code))
     for said in (case.to_do, str(STEPS[case.action]), str(advice(case.action, code))):
-        assert said.startswith("Judge first whether both names")
-        assert said.lower().index("only ") < re.search("correct the name|take over", said).start()
+        assert said.startswith("Check that both names")
+        assert re.search("[Tt]hen use|If they do, use", said).start() > 0, "not before"
 
 
 def test_a_request_that_the_bank_refused_is_checked_and_then_told_to_the_provider():

@@ -67,7 +67,7 @@ def test_everything_is_told_in_order(told, width):
         "sent 2030-01-01 00:00:00.123 UTC, answered MBAM at 00:00:01.456, id id-1",
         "outcome close match",
         "name at the bank Adah Quillon",
-        "to do fix name: Judge first whether both names are the payee's; only then correct the name to the",
+        "to do fix name: Check that both names belong to the payee, then use the bank's version.",
     )
     places = [text.find(part) for part in parts]
     assert -1 not in places
@@ -121,5 +121,5 @@ def test_an_answer_that_its_folder_keeps_says_where_to_ask_again(told):
 def test_a_row_that_no_run_asks_about_any_more_is_not_told_to_wait(told):
     outcome = {"check_outcome": "unanswered", "check_code": "HTTP_403", "check_action": "retry_later"}
     text = told(outcome={**outcome, "check_matched_name": None, "check_id": None, "check_time": None})
-    assert "After three such runs it is not asked about any more" in text
+    assert "After three such runs it is skipped" in text
     assert "--retry-unanswered" in text

@@ -21,7 +21,7 @@ def test_summary_says_what_was_found(summary_of, shown):
         "no match",
         "1,234.50 GBP",
         "ANNM",
-        "Ask the payee",
+        "Call the payee",
         "1,500 payments of 1,500 need a look before you pay.",
         "No match or not possible: 1 row (attention.csv):",
         "INV-1",
