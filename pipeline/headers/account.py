@@ -15,6 +15,8 @@ from pipeline.headers.meaning import BARE_ACCOUNT, HeaderMeaning, Side, is_code_
 from pipeline.headers.spelling import fold
 from pipeline.wording import Sentence
 
+CODE_OF_BANK = "a bank's code, and each cell could be a sort code"
+"""The rule of a column of banks' codes that is read as one of sort codes."""
 _DIGITS = r"^[0-9]{6,10}$|^[0-9]{14}$"
 """The look of a UK account number, damaged ones too, and of one with its sort code."""
 _SORT_CODE = r"^[0-9]{5,6}$"
@@ -88,10 +90,9 @@ def _sort_code_of_bank(
     for other in codes[1:]:
         if cells.differ(codes[:1], [other]):
             raise either("sort_code", [(codes[0],), (other,)], cells, what=_WORDS["sort_code"])
-    rule = "a bank's code, and each cell could be a sort code"
-    return (
-        [ColumnChoice("sort_code", tuple((header,) for header in codes), rule)] if numbers and codes else []
-    )
+    if not numbers or not codes:
+        return []
+    return [ColumnChoice("sort_code", tuple((header,) for header in codes), CODE_OF_BANK)]
 
 
 def _are(look: str, header: str, cells: ColumnCells) -> bool:

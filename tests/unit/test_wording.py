@@ -21,6 +21,7 @@ from pipeline.desk.people import Role
 from pipeline.desk.shown import Shown
 from pipeline.errors import InputError
 from pipeline.formats.excel.decisions import RUN_ID, key_of
+from pipeline.headers.account import CODE_OF_BANK
 from pipeline.headers.choice import rule_of
 from pipeline.headers.guesses import KINDS
 from pipeline.headers.meaning import _ALIASES, _GRAMMAR, CANONICAL
@@ -71,7 +72,12 @@ FAMILIES = {
     *(f"explain.{code.lower()}{part}" for code in WarningCode for part in ("", "_not", "_do")),
     *(
         rule_of(text).key
-        for text in (CANONICAL, *(each.rule for each in (*_ALIASES.values(), *_GRAMMAR)), *KINDS)
+        for text in (
+            CANONICAL,
+            CODE_OF_BANK,
+            *(each.rule for each in (*_ALIASES.values(), *_GRAMMAR)),
+            *KINDS,
+        )
     ),
 }
 """Keys that are made of a value."""

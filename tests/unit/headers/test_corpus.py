@@ -53,8 +53,9 @@ def question(payment):
 
 @read_sets
 def test_each_row_of_a_real_template_is_asked_about_its_payee_and_their_account(each, tmp_path):
-    payments = read(file_of(each, tmp_path), mapping={}).payments
-    assert [question(payment) for payment in payments.to_dicts()] == each["asked"]
+    source = read(file_of(each, tmp_path), mapping={})
+    assert [question(payment) for payment in source.payments.to_dicts()] == each["asked"]
+    assert all(str(reading.how) for reading in source.columns), "each rule has words in the catalogue"
 
 
 @refused_sets
