@@ -41,7 +41,7 @@ _WORDS = {
 }
 """How people write a currency beside an amount -> its code."""
 _HAS_WORD = r"[^\x00-\x7f£€]|[A-Za-z]"
-_NO_DECIMALS = r"([.,])\s*[-\x{2012}-\x{2015}]{1,2}(\s*\p{L}*\.?\s*)$"
+_NO_DECIMALS = r"([.,])\s*[-\x{2012}-\x{2015}]{1,2}(\s*[£€$\p{L}]*\.?\s*)$"
 """How people write that there are none: `1.250,-`."""
 _LESS_THAN_ONE = r"^(-?)[.,]([0-9]{1,3})$"
 _MARK_FIRST = rf"^(-?)\s*(?:{_MARK})\s*([-(]?[.,]?[0-9].*)$"

@@ -169,15 +169,23 @@ def test_an_account_without_a_contra_is_told_where_others_have_one():
 @pytest.mark.parametrize(
     ("number", "change", "sentence"),
     [
-        (6, lambda line: line[:-3], "line 6 has 97 characters; a payment has 100 or 106"),
-        (6, lambda line: line + b" 2633", "line 6 has 105 characters; a payment has 100 or 106"),
-        (6, lambda line: line + b" " * 12, "line 6 has 112 characters; a payment has 100 or 106"),
+        (6, lambda line: line[:-3], "line 6 has 97 characters; a payment of Bacs Standard 18 has 100 or 106"),
+        (
+            6,
+            lambda line: line + b" 2633",
+            "line 6 has 105 characters; a payment of Bacs Standard 18 has 100 or 106",
+        ),
+        (
+            6,
+            lambda line: line + b" " * 12,
+            "line 6 has 112 characters; a payment of Bacs Standard 18 has 100 or 106",
+        ),
         (6, lambda _: b"", "line 6 is blank; remove it"),
         (6, lambda line: line[:-4] + "É".encode() + line[-2:], "line 6: a character that Bacs does not have"),
         (6, lambda line: line[:-4] + b"\0" + line[-3:], "line 6 has a control character"),
         (10, lambda line: b"UTL1" + b"X" * 40 + line[44:], "line 10: UTL1, debit total: not a number"),
         (4, lambda line: line[:20] + b"01" + line[22:], "line 4: UHL1 has another currency than 00"),
-        (1, lambda line: line + b"X", "line 1 has 81 characters; the label VOL1 has 80"),
+        (1, lambda line: line + b"X", "line 1 has 81 characters; the label VOL1 of Bacs Standard 18 has 80"),
     ],
 )
 def test_a_line_that_is_none_of_standard_18_is_refused_in_a_sentence(number, change, sentence):
@@ -187,7 +195,10 @@ def test_a_line_that_is_none_of_standard_18_is_refused_in_a_sentence(number, cha
 
 
 def test_a_file_that_is_cut_after_its_payments_is_refused():
-    with pytest.raises(InputError, match=r"^pay\.bac starts with the label VOL1 and has no UTL1 at its end"):
+    with pytest.raises(
+        InputError,
+        match=r"^pay\.bac starts with the label VOL1 of Bacs Standard 18 and has no UTL1 at its end",
+    ):
         read(TWO.data()[:-82])
 
 
