@@ -141,6 +141,10 @@ class Asking(NamedTuple):
 class Way(Protocol):
     """Who asks: this process alone, or together with others."""
 
+    @property
+    def kept(self) -> KeptOpen | None:
+        """What stays open for the next file."""
+
     def begin(self, asking: Asking) -> None:
         """Get ready, before anything is asked.
 
@@ -172,7 +176,7 @@ def ask_all(
         IncompleteError: a shared ledger is away, and nothing else has what was answered.
         StoppedError: the run is to stop at once; what was answered is in the ledger.
     """
-    run = way.kept.run if isinstance(way, Alone) and way.kept is not None else in_event_loop
+    run = in_event_loop if way.kept is None else way.kept.run
     return run(partial(_ask_all, Asking(job, questions, profile, new_context(surface), surface), way))
 
 

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 
 from pipeline.config import Profile
 from pipeline.connections import account_of, open_channels, scope_for
+from pipeline.executors.kept_open import KeptOpen, Opening
 from pipeline.runs.request import Clock, RunObserver
 from pipeline.stages.ask import ApiChannel, AskingContext
 from pipeline.stores.kinds import opened_store
@@ -38,6 +39,8 @@ class SharedAccess(NamedTuple):
 
     store: SharedStore
     profile: Profile
+    kept: KeptOpen | None = None
+    """What stays open for the next file."""
 
     def shared_run(self, run: StoredRun, questions: QuestionParts) -> SharedRun:
         """This process's view of a run, whose requests count for the caps of their accounts; to be closed."""
@@ -56,7 +59,11 @@ class SharedAccess(NamedTuple):
         """
         shares = self.store.shares(LeaseTerms(world.now, world.clock, watch.wait, wait_max_s))
         quotas = {ApiName(api): self.store.cap(cap) for api, cap in self._caps.items()}
-        async with open_channels(self.profile, apis, now=world.now, shares=shares, quotas=quotas) as channels:
+        opening: Opening = open_channels(self.profile, apis, now=world.now, shares=shares, quotas=quotas)
+        if self.kept is not None:
+            servers = [server for server in self.profile.servers if server.name in apis]
+            opening = self.kept.channels(servers, opening, world.tally)
+        async with opening as channels:
             yield channels
 
     def require_same_limits(self, apis: Collection[ApiName], clock: Clock) -> None:

@@ -1,11 +1,11 @@
-"""What the files of one command share: the embedded sandbox; of each server a token, connections and a share.
+"""What the files of one command share: sandbox and ledger; of each server a token, connections and a share.
 
 They are kept open from file to file, in an event loop in a thread of its own.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from concurrent import futures
-from contextlib import AbstractAsyncContextManager, ExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import cache
 from types import TracebackType
@@ -20,6 +20,7 @@ from pipeline.config.profiles import Chosen, opened
 from pipeline.errors import PrecheckError
 from pipeline.executors.event_loop import BACKEND
 from pipeline.sections.servers import Server
+from pipeline.stores.shared import SharedStore
 from schemas.outcomes import ApiName
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class KeptOpen:
         self._stack = ExitStack()
         self._portal: BlockingPortal | None = None
         self._profiles: dict[str, Profile] = {}
+        self._stores: dict[str, SharedStore] = {}
         self.configuration = cache(ConfigurationFile)
         """Each configuration, read once."""
         self.meanwhile: Callable[[], object] = lambda: None
@@ -57,6 +59,12 @@ class KeptOpen:
         if chosen.name not in self._profiles:
             self._profiles[chosen.name] = self._stack.enter_context(opened(chosen))
         return self._profiles[chosen.name]
+
+    def store(self, url: str, opening: AbstractContextManager[SharedStore]) -> SharedStore:
+        """The shared ledger at an address: the one that is open, or else newly opened."""
+        if url not in self._stores:
+            self._stores[url] = self._stack.enter_context(opening)
+        return self._stores[url]
 
     def run(self, main: Callable[[], Awaitable[T]]) -> T:
         """Run something in the event loop, to its end, which an interrupt of this thread brings at once."""
@@ -82,6 +90,10 @@ class KeptOpen:
     def channels(self, servers: Collection[Server], opening: Opening, tally: "AskingTally") -> Opening:
         """Those to servers: the ones that are there, or else newly opened; for use in `run`."""
         return self._channels.use(servers, opening, tally)
+
+    async def close_channels(self) -> None:
+        """Leave the servers to other processes, until there is something to ask again; for use in `run`."""
+        await self._channels.close()
 
 
 class _KeptChannels:

@@ -113,6 +113,8 @@ class RoundAsker:
             if state.undone_count == 0:
                 await self.run.end_round(round_number)
             elif state.free_count == 0 or not await self.ask_what_is_free(part):
+                if self.access.kept is not None:  # it may hold a share, which others can use
+                    await self.access.kept.close_channels()
                 await pause(self.world)
 
     async def ask_what_is_free(self, part: SharedPart) -> bool:

@@ -15,6 +15,7 @@ from pipeline.errors import IncompleteError, PrecheckError
 from pipeline.executors.asking import Asking, RunQuestions, all_given_up
 from pipeline.executors.folder_copy import FolderCopy
 from pipeline.executors.joining import SharedAccess
+from pipeline.executors.kept_open import KeptOpen
 from pipeline.executors.results import AskingResult
 from pipeline.executors.shared import CHUNK_SIZE, RoundAsker, round_to_ask
 from pipeline.frames import ANSWERS, AnswerState, Checks, OwnCode
@@ -48,6 +49,11 @@ class WithOthers:
     asks: bool = True
     """Whether this process asks; otherwise it leaves a round open, for workers."""
     _asker: RoundAsker = field(init=False)
+
+    @property
+    def kept(self) -> KeptOpen | None:
+        """What stays open for the next file."""
+        return self.joined.access.kept
 
     def begin(self, asking: Asking) -> None:
         """Copy what others have asked.

@@ -4,7 +4,7 @@ Without a shared ledger in the profile all this is nothing: the folder's own led
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -46,7 +46,7 @@ class AskingPlan(NamedTuple, Generic[_Questions]):
     profile: Profile
     """The chosen one, with its servers running."""
     kept: KeptOpen | None = None
-    """What a process that asks alone keeps open for the next file."""
+    """What stays open for the next file."""
 
     def way(
         self, ledger: SqliteLedger, joined: "JoinedRun | None", *, copies: bool = False, asks: bool = True
@@ -96,8 +96,9 @@ def joined_run(
     if job.work is not None:
         require_private(job.work)
     by_number = partial(_by_number, questions)
-    with open_store(url, secret, surface.clock) as store:
-        access = SharedAccess(store, plan.profile)
+    opening, kept = open_store(url, secret, surface.clock), plan.kept
+    with opening if kept is None else nullcontext(kept.store(url, opening)) as store:
+        access = SharedAccess(store, plan.profile, kept)
         access.require_same_limits(questions.counts.keys(), surface.clock)
         record = read_store_record(job.out)
         if job.fresh:

@@ -63,6 +63,22 @@ def test_two_hosts_share_the_questions_of_a_file_and_have_the_same_outcomes(
         assert desk("verify", folder, "--input", file).status == 0
 
 
+def test_files_of_one_command_share_token_and_connections(
+    desk, sandbox, shared_profile, host, network_payments
+):
+    rows, before = network_payments(FEW), sandbox.call_count
+    files = [desk.payments(rows[at::3], f"file{at}.csv") for at in range(3)]
+
+    run = host("a")("run", *files, *shared_profile(in_flight_max=4), "--out", "out").end()
+
+    assert run.status == 0, run.err
+    calls = sandbox.calls(before)
+    assert Counter(call["api"] for call in calls) == {"token": 1, "cop": FEW}
+    assert len({call["connection"] for call in calls}) <= 5, "one for the token"
+    for file in files:
+        assert desk("verify", f"out/{file.stem}", "--input", file).status == 0
+
+
 def test_a_run_that_is_killed_on_one_host_is_resumed_on_another(
     desk, sandbox, file, shared_profile, host, in_ledger
 ):

@@ -291,6 +291,7 @@ class _Access(NamedTuple):
 
     open_channels: Callable[[], AbstractAsyncContextManager[dict[ApiName, ApiChannel]]]
     profile: Any = SimpleNamespace(servers=())
+    kept: None = None
 
     def channels(self, *_: object, **_more: object) -> AbstractAsyncContextManager[dict[ApiName, ApiChannel]]:
         return self.open_channels()
