@@ -32,7 +32,7 @@ def choose(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str, ...]]]) 
         ColumnsRefused: two columns could be the account and differ in a row.
     """
     candidates = {
-        header: _by_look(meant, cells.sample(header))
+        header: _by_look(meant, header, cells)
         for header in cells.headers
         if (meant := meaning(header)).what in _FIELDS
     }
@@ -65,7 +65,9 @@ def _left_to_headers(cells: ColumnCells, mapped: Mapping[str, Sequence[tuple[str
     if "sort_code" in mapped:
         return ()
     headers = [header for parts in mapped.get("iban", ()) for header in parts]
-    is_iban = "account_number" not in mapped and all(_are_ibans(cells.sample(header)) for header in headers)
+    is_iban = "account_number" not in mapped and all(
+        cells.are(header, IBAN, without=PUNCTUATION) for header in headers
+    )
     return () if is_iban else ("sort_code",)
 
 
@@ -82,10 +84,14 @@ def _sort_code_of_bank(
         ColumnsRefused: two such columns differ in a row.
     """
     numbers = [header for parts in sources.get("account_number", ()) for header in parts]
-    if "iban" in sources or not all(_are(_EIGHT_DIGITS, header, cells) for header in numbers):
+    if "iban" in sources or not all(
+        cells.are(header, _EIGHT_DIGITS, without=PUNCTUATION) for header in numbers
+    ):
         return []
     codes = [
-        header for header in cells.headers if is_code_of_bank(header) and _are(_SIX_DIGITS, header, cells)
+        header
+        for header in cells.headers
+        if is_code_of_bank(header) and cells.are(header, _SIX_DIGITS, without=PUNCTUATION)
     ]
     for other in codes[1:]:
         if cells.differ(codes[:1], [other]):
@@ -93,11 +99,6 @@ def _sort_code_of_bank(
     if not numbers or not codes:
         return []
     return [ColumnChoice("sort_code", tuple((header,) for header in codes), CODE_OF_BANK)]
-
-
-def _are(look: str, header: str, cells: ColumnCells) -> bool:
-    sample = cells.sample(header)
-    return len(sample) > 0 and bool(sample.str.replace_all(PUNCTUATION, "").str.contains(look).all())
 
 
 def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: ColumnCells) -> None:
@@ -127,15 +128,11 @@ def _pays_several(cells: ColumnCells) -> bool:
     )
 
 
-def _by_look(meant: HeaderMeaning, sample: pl.Series) -> HeaderMeaning:
+def _by_look(meant: HeaderMeaning, header: str, cells: ColumnCells) -> HeaderMeaning:
     """A column that is headed as account numbers and holds nothing but IBANs is one of IBANs."""
-    if meant.what == "account_number" and _are_ibans(sample):
+    if meant.what == "account_number" and cells.are(header, IBAN, without=PUNCTUATION):
         return meant._replace(what="iban")
     return meant
-
-
-def _are_ibans(sample: pl.Series) -> bool:
-    return len(sample) > 0 and bool(sample.str.replace_all(PUNCTUATION, "").str.contains(IBAN).all())
 
 
 def _refuse_unread_accounts(choices: Sequence[ColumnChoice], cells: ColumnCells) -> None:
@@ -144,8 +141,7 @@ def _refuse_unread_accounts(choices: Sequence[ColumnChoice], cells: ColumnCells)
     if chosen is None:
         return
     for header in cells.headers:
-        sample = cells.sample(header)
-        is_unread = meaning(header).what is None and _are_ibans(sample)
+        is_unread = meaning(header).what is None and cells.are(header, IBAN, without=PUNCTUATION)
         first = chosen.sources[0]
         if is_unread and not cells.is_constant([header]) and cells.differ(first, [header]):
             raise either("iban", [first, (header,)], cells, what=THE_PAYEES_ACCOUNT)

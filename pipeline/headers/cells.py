@@ -47,6 +47,12 @@ class ColumnCells:
         """Whether any row has something in this column."""
         return len(self.sample(header)) > 0
 
+    def are(self, header: str, look: str, *, without: str = "") -> bool:
+        """Whether a column has cells, and those of its sample this look, once these characters are gone."""
+        sample = self.sample(header)
+        sample = sample.str.replace_all(without, "") if without else sample
+        return len(sample) > 0 and bool(sample.str.contains(look).all())
+
     def first_values(self, header: str) -> tuple[str, ...]:
         """Up to three values of a column, each once."""
         return tuple(self.sample(header).unique(maintain_order=True).head(VALUES_SHOWN))

@@ -219,7 +219,7 @@ def _refuse_unread_sort_code(cells: ColumnCells, choices: Sequence[ColumnChoice]
         len(some) and not some.str.to_uppercase().is_in(["GBP", "£"]).any() for some in currencies
     ):
         return
-    if not all(_are(_EIGHT, cells.sample(header)) for parts in numbers for header in parts):
+    if not all(cells.are(header, _EIGHT) for parts in numbers for header in parts):
         return
     likely = [header for header in cells.headers if _could_be_sort_codes(header, cells)]
     if likely:
@@ -240,17 +240,13 @@ def _could_be_sort_codes(header: str, cells: ColumnCells) -> bool:
     sample, words = cells.sample(header), words_of(header)
     meant = meaning(header)
     is_other = meant.what is not None or meant.side is Side.OURS or is_ours(header)
-    if is_other or is_code_elsewhere(header) or not _are(_SIX, sample):
+    if is_other or is_code_elsewhere(header) or not cells.are(header, _SIX):
         return False
     is_written = bool(sample.str.contains(_PUNCTUATED).all())
     is_key = not _KEYS.isdisjoint(tokens_of(header)) or (
         words is not None and any(cue in words.cues for cue in _OF_KEYS)
     )
     return is_written or not is_key
-
-
-def _are(look: str, sample: pl.Series) -> bool:
-    return len(sample) > 0 and bool(sample.str.strip_chars().str.contains(look).all())
 
 
 def _by_mapping(mapped: Mapping[str, tuple[tuple[str, ...], ...]]) -> list[ColumnChoice]:

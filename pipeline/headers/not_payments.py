@@ -96,15 +96,7 @@ def _debit_codes(cells: ColumnCells) -> list[str]:
 
 def _value_days(cells: ColumnCells) -> list[str]:
     """`Valuta`, which is a currency in other languages, over dates."""
-    return [
-        header
-        for header in cells.headers
-        if fold(header) == _VALUE_DAY and _are_all(_DAY, cells.sample(header))
-    ]
-
-
-def _are_all(look: str, sample: pl.Series) -> bool:
-    return len(sample) > 0 and bool(sample.str.strip_chars().str.contains(look).all())
+    return [header for header in cells.headers if fold(header) == _VALUE_DAY and cells.are(header, _DAY)]
 
 
 def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:
@@ -114,7 +106,7 @@ def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:
     of digits counts something.
     """
     if what == SEQUENCE:
-        return not _are_all(r"^[0-9]+$", cells.sample(header))
+        return not cells.are(header, r"^[0-9]+$")
     if what != CREDITOR_ID:
         return True
     compact = cells.sample(header).str.replace_all(r"[\s-]", "").str.to_uppercase()
@@ -187,8 +179,7 @@ def _is_amount_of(side: Cue, header: str, cells: ColumnCells) -> bool:
     words = words_of(header)
     if words is None or not {side} <= words.cues <= {side, Cue.AMOUNT, Cue.FILLER}:
         return False
-    sample = cells.sample(header)
-    return len(sample) > 0 and bool(sample.str.contains(_AMOUNT).all())
+    return cells.are(header, _AMOUNT)
 
 
 _WAY = (
@@ -200,7 +191,7 @@ _WAY = (
 
 def _goes_both_ways(header: str, cells: ColumnCells) -> bool:
     """Whether a column has money going out in one row and coming in in another, whatever the amounts."""
-    return cells.varies([header]) and _are_all(_WAY, cells.sample(header))
+    return cells.varies([header]) and cells.are(header, _WAY)
 
 
 def _has_both_signs(cells: ColumnCells) -> bool:

@@ -126,14 +126,6 @@ _ERROR_RULES = [
 ]
 
 
-_LONGER = "^[0-9]{9,}$"
-
-
-def _is_longer(field: str) -> pl.Expr:
-    """Whether there are more digits than a UK account number has."""
-    return _present(field, pl.col(field).str.contains(_LONGER))
-
-
 def _word_rule(field: str, code: str) -> Rule:
     return Rule(field, code, _present(field, _is_word(field)), Sentence("rule.word_for_account"))
 
@@ -149,11 +141,7 @@ _ACCOUNT_RULES = [
         "ACCOUNT_AMBIGUOUS",
         _holds_digit("iban") & (_holds_digit("sort_code") | _holds_digit("account_number")),
     ),
-    Rule(
-        "sort_code",
-        "SORT_CODE_MISSING",
-        _has("account_number") & ~_has("sort_code") & ~_has("iban") & ~_is_longer("account_number"),
-    ),
+    Rule("sort_code", "SORT_CODE_MISSING", _has("account_number") & ~_has("sort_code") & ~_has("iban")),
     Rule(
         "account_number",
         "ACCOUNT_NUMBER_MISSING",
@@ -188,13 +176,7 @@ _ACCOUNT_RULES = [
     Rule(
         "account_number",
         "ACCOUNT_NUMBER_FORMAT",
-        _is_longer("account_number"),
-        Sentence("rule.account_number_longer"),
-    ),
-    Rule(
-        "account_number",
-        "ACCOUNT_NUMBER_FORMAT",
-        _shape("account_number", rf"^[0-9]{{1,8}}$|{_LONGER}|{SCIENTIFIC}|{ANY_INVISIBLE}|{_WORD}"),
+        _shape("account_number", rf"^[0-9]{{1,8}}$|{SCIENTIFIC}|{ANY_INVISIBLE}|{_WORD}"),
     ),
     Rule("iban", "IBAN_DAMAGED", _iban("SCIENTIFIC")),
     _word_rule("iban", "IBAN_FORMAT"),

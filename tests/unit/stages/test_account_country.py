@@ -91,7 +91,6 @@ def test_domestic_accounts_of_real_files(name, rows, warned):
         ("IBAN,Note", "04109024020000000123456788,x", ELSEWHERE),
         # Without any sign, and no fourteen digits: what is missing is said as ever.
         ("Account,Note", "12345678,x", "SORT_CODE_MISSING"),
-        ("Account,Note", "123456789012,x", "ACCOUNT_NUMBER_FORMAT"),
         # The code of another country's banks is never proposed as a sort code.
         ("BSB,Account,Note", "062000,12345678,x", ELSEWHERE),
         ("BSB,Account,Amount (AUD)", "062000,12345678,10.00", ELSEWHERE),
@@ -109,6 +108,13 @@ def test_the_sentence_says_how_the_account_can_be_checked(tmp_path):
     [found] = validate(read(path, mapping={}).payments, BOTH).rejects.to_dicts()
     assert found["message"] == str(SENTENCES["ACCOUNT_ELSEWHERE/PL"])
     assert "its IBAN is PL and the 26 digits" in found["message"]
+
+
+def test_an_account_number_of_other_digits_may_be_one_elsewhere(tmp_path):
+    path = tmp_path / "pay.csv"
+    path.write_text("Name,Account\nAda Quillon,123456789012\n")
+    found = validate(read(path, mapping={}).payments, BOTH).rejects["message"]
+    assert ["the IBAN if the account is not in the UK" in message for message in found] == [True, True]
 
 
 OPEN = "Name,Account\nAda Quillon,01020312345678\nBo Marrow,01020387654321\n"
