@@ -16,6 +16,7 @@ from pipeline.config import Profile
 from pipeline.frames import ANSWERS, CHECKS, OUTCOMES, PAYMENTS, WARNINGS, Answer, AnswerState, Check
 from pipeline.reports.documents import Rows, reports
 from pipeline.runs.families import made_of
+from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import LedgerSummary, write_manifest
 from pipeline.runs.profile_used import RunSettings
 from pipeline.stages.read import read
@@ -223,7 +224,7 @@ def finish_run():
                 orient="row",
             )
             summary = summarise(header, source.payments, outcomes, odd, [])
-            (folder / "summary.json").write_text(summary.model_dump_json())
+            write_summary(folder, summary)
             rows = Rows(source.payments, outcomes, source.original)
             made = reports(folder, summary, rows, outcome_name=written.path.name) if reported else ()
             finish = ledger.finish(time, question_count=0, unanswered_count=0, outcome_sha256=written.sha256)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from pydantic import SecretStr
 
-from pipeline.errors import ConfigurationError, DiskError, InputError
+from pipeline.errors import ConfigurationError, DiskError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import not_writable
 from pipeline.files.plain import plain_bytes
@@ -58,16 +58,16 @@ class PublicKey:
 
         return sha256(self._key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
 
-    def verifies(self, folder: Path) -> bool:
-        """Whether the signature in the folder of a run is that of its manifest by this key.
+    def verifies(self, folder: Path, manifest: bytes) -> bool:
+        """Whether the signature in the folder of a run is that of these bytes by this key.
 
         Raises:
-            DiskError: one of them cannot be read, or is missing.
+            DiskError: it cannot be read, or is missing.
         """
         from cryptography.exceptions import InvalidSignature
 
         try:
-            self._key.verify(plain_bytes(folder / SIGNATURE), plain_bytes(folder / MANIFEST))
+            self._key.verify(plain_bytes(folder / SIGNATURE), manifest)
         except InvalidSignature:
             return False
         except OSError as error:
@@ -128,19 +128,7 @@ class Signer:
 
     def has_signed(self, folder: Path) -> bool:
         """Whether the manifest in the folder of a run has a signature of this key."""
-        return is_signed(folder) and self.public_key.verifies(folder)
-
-    def require_own(self, folder: Path) -> None:
-        """Refuse to replace a signature that is not this key's, or a changed manifest's (InputError)."""
-        if is_signed(folder) and not self.public_key.verifies(folder):
-            raise InputError(
-                Sentence(
-                    "files.no_signature_manifest",
-                    folder=folder / SIGNATURE,
-                    manifest=MANIFEST,
-                    path=self.path,
-                )
-            )
+        return is_signed(folder) and self.public_key.verifies(folder, manifest_bytes(folder))
 
     def sealing_key(self, run_key: bytes) -> bytes:
         """The key that the lines of one ledger are sealed with: HKDF (RFC 5869), 32 bytes."""
@@ -155,17 +143,22 @@ class Signer:
         return self._key.sign(content)
 
 
-def sign(folder: Path, signer: Signer | None) -> None:
-    """Sign the manifest in the folder of a run; without a signer it stays unsigned.
+def sign(folder: Path, signer: Signer, manifest: bytes) -> None:
+    """Sign these bytes, which the manifest in the folder of a run was written with.
 
     Raises:
         OutputError, DiskError: the signature cannot be written.
     """
-    if signer is None:
-        return
-    signature = signer.signature(plain_bytes(folder / MANIFEST))
     with write_atomically(folder / SIGNATURE) as file:
-        file.write(signature)
+        file.write(signer.signature(manifest))
+
+
+def manifest_bytes(folder: Path) -> bytes:
+    """The bytes that a signature is about; a DiskError where they cannot be read."""
+    try:
+        return plain_bytes(folder / MANIFEST)
+    except OSError as error:
+        raise DiskError(Sentence("files.cannot_read_bring", filename=error.filename, why=error)) from error
 
 
 def remove_signature(folder: Path) -> None:

@@ -34,7 +34,7 @@ from pipeline.rules.enumeration import unknown_in_sequence
 from pipeline.runs.ended import changes_in
 from pipeline.runs.folder import has_begun
 from pipeline.runs.input_file import require_pain001
-from pipeline.runs.manifest import language_of_reports
+from pipeline.runs.manifest import language_of_reports, replaced_manifest
 from pipeline.runs.proof import is_past_signing, open_ledger
 from pipeline.runs.request import CheckJob, Notice, Phase, Surface
 from pipeline.runs.shared_folder import settled
@@ -99,9 +99,9 @@ def check(
     refuse_foreign_files(job.out, chosen.environment, now=now, fresh=job.fresh)
     identity = identity_of(source, chosen)
     with ExitStack() as opens:
-        ledger = None
+        ledger, before = None, None if job.fresh else replaced_manifest(job.out)
         if has_begun(job.out) and not job.fresh:
-            ledger = opens.enter_context(open_ledger(job.out, identity, chosen, now=now))
+            ledger = opens.enter_context(open_ledger(job.out, identity, chosen, now=now, before=before))
             judged = LocalReferences(wanted(job, chosen).in_words, modulus_of(chosen, today=started.date()))
             is_settled = settled(job.out, ledger, chosen) and is_past_signing(job.out, ledger, chosen)
             if is_settled and (finished := finished_before(job, source, ledger, judged)) is not None:
@@ -115,7 +115,9 @@ def check(
             )
         if ledger is None:  # a refused file must leave no folder behind, and delete no answers
             over = surface.notify if job.fresh else None
-            ledger = opens.enter_context(open_ledger(job.out, identity, chosen, now=now, over=over))
+            ledger = opens.enter_context(
+                open_ledger(job.out, identity, chosen, now=now, before=before, over=over)
+            )
         language = begin(job, ledger, now=timestamp(clock()))
         _warn_before_asking(prepared, source, surface)
 
@@ -142,7 +144,7 @@ def check(
             format_name=job.format or source.outcome_format,
             dialect=source.dialect,
         )
-        run = OpenRun(job, source, chosen, prepared, profile, ledger, started, language)
+        run = OpenRun(job, source, chosen, prepared, profile, ledger, before, started, language)
         decided = DecidedRun(outcomes, reasons, findings.warnings, questions.bases, asked)
         summary, changes = leave(run, decided, written, surface)
         return RunResult(

@@ -45,7 +45,7 @@ from pipeline.runs.proof import signer_again
 from pipeline.runs.signing import sign
 from pipeline.wording import Sentence
 from schemas.folder import CORRECTED, CORRECTIONS, REPORT_XLSX
-from schemas.review import Acceptance, Decision, Fix, PaymentFile
+from schemas.review import Acceptance, Approval, Decision, Fix, PaymentFile
 from schemas.said import Said
 from schemas.strict import timestamp
 
@@ -68,7 +68,7 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
     """
     time = timestamp(now)
     with finished_run(job.folder, now=time) as run, ExitStack() as files:
-        signer = signer_again(job.folder, job.sign_with, run.summary.profile)
+        signer = signer_again(job.folder, run.manifest, job.sign_with)
         writer = payments_writer(run, job.input_file)
         known = fix(run.source.payments, run.outcomes, run.headers)
         corrections = released_ones_stay(writer.fitted(known), job.released_before())
@@ -81,14 +81,15 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
             writer.refuse_obstacle()
         chosen = Corrections(possible.join(wanted, on="row", how="semi", maintain_order="left"))
         rows = chosen["row"].unique().sort()
-        corrected = None
+        corrected, decided = None, list[Approval]()
         if approver is not None and not chosen.is_empty():
             refuse_simulated(run, allowed=job.allow_simulated)
             corrected = write_payments(run, CORRECTED, partial(writer.corrected, chosen), files)
             require_sums(run, [corrected])
             what = f"fix: written to {Path(corrected.path).name}, SHA-256 {corrected.sha256}"
             reasons = wanted.join(chosen, on="row", how="semi", maintain_order="left")
-            record_approval(job.folder, *approvals_for(approver, reasons, what, Decision.FIX))
+            decided = approvals_for(approver, reasons, what, Decision.FIX)
+            record_approval(job.folder, *decided)
         elif isinstance(job.decisions, RunDecisions):
             # All that is recorded: what an earlier approval had corrected was taken back.
             files.callback(payment_path(run, CORRECTED).unlink, missing_ok=True)
@@ -96,9 +97,15 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
         listed = pl.concat([corrections, unknown_corrections(run.outcomes, undue)])
         _write_corrections(run, listed.sort("row", maintain_order=True), rows, files)
         files.close()  # each file gets its name
-        written = [CORRECTIONS, *([] if corrected is None else [Path(corrected.path).name])]
-        take_into_evidence(run, f"{CORRECTED}.*", now=now, written=written)
-        sign(job.folder, signer)
+        made = take_into_evidence(
+            run,
+            f"{CORRECTED}.*",
+            now=now,
+            written=[CORRECTIONS],
+            payments=[] if corrected is None else [corrected],
+            decided=None if signer is None else decided,
+        )
+        sign(job.folder, signer, made)
     return Fix(
         simulated=run.summary.simulated,
         corrections=str(job.folder / CORRECTIONS),

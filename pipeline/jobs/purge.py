@@ -10,12 +10,12 @@ from uuid import UUID
 from pipeline.errors import IncompleteError, InputError, UsageError
 from pipeline.files.atomic import partial_name
 from pipeline.files.disk_errors import not_writable
-from pipeline.files.signatures import Signer, is_signed
+from pipeline.files.signatures import is_signed
 from pipeline.runs.approvals import decider
 from pipeline.runs.data_set import read_record
 from pipeline.runs.earlier import moved_from
 from pipeline.runs.folder import files_with_names, ledger_of, matching_folders
-from pipeline.runs.manifest import read_manifest, record_purge, unrecorded
+from pipeline.runs.manifest import read_manifest, record_purge, replaced_manifest, unrecorded
 from pipeline.runs.proof import opened_to_read, proof_of_purge, signer_again
 from pipeline.runs.shared_folder import read_store_record
 from pipeline.runs.signing import sign
@@ -112,15 +112,17 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
     if not is_due or job.dry_run:
         deleted = [*_there(files), *map(str, filter(holds_only_ours, _works(folder, job)))] if is_due else []
         return PurgeResult(look.name_count, look.detail_count, deleted, [], was_due=is_due)
-    signer, deleted = _signer(folder, job), []
+    manifest, deleted = replaced_manifest(folder), []
+    # None signs where the manifest is not signed, or cannot be read; then the purge goes on without it.
+    signer = signer_again(folder, manifest, job.sign_with) if manifest and is_signed(folder) else None
     every = _works(folder, job)
     works = [work for work in every if holds_only_ours(work)]
 
     def delete_files() -> None:
         deleted.extend(_there(files))
         said = Purge(time=time, answers_before=answers_before, files=deleted, by=by, reason=job.reason)
-        if record_purge(folder, said):
-            sign(folder, signer)
+        if manifest is not None:
+            sign(folder, signer, record_purge(folder, manifest, said))
         _delete([*files, *map(partial_name, {*files, *_holding_names(folder)})])  # half a file serves nobody
         for work in works:
             remove_work(work.parent, UUID(work.name))
@@ -193,15 +195,6 @@ def _is_id(name: str) -> bool:
         return str(UUID(name)) == name
     except ValueError:
         return False
-
-
-def _signer(folder: Path, job: PurgeJob) -> Signer | None:
-    """Who signs again; None where the manifest is not signed, or cannot be read."""
-    try:
-        profile = read_manifest(folder).profile.name
-    except (UsageError, InputError):
-        return None
-    return signer_again(folder, job.sign_with, profile) if is_signed(folder) else None
 
 
 def _there(files: Iterable[Path]) -> list[str]:

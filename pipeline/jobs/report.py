@@ -61,7 +61,7 @@ def report(  # noqa: PLR0913 (what is written, and how)
     with opened_to_read(folder, now=timestamp(now), alone=True):
         summary = run.summary()
         if adopt is None:
-            signer = signer_again(folder, sign_with, summary.profile)
+            signer = signer_again(folder, run.manifest, sign_with)
         rows = run.rows()
         message = None if for_bank is None else pain001_of(folder, summary, for_bank.input_file)
         kept = keep_changed_workbook(folder)
@@ -72,8 +72,16 @@ def report(  # noqa: PLR0913 (what is written, and how)
             written.append(bank_report(folder, summary, message, rows.outcomes, now=now))
         adoption = None if adopt is None else Adoption(time=timestamp(now), reason=adopt)
         names = [path.name for path in written]
-        refresh_manifest(folder, now=now, written=names, made=adoption, language=language)
-        sign(folder, signer)
+        made = refresh_manifest(
+            folder,
+            run.manifest,
+            now=now,
+            written=names,
+            made=adoption,
+            decided=None if signer is None or adopt is not None else [],
+            language=language,
+        )
+        sign(folder, signer, made)
     return summary, kept
 
 

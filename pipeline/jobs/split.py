@@ -41,7 +41,7 @@ from pipeline.rules.totals import currency_shown
 from pipeline.runs.approvals import approvals_of, record_approval
 from pipeline.runs.families import splitting
 from pipeline.runs.finished import FinishedRun, finished_run
-from pipeline.runs.manifest import evidence, read_manifest
+from pipeline.runs.manifest import evidence
 from pipeline.runs.proof import signer_again
 from pipeline.runs.signing import sign
 from pipeline.wording import Moment, Sentence
@@ -80,7 +80,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
             _refuse_undecided(run)
         # What the profile of the run says today.
         policy = choose(run.summary.profile, job.config).policy
-        signer = signer_again(job.folder, job.sign_with, run.summary.profile, job.config)
+        signer = signer_again(job.folder, run.manifest, job.sign_with, job.config)
         writer = payments_writer(run, job.input_file)
         approver = job.approver(time)
         decisions = decisions_of(job.decisions, run, approver)
@@ -129,10 +129,18 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
             held_rows=placements.filter(place=Verdict.HOLD)["row"].to_list(),
             again_rows=[row for row in released_rows if row in before],
         )
-        written = [HOLD_REASONS, *(Path(file.path).name for file in payment_files)]
-        take_into_evidence(run, f"{RELEASE}.*", f"{HOLD}.*", now=now, written=written, split=made)
-        sign(job.folder, signer)
-        earlier = read_manifest(job.folder).splits[:-1]
+        renewed = take_into_evidence(
+            run,
+            f"{RELEASE}.*",
+            f"{HOLD}.*",
+            now=now,
+            written=[HOLD_REASONS],
+            payments=payment_files,
+            decided=None if signer is None else approvals,
+            split=made,
+        )
+        sign(job.folder, signer, renewed)
+        earlier = run.manifest.splits
     released_warnings = _released_warnings(warned, placements)
     return Split(
         simulated=run.summary.simulated,

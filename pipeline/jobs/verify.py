@@ -48,7 +48,7 @@ from pipeline.runs.manifest import identity_of, looks_payable, purged, unrecorde
 from pipeline.runs.profile_used import routes_of
 from pipeline.runs.proof import opened_to_read
 from pipeline.runs.remedies import made_anew
-from pipeline.runs.signing import is_outdated
+from pipeline.runs.signing import is_outdated, is_signed_by
 from pipeline.stages.plan import plan
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.validate import validate
@@ -177,7 +177,7 @@ def _signature(job: VerifyJob, manifest: Manifest) -> list[Finding]:
     key = PublicKey.read(path)
     if not is_signed(folder):
         return [Finding(what, Sentence("evidence.not_signed", signature=SIGNATURE), DIFFERS)]
-    if not key.verifies(folder):
+    if not is_signed_by(key, folder, manifest):
         differs = Sentence("evidence.signed_by_another", path=path, manifest=MANIFEST)
         return [Finding(what, differs, DIFFERS)]
     if is_outdated(manifest):

@@ -30,6 +30,7 @@ from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence, speaking
 from schemas.changes import Change
 from schemas.folder import REASONS
+from schemas.manifest import Manifest
 from schemas.strict import timestamp
 from schemas.summary import InputFile, Summary
 
@@ -44,6 +45,8 @@ class OpenRun(NamedTuple):
     profile: Profile
     """The chosen one, with its servers running."""
     ledger: SqliteLedger
+    before: Manifest | None
+    """The manifest that was there as it began."""
     started: datetime
     language: str
     """Of the page and the workbook."""
@@ -95,8 +98,10 @@ def leave(
     remove_stale(job.out, files)
     recorded = _record(run, decided, written, timestamp(clock()))
     settings = RunSettings(run.chosen.name, run.profile, run.chosen.fingerprint, job.mapping, run.language)
-    write_manifest(job.out, summary, settings, recorded, files)
-    sign(job.out, run.chosen.signer)
+    signer = run.chosen.signer
+    signs = signer is not None
+    made = write_manifest(job.out, summary, settings, recorded, files, before=run.before, signs=signs)
+    sign(job.out, signer, made)
     return summary, changes_of(summary, source.payments, changes)
 
 

@@ -11,7 +11,7 @@ from typing import IO
 
 import polars as pl
 
-from pipeline.errors import UsageError
+from pipeline.errors import InputError, UsageError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.compressed import Compression, pack
 from pipeline.formats import MessageEntry, entry_before, excel, pain001
@@ -24,8 +24,8 @@ from pipeline.runs.finished import FinishedRun
 from pipeline.runs.input_file import read_again
 from pipeline.runs.manifest import refresh_manifest
 from pipeline.wording import Sentence
-from schemas.manifest import SplitMade
-from schemas.review import ControlTotal, PaymentFile
+from schemas.manifest import Manifest, SplitMade
+from schemas.review import Approval, ControlTotal, PaymentFile
 from schemas.said import Said
 from schemas.summary import InputFile
 
@@ -119,16 +119,19 @@ def require_sums(run: FinishedRun, files: Sequence[PaymentFile]) -> ControlTotal
     return ControlTotal(row_count=run.outcomes.height, totals=input_totals)
 
 
-def take_into_evidence(
+def take_into_evidence(  # noqa: PLR0913 (what is new)
     run: FinishedRun,
     *patterns: str,
     now: datetime,
     written: Collection[str],
+    payments: Sequence[PaymentFile],
+    decided: Sequence[Approval] | None,
     split: SplitMade | None = None,
-) -> None:
+) -> Manifest:
     """Put what was just written into the manifest, and the files of the patterns that are gone out of it.
 
-    No other file of the patterns goes in: someone else may have put it there. Raises as `refresh_manifest`.
+    No other file of the patterns goes in: someone else may have put it there. Raises as `refresh_manifest`,
+    and an InputError where a payment file is not as it was written.
     """
     run.require_unchanged()
     folder = run.folder
@@ -137,7 +140,15 @@ def take_into_evidence(
         for file in run.manifest.files
         if any(fnmatch(file.name, pattern) for pattern in patterns) and not (folder / file.name).exists()
     ]
-    refresh_manifest(folder, now=now, written=written, removed=gone, made=split)
+    names = [*written, *(Path(file.path).name for file in payments)]
+    made = refresh_manifest(
+        folder, run.manifest, now=now, written=names, removed=gone, made=split, decided=decided
+    )
+    hashes = {file.name: file.sha256 for file in made.files}
+    for file in payments:
+        if hashes[Path(file.path).name] != file.sha256:
+            raise InputError(Sentence("runs.changed_meanwhile", path=file.path))
+    return made
 
 
 _SUFFIXES = {None: "", "gzip": ".gz", "zip": ".zip"}

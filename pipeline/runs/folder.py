@@ -1,6 +1,9 @@
 """The folder of one run: where its files are. `runs.proof` opens its ledger."""
 
+import hashlib
 from pathlib import Path
+
+from pydantic import BaseModel
 
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
@@ -70,11 +73,18 @@ def require_idle(folder: Path) -> None:
         pass
 
 
-def read_summary(folder: Path) -> Summary:
-    """The summary of a run, as it is now; an InputError where it does not exist, or is no summary."""
+def read_summary(folder: Path, sha256: str | None = None) -> Summary:
+    """The summary of a run, which must have this hash, if any.
+
+    Raises:
+        InputError: it does not exist, is no summary, or was changed.
+    """
     path = folder / SUMMARY
     try:
-        return parse(Summary, plain_bytes(path))
+        content = plain_bytes(path)
+        if sha256 not in (None, hashlib.sha256(content).hexdigest()):
+            raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))
+        return parse(Summary, content)
     except OSError as error:
         raise InputError(
             Sentence("runs.cannot_read_2", path=path, why=error, remedy=made_anew(path))
@@ -87,5 +97,10 @@ def write_summary(folder: Path, summary: Summary) -> Path:
     """Write the summary of a run that ends; raises as `write_atomically`."""
     path = folder / SUMMARY
     with write_atomically(path) as file:
-        file.write(summary.model_dump_json(indent=2).encode() + b"\n")
+        file.write(as_written(summary))
     return path
+
+
+def as_written(document: BaseModel) -> bytes:
+    """The bytes of a document of a run in its file."""
+    return document.model_dump_json(indent=2).encode() + b"\n"

@@ -3,7 +3,7 @@
 import hashlib
 import platform
 import ssl
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from importlib.metadata import version
@@ -21,7 +21,7 @@ from pipeline.files.plain import open_plain, plain_bytes
 from pipeline.files.signatures import remove_signature
 from pipeline.rules.totals import control_totals
 from pipeline.runs.approvals import approvals_of
-from pipeline.runs.folder import has_begun
+from pipeline.runs.folder import as_written, has_begun
 from pipeline.runs.profile_used import RunSettings, profile_used
 from pipeline.stores.sqlite import SQLITE_VERSION
 from pipeline.stores.sqlite.ledger_file import ledger_files
@@ -37,6 +37,7 @@ from schemas.folder import (
     REPORT_XLSX,
     SIGNATURE,
     STORE,
+    SUMMARY,
     kept_workbook,
 )
 from schemas.manifest import (
@@ -47,6 +48,7 @@ from schemas.manifest import (
     Purge,
     SplitMade,
 )
+from schemas.review import Approval
 from schemas.strict import parse, timestamp
 from schemas.summary import Summary
 
@@ -69,21 +71,33 @@ class LedgerSummary(NamedTuple):
     digests: Mapping[str, str]
 
 
-def write_manifest(
-    folder: Path, summary: Summary, settings: RunSettings, recorded: LedgerSummary, files: Iterable[Path]
-) -> None:
+def write_manifest(  # noqa: PLR0913 (what is written)
+    folder: Path,
+    summary: Summary,
+    settings: RunSettings,
+    recorded: LedgerSummary,
+    files: Iterable[Path],
+    *,
+    before: Manifest | None = None,
+    signs: bool = False,
+) -> Manifest:
     """Write the manifest of a run that has just ended; the last of its files.
 
-    The outcome file comes first among the others that the run wrote. Credentials are left out.
+    The outcome file comes first among the others that the run wrote. Credentials are left out. `before` is
+    the manifest that was there as the run began; one that will be signed takes decisions from it alone.
 
     Raises:
         OutputError: it cannot be created.
         DiskError: the disk is full or failed.
-        InputError: the approvals that lie in the folder cannot be read.
+        InputError: the approvals that lie in the folder cannot be read, or the summary was changed.
     """
     outcome_file, *others = [evidence(path) for path in files]
     assert outcome_file.sha256 == recorded.finish.outcome_sha256, f"{folder}: not the outcome file on record"
-    before = _replaced(folder) if recorded.finish_count > 1 else None
+    written = hashlib.sha256(as_written(summary)).hexdigest()
+    if any(file.name == SUMMARY and file.sha256 != written for file in others):
+        raise InputError(Sentence("runs.changed_meanwhile", path=folder / SUMMARY))
+    decided = [] if before is None else before.approvals
+    before = before if recorded.finish_count > 1 else None
     manifest = Manifest(
         tool_version=summary.tool_version,
         versions=_versions(),
@@ -111,11 +125,12 @@ def write_manifest(
             finish_count=recorded.finish_count,
             digests=dict(recorded.digests),
         ),
-        approvals=approvals_of(folder),
+        approvals=decided if signs else approvals_of(folder),
         adoptions=[] if before is None else before.adoptions,
         replaced_splits=[] if before is None else [*before.replaced_splits, *before.splits],
     )
     _write(folder, manifest)
+    return manifest
 
 
 def language_of_reports(job: "CheckJob", ledger: "RunLedger", *, now: str) -> str:
@@ -123,14 +138,14 @@ def language_of_reports(job: "CheckJob", ledger: "RunLedger", *, now: str) -> st
 
     It is what the user said now, or what they were written in last, or what was said as the run began.
     """
-    before = _replaced(job.out)
+    before = replaced_manifest(job.out)
     code = job.language or (ledger.language if before is None else before.language) or language()
     if code != ledger.language:
         ledger.speak(code, time=now)
     return code
 
 
-def _replaced(folder: Path) -> Manifest | None:
+def replaced_manifest(folder: Path) -> Manifest | None:
     """The manifest that is about to be replaced; None where it cannot be read."""
     try:
         return read_manifest(folder)
@@ -140,27 +155,28 @@ def _replaced(folder: Path) -> Manifest | None:
 
 def refresh_manifest(  # noqa: PLR0913 (what is renewed)
     folder: Path,
+    manifest: Manifest,
     *,
     now: datetime,
     written: Collection[str],
     removed: Collection[str] = (),
     made: SplitMade | Adoption | None = None,
+    decided: Sequence[Approval] | None = None,
     language: str | None = None,
 ) -> Manifest:
-    """Add files that were written to a run folder, and the approvals there, to its manifest.
+    """Add files that were written to a run folder, and the approvals there, to its manifest as it was proven.
 
     What the run itself recorded stays as it was recorded, so that a later change of it shows. Files that were
     just written are hashed again. Those removed are no longer there, and need not be. Made was a split, or
     the folder is about to be signed as it was found. The page and the workbook may have another language.
+    No approvals but those decided may be new; None: any.
 
     Raises:
-        UsageError: there is no manifest.
-        InputError: the manifest or the approvals cannot be read, or an approval is missing.
+        InputError: the approvals cannot be read, or one is missing, or not from this job.
         OutputError, DiskError: the manifest cannot be written.
     """
-    manifest = read_manifest(folder)
-    approvals = approvals_of(folder)
-    if approvals[: len(manifest.approvals)] != manifest.approvals:
+    approvals, known_count = approvals_of(folder), len(manifest.approvals)
+    if approvals[:known_count] != manifest.approvals or decided not in (None, approvals[known_count:]):
         raise InputError(Sentence("runs.approval_recorded_gone", folder=folder / APPROVALS))
     known = {file.name: file for file in manifest.files if file.name not in removed}
     assert manifest.outcome_file.name not in written, f"{folder}: only a run writes its outcome file"
@@ -202,20 +218,15 @@ def keep_changed_workbook(folder: Path) -> str | None:
     return free
 
 
-def record_purge(folder: Path, purge: Purge) -> bool:
+def record_purge(folder: Path, manifest: Manifest, purge: Purge) -> Manifest:
     """Record a purge in the manifest, before the files are deleted, so that none of them looks lost.
-
-    Without a manifest that can be read nothing is recorded, which is False, and the purge goes on.
 
     Raises:
         OutputError, DiskError: the manifest cannot be written.
     """
-    try:
-        manifest = read_manifest(folder)
-    except (UsageError, InputError):
-        return False
-    _write(folder, manifest.model_copy(update={"purges": [*manifest.purges, purge], "written": purge.time}))
-    return True
+    renewed = manifest.model_copy(update={"purges": [*manifest.purges, purge], "written": purge.time})
+    _write(folder, renewed)
+    return renewed
 
 
 def purged(manifest: Manifest, name: str) -> str | None:
@@ -279,7 +290,7 @@ def _write(folder: Path, manifest: Manifest) -> None:
     """Write it and remove its signature: it is signed again with `signatures.sign`."""
     remove_signature(folder)
     with write_atomically(folder / MANIFEST) as file:
-        file.write(manifest.model_dump_json(indent=2).encode() + b"\n")
+        file.write(as_written(manifest))
 
 
 def _fault(error: OSError | ValueError) -> str:

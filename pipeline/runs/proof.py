@@ -15,32 +15,36 @@ from pipeline.files.signatures import Signer, is_signed
 from pipeline.runs.approvals import approvals_of
 from pipeline.runs.earlier import earlier_run
 from pipeline.runs.folder import ledger_of
-from pipeline.runs.manifest import read_manifest
+from pipeline.runs.manifest import read_manifest, replaced_manifest
 from pipeline.runs.request import Notice
-from pipeline.runs.signing import is_outdated
+from pipeline.runs.signing import is_outdated, is_signed_by
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.ledger_file import require_ledger
 from pipeline.stores.sqlite.reader import LedgerReader, ledger_reader
 from pipeline.stores.values import NO_PROOF, LedgerProof, RunIdentity
 from pipeline.wording import Sentence
-from schemas.folder import APPROVALS, SIGNATURE
+from schemas.folder import APPROVALS, MANIFEST, SIGNATURE
+from schemas.manifest import Manifest
 
 
-def proof_of(folder: Path, signer: Signer | None = None) -> LedgerProof:
+def proof_of(folder: Path, signer: Signer | None = None, manifest: Manifest | None = None) -> LedgerProof:
     """What the ledger of a folder must be proved by, also where its run was killed; nobody may sign it.
+
+    A manifest that was read already is the one that must be proven.
 
     Raises:
         InputError: the manifest cannot be read, or was changed since it was signed, or is another's.
     """
     proof = NO_PROOF if signer is None else LedgerProof(signing_key_of=signer.sealing_key)
     try:
-        recorded = read_manifest(folder).ledger
+        manifest = manifest or read_manifest(folder)
     except UsageError:
         return proof
+    recorded = manifest.ledger
     proof = proof._replace(digests=recorded.digests, finish_count=recorded.finish_count)
     if signer is None or not is_signed(folder):
         return proof
-    _require_own(folder, signer)
+    _require_own(folder, signer, manifest)
     return proof._replace(proved_finishes=recorded.finish_count)
 
 
@@ -68,15 +72,18 @@ def opened_to_read(
         yield record
 
 
-def open_ledger(
+def open_ledger(  # noqa: PLR0913 (what is opened, and by whom)
     folder: Path,
     identity: RunIdentity,
     chosen: Chosen,
     *,
     now: str,
+    before: Manifest | None = None,
     over: Callable[[Notice], object] | None = None,
 ) -> SqliteLedger:
     """Start the ledger of a run, or resume it; it may only be signed with the key of the profile.
+
+    Before is the manifest that is there.
 
     With `over` the run starts over: an earlier one is forgotten, or moved aside if it must not be lost. What
     is given is called with where it went.
@@ -87,14 +94,14 @@ def open_ledger(
     """
     signer = chosen.signer
     if over is None:
-        proof = proof_of(folder, signer)
+        proof = proof_of(folder, signer, before)
     else:
         proof = NO_PROOF if signer is None else LedgerProof(signing_key_of=signer.sealing_key)
         earlier = earlier_run(folder, now)
         if earlier is not None and earlier.is_kept:
             over(Notice(Sentence("runs.moved_aside", folder=earlier.move_aside(now))))
     if signer is not None:
-        _refuse_unsigned_decisions(folder, signer)
+        _refuse_unsigned_decisions(folder, before if over is None else replaced_manifest(folder), signer)
     try:
         return SqliteLedger.open(
             ledger_of(folder),
@@ -137,8 +144,10 @@ def proof_of_purge(signer: Signer | None) -> LedgerProof:
     return LedgerProof(signing_key_of=signer.sealing_key, proved_finishes=maxsize)
 
 
-def signer_again(folder: Path, key: Path | None, profile: str, config: Path | None = None) -> Signer | None:
-    """Who signs a manifest that is about to be renewed; None where it will not be signed.
+def signer_again(
+    folder: Path, manifest: Manifest, key: Path | None, config: Path | None = None
+) -> Signer | None:
+    """Who signs a manifest that is about to be renewed, and is proven; None where it will not be signed.
 
     It is the key that was named, or else that of the profile, which the usual configuration need not have.
 
@@ -146,10 +155,10 @@ def signer_again(folder: Path, key: Path | None, profile: str, config: Path | No
         ConfigurationError: the key cannot be read, or its password does not open it.
         InputError: the folder is not signed with this key, or was changed since.
     """
-    signer = named_signer(key, profile, config)
+    signer = named_signer(key, manifest.profile.name, config)
     if signer is not None:
         _require_signed(folder)
-        _require_own(folder, signer)
+        _require_own(folder, signer, manifest)
     return signer
 
 
@@ -168,14 +177,10 @@ def named_signer(key: Path | None, profile: str, config: Path | None = None) -> 
     return signed_with(chosen, key).signer
 
 
-def _refuse_unsigned_decisions(folder: Path, signer: Signer) -> None:
+def _refuse_unsigned_decisions(folder: Path, recorded: Manifest | None, signer: Signer) -> None:
     """Refuse to sign what people decided, and what was made of it, on the word of an unsigned folder."""
-    try:
-        recorded = read_manifest(folder)
-    except (UsageError, InputError):
-        recorded = None
     claimed: list[object] = [*approvals_of(folder)]
-    if recorded is not None and signer.has_signed(folder):
+    if recorded is not None and is_signed(folder) and is_signed_by(signer.public_key, folder, recorded):
         is_proved = claimed == recorded.approvals
     else:
         if recorded is not None:
@@ -199,10 +204,13 @@ def _require_signed(folder: Path) -> None:
         )
 
 
-def _require_own(folder: Path, signer: Signer) -> None:
-    """Refuse a signature of another key, an older state, and decisions that were recorded without the key."""
-    signer.require_own(folder)
-    manifest = read_manifest(folder)
+def _require_own(folder: Path, signer: Signer, manifest: Manifest) -> None:
+    """Refuse what this key has not signed, an older state, and decisions that were recorded without it."""
+    if not is_signed_by(signer.public_key, folder, manifest):
+        path = folder / SIGNATURE
+        raise InputError(
+            Sentence("files.no_signature_manifest", folder=path, manifest=MANIFEST, path=signer.path)
+        )
     if is_outdated(manifest):
         raise InputError(
             Sentence("runs.older_state", folder=folder), advice=Sentence("stores.bring_back_from")

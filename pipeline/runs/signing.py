@@ -11,31 +11,50 @@ from pathlib import Path
 
 from platformdirs import user_state_path
 
-from pipeline.errors import PrecheckError
+from pipeline.errors import InputError, PrecheckError
 from pipeline.files import signatures
 from pipeline.files.atomic import write_atomically
 from pipeline.files.plain import plain_bytes
 from pipeline.files.private import user_folder
-from pipeline.files.signatures import Signer
-from pipeline.runs.manifest import read_manifest
+from pipeline.files.signatures import PublicKey, Signer, manifest_bytes
+from pipeline.runs.folder import as_written
+from pipeline.wording import Sentence
+from schemas.folder import MANIFEST
 from schemas.manifest import Manifest
+from schemas.strict import parse
 
 
-def sign(folder: Path, signer: Signer | None) -> None:
-    """Sign the manifest in the folder of a run; without a signer it stays unsigned.
+def sign(folder: Path, signer: Signer | None, manifest: Manifest) -> None:
+    """Sign the manifest that was just written to the folder of a run; without a signer it stays unsigned.
+
+    Whatever lies there by now, it is this one that is signed.
 
     Raises:
         OutputError, DiskError: the signature cannot be written.
     """
     if signer is None:
         return
-    signatures.sign(folder, signer)
-    manifest = read_manifest(folder)
+    signatures.sign(folder, signer, as_written(manifest))
     with suppress(OSError, PrecheckError):  # a folder may be signed where nothing else can be kept
         for path in (_path_of(manifest), _path_of_place(folder, manifest)):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with write_atomically(path) as file:
                 file.write(manifest.written.encode())
+
+
+def is_signed_by(key: PublicKey, folder: Path, manifest: Manifest) -> bool:
+    """Whether the signature in the folder is that of the manifest that was read, by this key.
+
+    Raises:
+        DiskError: the signature or the manifest cannot be read.
+        InputError: another manifest lies there by now.
+    """
+    content = manifest_bytes(folder)
+    if not key.verifies(folder, content):
+        return False
+    if parse(Manifest, content) != manifest:
+        raise InputError(Sentence("runs.changed_meanwhile", path=folder / MANIFEST))
+    return True
 
 
 def is_outdated(manifest: Manifest) -> bool:

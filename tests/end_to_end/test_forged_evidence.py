@@ -5,6 +5,7 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -454,3 +455,76 @@ def test_a_release_file_is_compared_with_what_was_checked_and_decided(desk, sand
 
         found = desk("verify", folder, "--input", file)
         assert (found.status, said in found.out) == (65, True), found.out
+
+
+def swapped_in(monkeypatch, where, swap):
+    """Have someone else write into the folder just before a command calls this."""
+    module, _, name = where.rpartition(".")
+    there = getattr(import_module(module), name)
+
+    def swap_first(*given, **said):
+        swap()
+        return there(*given, **said)
+
+    monkeypatch.setattr(where, swap_first)
+
+
+def lenient(folder):
+    """A manifest whose last split released everything, by a policy of the forger."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["splits"][-1]["policy"]["no_match"] = "release"
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def an_approval(folder):
+    said = {"by": "Ada", "approved_by": "Mara", "self_approved": False, "what": "pay", "why": "said so"}
+    times = dict.fromkeys(("time", "approved_at"), "2026-01-01T00:00:00.000Z")
+    found = json.loads((folder / "approvals.json").read_text())
+    (folder / "approvals.json").write_text(json.dumps([*found, said | times | {"rows": [2]}]))
+
+
+def without_warnings(folder):
+    summary = json.loads((folder / "summary.json").read_text())
+    (folder / "summary.json").write_text(json.dumps(summary | {"warning_codes": []}))
+
+
+def delete_the_manifest(folder):
+    (folder / "manifest.json").unlink()
+
+
+@pytest.mark.parametrize(
+    ("command", "where", "swap", "status"),
+    [
+        ("report", "pipeline.jobs.report.reports", lenient, 0),
+        ("report", "pipeline.jobs.report.sign", lenient, 0),
+        ("report", "pipeline.jobs.report.reports", an_approval, 65),
+        ("split", "pipeline.jobs.split.take_into_evidence", an_approval, 65),
+        ("run", "pipeline.jobs.writing.remove_stale", an_approval, 0),
+        ("run", "pipeline.jobs.writing.remove_stale", without_warnings, 65),
+        ("run", "pipeline.jobs.writing.remove_stale", delete_the_manifest, 0),
+    ],
+)
+def test_what_is_swapped_while_a_command_works_is_not_signed(
+    desk, folder, words, signing, monkeypatch, command, where, swap, status
+):
+    assert desk("split", folder, "--allow-simulated", *signing[0]).status == 0
+    wanted = {"report": (folder,), "split": (folder, "--allow-simulated"), "run": words[1:]}[command]
+    before = json.loads((folder / "manifest.json").read_text())
+    if command == "run":
+        follow_the_advice_of_verify(folder)
+    swapped_in(monkeypatch, where, lambda: swap(folder))
+
+    assert desk(command, *wanted, *signing[0]).status == status
+
+    found = desk("verify", folder, "--input", words[1], *signing[1])
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert found.status != 0 or (
+        [*manifest["replaced_splits"], *manifest["splits"]] == before["splits"]
+        and manifest["approvals"] == before["approvals"]
+    )
+
+
+def test_a_summary_is_read_once_to_be_proven_and_used(desk, folder, monkeypatch):
+    forged = (folder / "summary.json").read_bytes().replace(b'"profile"', b'"profile" ')
+    monkeypatch.setattr("pipeline.runs.folder.plain_bytes", lambda _: forged)
+    assert "changed since the run" in desk("split", folder, "--allow-simulated").err

@@ -13,6 +13,7 @@ from pipeline.apis.vop import VopStandard
 from pipeline.config import Profile
 from pipeline.errors import DiskError, InputError, UsageError
 from pipeline.rules.totals import control_totals
+from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import (
     LedgerSummary,
     looks_payable,
@@ -105,6 +106,7 @@ def folder(tmp_path, summary):
     files = [tmp_path / name for name in ("outcomes.csv", "summary.json", "attention.csv")]
     for path in files:
         path.write_bytes(path.name.encode())
+    write_summary(tmp_path, summary)
     sha256 = hashlib.sha256(b"outcomes.csv").hexdigest()
     recorded = LedgerSummary(FinishRecord(TIME, 2, 0, sha256), LedgerCounts(3, 1, 1), TIME, 1, {})
     settings = RunSettings("main", PROFILE, "2e" * 32, {"name": "Payee"}, "en")
@@ -151,7 +153,7 @@ def test_a_file_that_was_added_is_taken_in_and_a_changed_one_keeps_its_hash(fold
     (folder / "corrections.csv").write_bytes(b"new")
     (folder / "attention.csv").write_bytes(b"changed by hand")
 
-    after = refresh_manifest(folder, now=NOW, written=["corrections.csv"])
+    after = refresh_manifest(folder, read_manifest(folder), now=NOW, written=["corrections.csv"])
 
     assert read_manifest(folder) == after
     assert names(after) == ["summary.json", "attention.csv", "corrections.csv"]
@@ -164,7 +166,7 @@ def test_a_file_that_its_command_wrote_anew_gets_its_new_hash(folder):
     (folder / "attention.csv").write_bytes(b"anew")
     (folder / "stray.txt").write_bytes(b"not named")
 
-    after = refresh_manifest(folder, now=NOW, written=["attention.csv"])
+    after = refresh_manifest(folder, read_manifest(folder), now=NOW, written=["attention.csv"])
 
     assert hash_in(after, "attention.csv") == hashlib.sha256(b"anew").hexdigest()
     assert names(after) == ["summary.json", "attention.csv"]
@@ -172,16 +174,16 @@ def test_a_file_that_its_command_wrote_anew_gets_its_new_hash(folder):
 
 def test_only_a_run_changes_what_the_outcome_file_is_known_by(folder):
     with pytest.raises(AssertionError):
-        refresh_manifest(folder, now=NOW, written=["outcomes.csv"])
+        refresh_manifest(folder, read_manifest(folder), now=NOW, written=["outcomes.csv"])
 
 
 def test_approvals_are_taken_in_and_only_ever_grow(folder):
     approvals = folder / "approvals.json"
     approvals.write_text(json.dumps([APPROVAL]))
-    refresh_manifest(folder, now=NOW, written=[])
+    refresh_manifest(folder, read_manifest(folder), now=NOW, written=[])
     approvals.write_text(json.dumps([APPROVAL, {**APPROVAL, "what": "hold"}]))
 
-    after = refresh_manifest(folder, now=NOW, written=[])
+    after = refresh_manifest(folder, read_manifest(folder), now=NOW, written=[])
 
     assert [(one.by, one.what, one.rows) for one in after.approvals] == [
         ("J. Treasurer", "pay", [3, 5]),
@@ -192,7 +194,7 @@ def test_approvals_are_taken_in_and_only_ever_grow(folder):
     for changed in ([], [other], [other, {**APPROVAL, "what": "hold"}]):
         approvals.write_text(json.dumps(changed))
         with pytest.raises(InputError, match="has gone or was changed"):
-            refresh_manifest(folder, now=NOW, written=[])
+            refresh_manifest(folder, read_manifest(folder), now=NOW, written=[])
     assert read_manifest(folder) == after
 
 
@@ -200,7 +202,7 @@ def test_approvals_are_taken_in_and_only_ever_grow(folder):
 def test_approvals_that_cannot_be_read_are_not_passed_over(folder, content):
     (folder / "approvals.json").write_text(content)
     with pytest.raises(InputError, match=r"approvals\.json: not a list of decisions"):
-        refresh_manifest(folder, now=NOW, written=[])
+        refresh_manifest(folder, read_manifest(folder), now=NOW, written=[])
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"tool_version": 1, "tool_version": 2}'])
@@ -212,12 +214,12 @@ def test_a_manifest_that_cannot_be_read_is_an_input_error(folder, content):
 
 def test_a_folder_without_a_manifest_is_a_usage_error(tmp_path):
     with pytest.raises(UsageError, match="give the folder of a run"):
-        refresh_manifest(tmp_path, now=NOW, written=[])
+        read_manifest(tmp_path)
 
 
 def test_a_file_that_is_not_there_cannot_be_recorded(folder):
     with pytest.raises(DiskError, match=r"gone\.csv: cannot be read"):
-        refresh_manifest(folder, now=NOW, written=["gone.csv"])
+        refresh_manifest(folder, read_manifest(folder), now=NOW, written=["gone.csv"])
 
 
 def test_whatever_is_not_in_the_manifest_is_found_but_for_the_ledger_and_the_lock(folder):
