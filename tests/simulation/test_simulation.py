@@ -206,6 +206,12 @@ def test_each_rule_is_broken_by_a_known_mistake():
     assert rules - broken == set()
 
 
+def test_the_page_says_of_every_known_mistake_that_it_was_found():
+    _, _, table = PAGE.read_text().partition("<!-- mistakes -->")
+    rows = [line.split(" | ") for line in table.splitlines() if line.count("|") == 4][2:]
+    assert [name.removeprefix("| ") for name, *_ in rows] == [*MISTAKES]
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_the_places_of_a_known_mistake_are_there(name):
     mistake = MISTAKES[name]
