@@ -368,8 +368,8 @@ def _policy_says(line: Mapping[str, str]) -> str:
         held_by = gettext(spoken(held_by))
     if line["can_fix"]:
         return gettext(
-            "The policy holds %(what)s: you cannot release it here, but you can correct it and have it "
-            "checked.",
+            "The policy holds %(what)s: you cannot release it here, but you can accept the correction "
+            "offered and have it checked.",
             what=held_by,
         )
     if line["check_outcome"] == Outcome.NOT_POSSIBLE:

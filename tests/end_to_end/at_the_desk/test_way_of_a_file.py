@@ -194,6 +194,10 @@ def test_the_verdict_of_the_policy_stands_beside_the_choice_and_nobody_decides_a
     assert 'value="release"' in rows["10"]
     assert "The policy holds no match: you cannot release it here." in rows["17"]
     assert 'value="release"' not in rows["17"]
+    [once] = re.findall(r'<ul class="policies">(.*?)</ul>', page)
+    said = re.findall("<li>(.*?)</li>", once)
+    assert len(said) == len(set(said)) < len(rows)
+    assert all(any(f">{sentence}<" in row for sentence in said) for row in rows.values())
     refused = decide(reviewer, reviewed, 17, "release")
     assert refused.status == 422
     assert "The policy holds no match" in refused.text
