@@ -40,8 +40,10 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     cues = {header: what for header in cells.headers if (what := meaning(header).what) in _CUES}
     filled = {header: what for header, what in cues.items() if cells.is_filled(header)}
     debit = [header for header, what in filled.items() if what in _DEBIT and _is_cue(header, what, cells)]
+    # A mandate's id and its date are two cues.
+    kinds = {header if filled[header] == MANDATE else filled[header] for header in debit}
     codes = _debit_codes(cells)
-    if codes or len({filled[header] for header in debit} | _mandate_parts(debit)) >= _DEBIT_CUES_MIN:
+    if codes or len(kinds) >= _DEBIT_CUES_MIN:
         return Sentence("headers.direct_debits", columns=list(map(quoted, codes or debit[:2])))
     balances = [header for header, what in filled.items() if what == BALANCE]
     booked = [header for header, what in filled.items() if what == BOOKED]
@@ -100,23 +102,13 @@ def _value_days(cells: ColumnCells) -> list[str]:
 
 
 def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:
-    """Whether the cells are what the header says.
-
-    `Creditor ID` alone is a vendor's number, unless it is written as a creditor identifier, and a `Sequence`
-    of digits counts something.
-    """
+    """Whether cells are what their header says: `Creditor ID` may be a vendor number, `Sequence` a count."""
     if what == SEQUENCE:
         return not cells.are(header, r"^[0-9]+$")
     if what != CREDITOR_ID:
         return True
     compact = cells.sample(header).str.replace_all(r"[\s-]", "").str.to_uppercase()
     return bool(compact.str.contains(_CREDITOR_ID).any())
-
-
-def _mandate_parts(headers: list[str]) -> set[str]:
-    """A mandate's id and its date are two cues."""
-    mandates = [header for header in headers if meaning(header).what == MANDATE]
-    return set(mandates) if len(mandates) > 1 else set()
 
 
 def _names_payee(cells: ColumnCells) -> bool:

@@ -81,23 +81,17 @@ def of_uk_accounts(payments: pl.DataFrame) -> pl.Series:
 
 _BEFORE_THREE = r"^(\D*[0-9]{1,3}\.[0-9]{3})(\D*)$"
 _AFTER_GROUP = r"[0-9]\.[0-9]{3},[0-9]"
-_NO_COINS = "IQD"
-"""Three decimals by ISO 4217, and nobody writes them: `250.000` are thousands."""
 
 
 def with_three_decimals(amounts: pl.Series, codes: pl.Series | None) -> pl.Series:
-    """Amounts with a fourth decimal, where their currency shows that `87.400` has three, and no thousands.
-
-    Args:
-        amounts: as written.
-        codes: the currency of each, as written.
-    """
+    """Amounts as written, with a fourth decimal where the currency shows that `87.400` is below a hundred."""
     where = amounts.str.contains(_BEFORE_THREE).fill_null(value=False)
     if not where.any() or amounts.str.contains(_AFTER_GROUP).any():
         return amounts
     marks = _said_by(read_amounts(amounts).mark)
     of_each = marks if codes is None else read_currencies(codes).fill_null(marks)
-    is_exact = (where & of_each.is_in(THREE_DECIMALS) & (of_each != _NO_COINS)).fill_null(value=False)
+    # Nobody writes the decimals of the Iraqi dinar: its `250.000` are thousands.
+    is_exact = (where & of_each.is_in(THREE_DECIMALS) & (of_each != "IQD")).fill_null(value=False)
     return replaced(amounts, where=is_exact, by=lambda some: some.str.replace(_BEFORE_THREE, "${1}0$2"))
 
 
