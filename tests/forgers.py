@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import os
 import sqlite3
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
@@ -51,3 +53,37 @@ def fit_manifest(folder: Path) -> None:
         sha256 = hashlib.sha256(outcomes.read_bytes()).hexdigest()
         manifest["outcome_file"] |= {"sha256": sha256, "byte_count": outcomes.stat().st_size}
     path.write_text(json.dumps(manifest))
+
+
+_PLACES = {"os.rename": 1, "open": 0}
+"""Of the path, among what Python's audit events say."""
+_watchers: list[Callable[[str, tuple], None]] = []
+
+
+def _see(event: str, said: tuple) -> None:
+    if _watchers and event in _PLACES and isinstance(said[_PLACES[event]], str | os.PathLike):
+        _watchers[-1](event, said)
+
+
+@contextmanager
+def swapped_after(event: str, path: Path, swap: Callable[[], object]) -> Iterator[None]:
+    """Have someone else write into a folder while this process works: when it opens the next file after it
+    has opened this one (`open`), or has given it its name (`os.rename`)."""
+
+    def watch(seen: str, said: tuple) -> None:
+        if armed and seen == "open":
+            _watchers.clear()
+            swap()
+        elif seen == event and Path(said[_PLACES[event]]).resolve() == path:
+            armed.append(path)
+
+    armed: list[Path] = []
+    if not _hooked:
+        sys.addaudithook(_see)
+        _hooked.append(_see)
+    _watchers.append(watch)
+    yield
+    assert not _watchers, "nothing was swapped"
+
+
+_hooked: list[Callable[[str, tuple], None]] = []

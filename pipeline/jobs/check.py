@@ -35,7 +35,7 @@ from pipeline.runs.ended import changes_in
 from pipeline.runs.folder import has_begun
 from pipeline.runs.input_file import require_pain001
 from pipeline.runs.manifest import language_of_reports, replaced_manifest
-from pipeline.runs.proof import is_past_signing, open_ledger
+from pipeline.runs.proof import is_past_signing, open_ledger, refuse_changed_copy
 from pipeline.runs.request import CheckJob, Notice, Phase, Surface
 from pipeline.runs.shared_folder import settled
 from pipeline.runs.starting import LocalReferences, finished_before, refuse_foreign_files, remove_outdated
@@ -96,6 +96,7 @@ def check(
         require_pain001(source.format, name=job.file.name)
     chosen = signed_with(choose(job.profile, file), job.sign_with)
     refuse_own_folder(job.reusable.folders, job.out)
+    refuse_changed_copy(job.file, source.sha256, chosen.signer, own=job.out)
     refuse_foreign_files(job.out, chosen.environment, now=now, fresh=job.fresh)
     identity = identity_of(source, chosen)
     with ExitStack() as opens:
@@ -128,8 +129,13 @@ def check(
         apis = {server.name: api_of(server) for server in profile.servers}
         plan = plan_of_file(job, checks, chosen, profile)._replace(kept=kept)
         shared = opens.enter_context(joined_run(job, plan, identity, surface))
-        own = ledger if shared is None else shared.shared
-        reuse_answers(job.reusable._replace(signer=chosen.signer), checks, (own, identity), apis, now=clock())
+        reuse_answers(
+            job.reusable._replace(signer=chosen.signer),
+            checks,
+            (ledger if shared is None else shared.shared, identity),
+            apis,
+            now=clock(),
+        )
         asked = ask_file(job, plan, ledger, shared, surface)
         surface.watch.enter(Phase.WRITING)
         in_sequence = unknown_in_sequence(about_uk_accounts(checks), prepared.assignments, asked.answers)

@@ -14,6 +14,7 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.files.atomic import write_atomically
+from pipeline.files.signatures import Signer
 from pipeline.frames import Accepted, Changes, Original, Outcomes, Payees, Payments
 from pipeline.jobs.kept_payees import KnownRun, carried_on, ids_of, known_runs
 from pipeline.jobs.kept_payees import keep as keep_payees
@@ -39,6 +40,8 @@ class ComparisonRequest(NamedTuple):
     """By `--compare-with`."""
     newest_of: str | None = None
     """By `compare_with` of the profile: of the folders that fit this pattern the newest run."""
+    signer: Signer | None = None
+    """Who must have signed the folders; None: the manifest alone proves each."""
 
     @property
     def in_words(self) -> str | None:
@@ -96,7 +99,9 @@ def compare_with_earlier(
     with ExitStack() as stack:
         runs: list[KnownRun] = []
         for folder, manifest in manifests.items():
-            record = stack.enter_context(opened_to_read(folder, now=timestamp(now)))
+            record = stack.enter_context(
+                opened_to_read(folder, now=timestamp(now), signer=wanted.signer, manifest=manifest)
+            )
             runs += known_runs(EndedRun(folder, manifest), record.payee_key, now=now)
         runs.sort(key=lambda run: run.origin.finished, reverse=True)
         changes, contradicted = compare(payees, payments["name"], [run.earlier for run in runs])

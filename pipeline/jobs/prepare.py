@@ -129,7 +129,7 @@ def identity_of(source: PaymentSource, chosen: Chosen) -> RunIdentity:
 
 def wanted(job: CheckJob, chosen: Chosen) -> ComparisonRequest:
     """The earlier runs to compare with: those of the job, or else of the profile."""
-    return ComparisonRequest(job.compare_with, None if job.compare_with else chosen.newest_of)
+    return ComparisonRequest(job.compare_with, None if job.compare_with else chosen.newest_of, chosen.signer)
 
 
 def prepare(

@@ -16,6 +16,7 @@ from pipeline.runs.approvals import approvals_of
 from pipeline.runs.earlier import earlier_run
 from pipeline.runs.folder import ledger_of
 from pipeline.runs.manifest import read_manifest, replaced_manifest
+from pipeline.runs.remedies import made_anew
 from pipeline.runs.request import Notice
 from pipeline.runs.signing import is_outdated, is_signed_by
 from pipeline.stores.sqlite.ledger import SqliteLedger
@@ -23,8 +24,10 @@ from pipeline.stores.sqlite.ledger_file import require_ledger
 from pipeline.stores.sqlite.reader import LedgerReader, ledger_reader
 from pipeline.stores.values import NO_PROOF, LedgerProof, RunIdentity
 from pipeline.wording import Sentence
-from schemas.folder import APPROVALS, MANIFEST, SIGNATURE
+from schemas.folder import APPROVALS, CORRECTED, HOLD, MANIFEST, OUTCOMES, RELEASE, SIGNATURE
 from schemas.manifest import Manifest
+
+_MADE_OF_PAYMENTS = (CORRECTED, RELEASE, HOLD, OUTCOMES)
 
 
 def proof_of(folder: Path, signer: Signer | None = None, manifest: Manifest | None = None) -> LedgerProof:
@@ -49,14 +52,20 @@ def proof_of(folder: Path, signer: Signer | None = None, manifest: Manifest | No
 
 
 @contextmanager
-def opened_to_read(
-    folder: Path, *, now: str, alone: bool = False, proves: bool = True, signer: Signer | None = None
+def opened_to_read(  # noqa: PLR0913 (who reads, and what proves it)
+    folder: Path,
+    *,
+    now: str,
+    alone: bool = False,
+    proves: bool = True,
+    signer: Signer | None = None,
+    manifest: Manifest | None = None,
 ) -> Iterator[LedgerReader]:
     """What the ledger of a run has on record; no run can work in the folder until the block ends.
 
     A job that writes files of the folder reads alone: other readers are excluded, too. Only a job that
     reports on the ledger itself, or deletes from it, reads one that is not proved. With a signer it must be
-    signed, or sealed where the run has not ended.
+    signed, or sealed where the run has not ended; so must be a manifest that was read already.
 
     Raises:
         UsageError: no run used the folder.
@@ -65,9 +74,9 @@ def opened_to_read(
         OutputError, DiskError: as `reader.ledger_reader`.
     """
     require_ledger(ledger_of(folder))
-    proof = proof_of(folder, signer) if proves else NO_PROOF
-    if signer is not None and proof.digests:
-        _require_signed(folder)
+    proof = proof_of(folder, signer, manifest) if proves else NO_PROOF
+    if signer is not None and proof.digests and not proof.proved_finishes:
+        raise _not_signed(folder)
     with ledger_reader(ledger_of(folder), now=now, alone=alone, proof=proof) as record:
         yield record
 
@@ -115,6 +124,26 @@ def open_ledger(  # noqa: PLR0913 (what is opened, and by whom)
         earlier = earlier_run(folder, now)
         assert earlier is not None
         raise earlier.refusal(refused, chosen.environment, chosen.name) from None
+
+
+def refuse_changed_copy(file: Path, sha256: str, signer: Signer | None, *, own: Path) -> None:
+    """Refuse a payment file in the folder of another run that is not as that run recorded it.
+
+    Raises:
+        InputError: it was changed; or its folder is to be signed, and is not, or not by this signer.
+    """
+    folder = file.resolve().parent
+    try:
+        manifest = read_manifest(folder)
+    except UsageError:
+        return
+    recorded = {one.name: one.sha256 for one in (manifest.outcome_file, *manifest.files)}
+    is_of_run = file.name in recorded or file.name.partition(".")[0] in _MADE_OF_PAYMENTS
+    if signer is not None and is_of_run and folder != own.resolve():
+        _require_signed(folder)
+        _require_own(folder, signer, manifest)
+    if recorded.get(file.name, sha256) != sha256:
+        raise InputError(Sentence("runs.changed_since", path=file, remedy=made_anew(file)))
 
 
 def is_sealed_by(signer: Signer, folder: Path, *, now: str) -> bool:
@@ -199,9 +228,13 @@ def _unsigned_decisions(folder: Path) -> InputError:
 
 def _require_signed(folder: Path) -> None:
     if not is_signed(folder):
-        raise InputError(
-            Sentence("runs.not_signed", folder=folder, signature=SIGNATURE), advice=Sentence("advice.adopt")
-        )
+        raise _not_signed(folder)
+
+
+def _not_signed(folder: Path) -> InputError:
+    return InputError(
+        Sentence("runs.not_signed", folder=folder, signature=SIGNATURE), advice=Sentence("advice.adopt")
+    )
 
 
 def _require_own(folder: Path, signer: Signer, manifest: Manifest) -> None:

@@ -5,11 +5,10 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
-from importlib import import_module
 from pathlib import Path
 
 import pytest
-from forgers import fit_manifest, forge, forging
+from forgers import fit_manifest, forge, forging, swapped_after
 from signers import key_files
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
@@ -457,18 +456,6 @@ def test_a_release_file_is_compared_with_what_was_checked_and_decided(desk, sand
         assert (found.status, said in found.out) == (65, True), found.out
 
 
-def swapped_in(monkeypatch, where, swap):
-    """Have someone else write into the folder just before a command calls this."""
-    module, _, name = where.rpartition(".")
-    there = getattr(import_module(module), name)
-
-    def swap_first(*given, **said):
-        swap()
-        return there(*given, **said)
-
-    monkeypatch.setattr(where, swap_first)
-
-
 def lenient(folder):
     """A manifest whose last split released everything, by a policy of the forger."""
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -493,28 +480,28 @@ def delete_the_manifest(folder):
 
 
 @pytest.mark.parametrize(
-    ("command", "where", "swap", "status"),
+    ("command", "written", "swap", "status"),
     [
-        ("report", "pipeline.jobs.report.reports", lenient, 0),
-        ("report", "pipeline.jobs.report.sign", lenient, 0),
-        ("report", "pipeline.jobs.report.reports", an_approval, 65),
-        ("split", "pipeline.jobs.split.take_into_evidence", an_approval, 65),
-        ("run", "pipeline.jobs.writing.remove_stale", an_approval, 0),
-        ("run", "pipeline.jobs.writing.remove_stale", without_warnings, 65),
-        ("run", "pipeline.jobs.writing.remove_stale", delete_the_manifest, 0),
+        ("report", "report.html", lenient, 0),
+        ("report", "manifest.json", lenient, 0),
+        ("report", "report.html", an_approval, 65),
+        ("split", "approvals.json", an_approval, 65),
+        ("run", "summary.json", an_approval, 0),
+        ("run", "summary.json", without_warnings, 65),
+        ("run", "summary.json", delete_the_manifest, 0),
     ],
 )
 def test_what_is_swapped_while_a_command_works_is_not_signed(
-    desk, folder, words, signing, monkeypatch, command, where, swap, status
+    desk, folder, words, signing, command, written, swap, status
 ):
     assert desk("split", folder, "--allow-simulated", *signing[0]).status == 0
     wanted = {"report": (folder,), "split": (folder, "--allow-simulated"), "run": words[1:]}[command]
     before = json.loads((folder / "manifest.json").read_text())
     if command == "run":
         follow_the_advice_of_verify(folder)
-    swapped_in(monkeypatch, where, lambda: swap(folder))
 
-    assert desk(command, *wanted, *signing[0]).status == status
+    with swapped_after("os.rename", folder / written, lambda: swap(folder)):
+        assert desk(command, *wanted, *signing[0]).status == status
 
     found = desk("verify", folder, "--input", words[1], *signing[1])
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -524,7 +511,44 @@ def test_what_is_swapped_while_a_command_works_is_not_signed(
     )
 
 
-def test_a_summary_is_read_once_to_be_proven_and_used(desk, folder, monkeypatch):
-    forged = (folder / "summary.json").read_bytes().replace(b'"profile"', b'"profile" ')
-    monkeypatch.setattr("pipeline.runs.folder.plain_bytes", lambda _: forged)
-    assert "changed since the run" in desk("split", folder, "--allow-simulated").err
+def test_a_summary_is_read_once_to_be_proven_and_used(desk, folder, signing):
+    path = folder / "summary.json"
+    forged = path.read_bytes().replace(b'"profile": "', b'"profile": "lenient ')
+    with swapped_after("open", path, lambda: path.write_bytes(forged)):
+        assert desk("split", folder, "--allow-simulated", *signing[0]).status == 0
+    assert path.read_bytes() == forged
+
+
+def change_and_record(folder, name, old, new):
+    """Change a file of a folder, and have its manifest record that."""
+    path, manifest = folder / name, folder / "manifest.json"
+    before = hashlib.sha256(path.read_bytes()).hexdigest()
+    path.write_text(path.read_text().replace(old, new))
+    after = hashlib.sha256(path.read_bytes()).hexdigest()
+    manifest.write_text(manifest.read_text().replace(before, after))
+
+
+def test_payments_are_taken_from_the_folder_of_another_run_as_it_recorded_them(desk, folder, words, signing):
+    assert desk("split", folder, "--allow-simulated", *signing[0]).status == 0
+    again = ("run", folder / "hold.simulated.csv", *words[2:], "--out", desk.folder / "held", "--fresh")
+    assert desk(*again, *signing[0]).status == 0
+
+    change_and_record(folder, "hold.simulated.csv", "25.50", "9925.50")
+
+    refused = desk(*again, *signing[0])
+    assert (refused.status, "no signature of manifest.json by" in refused.err) == (65, True), refused.err
+    (folder / "hold.simulated.csv").write_text("changed once more")
+    refused = desk(*again)
+    assert (refused.status, "hold.simulated.csv: " in refused.err) == (65, True), refused.err
+
+
+def test_a_run_with_a_key_is_compared_with_signed_runs_alone(desk, folder, words, signing):
+    other = desk.payments([*ROWS, ROWS[0] | {"payment_id": "P3"}], "other.csv")
+    compared = ("run", other, *words[2:], "--compare-with", folder, "--fresh")
+    assert desk(*compared, *signing[0]).status == 0
+    change_and_record(folder, "summary.json", '"profile"', '"profile" ')
+    refused = desk(*compared, *signing[0])
+    assert (refused.status, "no signature of manifest.json by" in refused.err) == (65, True), refused.err
+    (folder / "manifest.json.sig").unlink()
+    refused = desk(*compared, *signing[0])
+    assert (refused.status, "not signed" in refused.err) == (65, True), refused.err
