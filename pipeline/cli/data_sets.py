@@ -31,12 +31,10 @@ def how_to_check(
         raise UsageError(Sentence("cli.dask"), advice=Sentence("cli.leave_out"))
     used = {"--engine": given.engine, "--scheduler": given.scheduler, "--no-ask": given.no_ask}
     first_used = next((option for option, value in used.items() if value), None)
-    if first_used is None and not any(file.is_dir() for file in given.files):
-        return check, stack.enter_context(KeptOpen()) if len(given.files) > 1 else None
-    if given.work is None:
-        if first_used is not None:
-            advice = Sentence("cli.name_work_folder")
-            raise UsageError(Sentence("cli.option_of_a_data_set", option=first_used), advice=advice)
+    if first_used is not None and given.work is None:
+        advice = Sentence("cli.name_work_folder")
+        raise UsageError(Sentence("cli.option_of_a_data_set", option=first_used), advice=advice)
+    if given.work is None or (first_used is None and not any(file.is_dir() for file in given.files)):
         return check, stack.enter_context(KeptOpen()) if len(given.files) > 1 else None
     if len(given.files) > 1:
         raise UsageError(Sentence("cli.one_data_set"), advice=Sentence("cli.check_files_run"))

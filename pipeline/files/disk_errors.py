@@ -10,9 +10,11 @@ import sqlite3
 import stat
 from pathlib import Path
 
-from pipeline.errors import DiskError, OutputError, PrecheckError
+from pipeline.errors import DiskError, IncompleteError, OutputError, PrecheckError
 from pipeline.wording import Sentence
 
+TOO_FEW_FILES = frozenset({errno.EMFILE, errno.ENFILE})
+"""Errors of the system for a process, or a computer, with too many open files."""
 _FULL_OR_FAILED = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 # CANTOPEN: SQLite does not report why it could not make a journal, and of a file that it has read before
 # a full disk is the likely reason.
@@ -56,8 +58,10 @@ OTHER_FOLDER = Sentence("advice.other_folder")
 
 def not_writable(
     path: Path, error: OSError, *, otherwise: Sentence = OTHER_FOLDER
-) -> DiskError | OutputError:
+) -> DiskError | OutputError | IncompleteError:
     """The error for a file that cannot be written, and what to do otherwise than make room on the disk."""
+    if error.errno in TOO_FEW_FILES:
+        return IncompleteError(Sentence("transport.too_few_files"))
     if is_full_or_failed(error):
         return write_failed(path, error)
     return OutputError(Sentence("files.cannot_written", path=path, reason=_reason(error)), advice=otherwise)

@@ -12,10 +12,11 @@ from importlib.metadata import version
 import httpx
 
 from pipeline.errors import ConfigurationError, IncompleteError, PrecheckError
+from pipeline.files.disk_errors import TOO_FEW_FILES
 from pipeline.transport.pool import AiohttpTransport
 from pipeline.transport.proxy import Proxy
 from pipeline.transport.retry import NetworkFailure
-from pipeline.transport.tls import TOO_FEW_FILES, explain
+from pipeline.transport.tls import explain
 from pipeline.wording import Sentence
 
 BODY_BYTES_MAX = 64 * 1024

@@ -7,7 +7,6 @@ and "VoP Standard: mutual TLS".
 
 import asyncio
 import base64
-import errno
 import os
 import re
 import socket
@@ -24,6 +23,7 @@ from aiohappyeyeballs import start_connection
 from pydantic import SecretStr
 
 from pipeline.errors import CredentialsError, IncompleteError, PrecheckError, TlsError
+from pipeline.files.disk_errors import TOO_FEW_FILES
 from pipeline.files.private import is_private
 from pipeline.transport.certificates import CertificateFacts, chain_in, inspect_certificate
 from pipeline.transport.cipher_suites import SUITES, limit_suites
@@ -31,8 +31,6 @@ from pipeline.wording import Sentence
 
 __all__ = ["CertificateFacts", "client_context", "explain", "inspect_certificate", "preflight"]
 
-TOO_FEW_FILES = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors of the system for a process, or a computer, with too many open files."""
 HANDSHAKE_DEADLINE_S = 10.0
 REFUSAL_WAIT_S = 0.3
 """How long a TLS 1.3 server is given to refuse the client certificate after the handshake."""

@@ -1,6 +1,7 @@
 """The command as click sees it; what it does with files and servers is in tests/end_to_end."""
 
 import os
+import subprocess
 import sys
 from contextlib import chdir
 from inspect import signature
@@ -12,7 +13,7 @@ from click.testing import CliRunner
 from pipeline.cli.main import main
 from pipeline.cli.monitoring import MonitoringTargets
 from pipeline.cli.observing import ObservingTargets
-from pipeline.cli.run import OUTCOMES, SMALL_BYTES, WARNINGS, spare_threads
+from pipeline.cli.run import OUTCOMES, SMALL_BYTES, WARNINGS
 from pipeline.errors import OutputError, PrecheckError, most_serious, status_of_summary
 from pipeline.jobs.check import RunResult
 from pipeline.jobs.fix import FixJob
@@ -289,16 +290,15 @@ def summary():
     return build
 
 
-@pytest.mark.parametrize(
-    ("sizes", "threads"), [([9, 9], "1"), ([9, SMALL_BYTES + 1], None), ([9, None], None)]
-)
-def test_polars_works_in_one_thread_if_all_files_are_small(tmp_path, monkeypatch, sizes, threads):
-    monkeypatch.setenv("POLARS_MAX_THREADS", "0")
-    monkeypatch.delenv("POLARS_MAX_THREADS")
-    monkeypatch.delitem(sys.modules, "polars")
-    files = [tmp_path / f"{number}.csv" for number in range(len(sizes))]
-    for file, size in zip(files, sizes, strict=True):
-        if size is not None:
-            file.write_bytes(b"x" * size)
-    spare_threads(files)
-    assert os.environ.get("POLARS_MAX_THREADS") == threads
+def test_polars_works_in_one_thread_if_all_files_are_small(tmp_path):
+    small, large = tmp_path / "small.csv", tmp_path / "large.csv"
+    small.write_bytes(b"x")
+    large.write_bytes(b"x" * (SMALL_BYTES + 1))
+    program = (
+        "import os, sys; from pathlib import Path; from pipeline.cli.run import spare_threads as spare;"
+        " spare([*map(Path, sys.argv[1:])]); print(os.environ.get('POLARS_MAX_THREADS'))"
+    )
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("POLARS_")}
+    for other, threads in ((small, "1"), (large, "None"), (tmp_path / "missing", "None")):
+        words = [sys.executable, "-c", program, small, other]
+        assert subprocess.check_output(words, env=environment, text=True).strip() == threads

@@ -34,6 +34,13 @@ def test_a_place_that_cannot_hold_the_file_asks_for_another_one(code):
     assert str(error) == f"results/outcomes.csv: cannot be written ({os.strerror(code)}); choose another path"
 
 
+def test_too_few_open_files_is_a_limit_to_raise_and_no_matter_of_the_file():
+    error = not_writable(PATH, OSError(errno.EMFILE, os.strerror(errno.EMFILE)))
+    assert error.exit_code == 75
+    assert "limit of open files" in str(error)
+    assert "outcomes.csv" not in str(error)
+
+
 def error_of(act):
     with pytest.raises(sqlite3.Error) as caught:
         act()

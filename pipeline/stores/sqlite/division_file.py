@@ -18,7 +18,7 @@ from zlib import crc32
 
 import anyio
 
-from pipeline.errors import DiskError, OutputError
+from pipeline.errors import PrecheckError
 from pipeline.files.disk_errors import not_writable
 from pipeline.stores.sharing import Division
 from pipeline.wording import Sentence
@@ -69,7 +69,7 @@ class DivisionFile:
             return False
         return True
 
-    def _error(self, error: OSError) -> DiskError | OutputError:
+    def _error(self, error: OSError) -> PrecheckError:
         return not_writable(self._path, error, otherwise=ELSEWHERE)
 
 
