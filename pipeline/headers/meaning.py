@@ -139,7 +139,7 @@ def meaning(header: str) -> HeaderMeaning:
             if found.what is not None:
                 return found
     if _BALANCES & set(tokens_of(header)):
-        return HeaderMeaning(BALANCE, "a balance, whatever else the header says")
+        return HeaderMeaning(BALANCE, "a balance")
     return UNKNOWN
 
 

@@ -60,8 +60,10 @@ def test_each_row_of_a_real_template_is_asked_about_its_payee_and_their_account(
 
 @refused_sets
 def test_a_real_file_of_which_nobody_can_say_who_is_paid_is_refused(each, tmp_path):
-    with pytest.raises(InputError):
+    with pytest.raises(InputError) as refused:
         read(file_of(each, tmp_path), mapping={})
+    readings = getattr(refused.value, "readings", ())
+    assert all(str(reading.how) for reading in readings), "each rule has words in the catalogue"
 
 
 @elsewhere_sets
