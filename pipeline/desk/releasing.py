@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from hashlib import file_digest
+from io import BufferedReader
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,11 +14,12 @@ from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.review import LastWord, Review, frame_of
 from pipeline.desk.states import Standing, State
 from pipeline.errors import InputError, UsageError
+from pipeline.files.plain import open_plain
 from pipeline.jobs.fix import FixJob, fix_folder
 from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.review.decisions import RunDecisions
 from pipeline.runs.families import ranges
-from pipeline.runs.manifest import identity_of, read_manifest
+from pipeline.runs.manifest import read_manifest
 from pipeline.wording import Moment, Sentence
 from schemas.desk import DeskFile, Release, RowsDecided, Signed
 from schemas.folder import (
@@ -293,18 +296,23 @@ def _recorded(at: Standing) -> dict[str, str]:
     return {file.name: file.sha256 for file in (manifest.outcome_file, *manifest.files)}
 
 
-def require_as_recorded(at: Standing, name: str) -> None:
-    """Refuse to hand out a file that was changed since it was made or approved.
+def opened_as_recorded(at: Standing, name: str) -> BufferedReader:
+    """Open a file to hand it out, and refuse one that was changed since it was made or approved.
+
+    What is handed out is what was looked at, whatever gets the name meanwhile.
 
     Raises:
         Conflict: it was.
+        OSError: it cannot be read.
     """
-    if name in _UNRECORDED:
-        return
+    file = open_plain(at.folder.run / name)
+    identity = file_digest(file, "sha256").hexdigest()
+    file.seek(0)
     approved = {one.file: one.sha256 for one in at.file.releases[-1:]}
-    known = {_recorded(at).get(name), approved.get(name, identity := identity_of(at.folder.run / name)[0])}
-    if known != {identity}:
+    if name not in _UNRECORDED and {_recorded(at).get(name), approved.get(name, identity)} != {identity}:
+        file.close()
         raise Conflict(Sentence("desk.download_was_changed", file=name))
+    return file
 
 
 def voided_by(at: Standing) -> RowsDecided | None:

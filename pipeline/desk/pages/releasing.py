@@ -28,7 +28,7 @@ from pipeline.desk.releasing import (
     corrected_file,
     is_corrected,
     offered,
-    require_as_recorded,
+    opened_as_recorded,
     shaped_by,
     shaping,
     signed,
@@ -231,14 +231,14 @@ async def download(request: web.Request) -> web.StreamResponse:
         raise Missing(Sentence("desk.no_such_download"))
     if found.has_names:
         person.require_names()
-    await asyncio.to_thread(require_as_recorded, at, found.name)
+    file = await asyncio.to_thread(opened_as_recorded, at, found.name)
     facts = {"file": found.name}
     if at.file.releases and found.name == at.file.releases[-1].file:
         facts["sha256"] = at.file.releases[-1].sha256
     await context.record(request, Deed.DOWNLOADED, at.id, **facts)
     disposition = f'attachment; filename="{found.name}"'
     headers = {**HEADERS, "Content-Disposition": disposition, "Content-Type": "application/octet-stream"}
-    return web.FileResponse(at.folder.run / found.name, headers=headers)
+    return web.Response(body=file, headers=headers)
 
 
 @routes.post("/files/{id}/forget")

@@ -10,7 +10,7 @@ import pytest
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.people import ALONE, Person
 from pipeline.desk.refusals import Conflict
-from pipeline.desk.releasing import Decided, decide, signed
+from pipeline.desk.releasing import Decided, decide, opened_as_recorded, signed
 from pipeline.desk.review import Asked, Review, last_words, reviewed
 from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
 from pipeline.desk.states import State, standing
@@ -50,6 +50,17 @@ def decided(folder, decision=Decision.HOLD, answers=("0",)):
             decision=decision,
         )
     )
+
+
+def test_what_is_handed_out_is_what_was_looked_at(folder):
+    path = folder.run / "outcomes.csv"
+    recorded, other = path.read_bytes(), path.with_name("other")
+    other.write_text("another account")
+    with opened_as_recorded(standing(folder), path.name) as file:
+        other.replace(path)
+        assert file.read() == recorded
+    with pytest.raises(Conflict, match="was changed since it was made"):
+        opened_as_recorded(standing(folder), path.name)
 
 
 def test_a_new_decision_voids_the_approval(folder):
