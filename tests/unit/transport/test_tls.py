@@ -1,5 +1,7 @@
+import asyncio
 import os
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
@@ -14,7 +16,7 @@ from pydantic import SecretStr
 from pipeline.apis import post
 from pipeline.errors import CredentialsError, IncompleteError, TlsError
 from pipeline.transport.client import Client
-from pipeline.transport.tls import EnvironmentKey, client_context, inspect_certificate, preflight
+from pipeline.transport.tls import EnvironmentKey, client_context, inspect_certificate, preflight, raced
 
 NUMBER = "PSDFR-ACPR-99999"
 
@@ -372,3 +374,30 @@ class TestPreflight:
 
         with pytest.raises(IncompleteError, match="no connection"):
             anyio.run(main)
+
+
+class TwoAddresses(asyncio.SelectorEventLoop):
+    """Every host has two addresses."""
+
+    async def getaddrinfo(self, _host, port, **_):
+        return [
+            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, port)) for host in ("127.0.0.2", "127.0.0.1")
+        ]
+
+
+def test_an_address_that_answers_nothing_costs_a_moment():
+    silent = socket.create_server(("127.0.0.2", 0), backlog=0)
+    port = silent.getsockname()[1]
+    clients = [socket.socket() for _ in range(4)]  # more than its queue holds: the rest is dropped
+    for client in clients:
+        client.setblocking(False)
+        client.connect_ex(("127.0.0.2", port))
+    with (
+        silent,
+        socket.create_server(("127.0.0.1", port)),
+        asyncio.Runner(loop_factory=TwoAddresses) as runner,
+        runner.run(asyncio.wait_for(raced("bank.example", port), 2)) as winner,
+    ):
+        assert winner.getpeername() == ("127.0.0.1", port)
+    for client in clients:
+        client.close()
