@@ -216,14 +216,10 @@ def _refuse_unsigned_decisions(folder: Path, recorded: Manifest | None, signer: 
             claimed += (*recorded.adoptions, *recorded.splits, *recorded.replaced_splits)
         is_proved = not claimed
     if not is_proved:
-        raise _unsigned_decisions(folder)
-
-
-def _unsigned_decisions(folder: Path) -> InputError:
-    return InputError(
-        Sentence("runs.approvals_not_signed", path=folder / APPROVALS),
-        advice=(Sentence("stores.bring_back_from"), Sentence("advice.adopt")),
-    )
+        raise InputError(
+            Sentence("runs.approvals_not_signed", path=folder / APPROVALS),
+            advice=(Sentence("stores.bring_back_from"), Sentence("advice.adopt")),
+        )
 
 
 def _require_signed(folder: Path) -> None:
@@ -249,4 +245,8 @@ def _require_own(folder: Path, signer: Signer, manifest: Manifest) -> None:
             Sentence("runs.older_state", folder=folder), advice=Sentence("stores.bring_back_from")
         )
     if approvals_of(folder) != manifest.approvals:
-        raise _unsigned_decisions(folder)
+        manifest_path, path = folder / MANIFEST, folder / APPROVALS
+        raise InputError(
+            Sentence("runs.approvals_not_signed", path=path),
+            advice=Sentence("runs.take_signed_decisions", manifest=manifest_path, path=path),
+        )

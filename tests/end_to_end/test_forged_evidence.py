@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import re
 import shutil
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -156,6 +158,11 @@ def test_decisions_that_nobody_took_are_not_signed(desk, folder, words, signing)
         refused = desk(*command, *signing[0])
         assert refused.status == 65, command
         assert "approvals.json: not the decisions that the signed manifest records" in refused.err
+
+    [advised] = re.findall(r"jq .*? > [^;]*approvals.json", refused.err)
+    path.rename(desk.folder / "approvals.moved.json")
+    subprocess.run(advised, shell=True, check=True, cwd=desk.folder)
+    assert desk("split", folder, "--allow-simulated", *signing[0]).status == 0
 
 
 def forge_decisions(folder):
