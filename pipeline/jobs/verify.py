@@ -327,7 +327,7 @@ def _payments_agree(run: EndedRun, source: PaymentSource, rows: Rows, job: Verif
         if file is None or run.forgotten(file.name) is not None:
             continue
         anew = payments_in(io.BytesIO(), finished, run.folder / file.name, partial(writer.part, mine, role))
-        if anew.sha256 != identity_of(run.folder / file.name)[0]:
+        if anew.sha256 != file.sha256:
             differs = Finding(what, Sentence("evidence.other_payments", file=file.name), DIFFERS)
             return [_by_another_version(differs, manifest)]
     unpaid = _not_to_be_paid(finished, made)["row"].to_list()

@@ -233,6 +233,15 @@ def test_a_pipe_in_the_place_of_a_file_of_the_run_is_no_such_file(run_of, split,
     assert any(finding.exit_code for finding in verify(VerifyJob(folder), now=NOW)) or name == "reasons.jsonl"
 
 
+@pytest.mark.parametrize("make", [Path.touch, Path.mkdir, os.mkfifo, str])
+def test_a_release_file_that_is_gone_or_no_file_is_a_finding(run_of, split, make):
+    folder = run_of("payroll.csv", MATCH)
+    split(folder)
+    (folder / "release.csv").unlink()
+    make(folder / "release.csv")
+    assert {finding.exit_code for finding in verify(VerifyJob(folder), now=NOW)} == {0, 65}
+
+
 def test_a_purge_deletes_no_folder_that_only_a_planted_record_calls_its_own(tmp_path, run_of):
     folder, other = run_of("payroll.csv", MATCH), tmp_path / str(uuid4())
     other.mkdir()
