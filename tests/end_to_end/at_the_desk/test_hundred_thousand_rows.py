@@ -147,7 +147,7 @@ def test_a_hundred_thousand_rows_are_reviewed_released_and_downloaded(large, pag
     desk, at = large
     review = f"{desk.origin}/files/{at}/review"
     page.goto(review)
-    page.wait_for_selector("text=40,000 payments of 100,000 need a look before you pay.")
+    page.wait_for_selector("text=40,000 of 100,000 payments need review before you pay.")
     assert rows_on(page) == 50
     page.select_option("select[name=outcome]", "no_match")
     page.click("button:has-text('Show') >> nth=0")
