@@ -169,14 +169,14 @@ def test_a_hundred_thousand_rows_are_reviewed_released_and_downloaded(large, pag
     page.wait_for_selector(f"#row-{NAMED}.decided")
     assert page.inner_text("#decided") == "1 decided."
     assert page.inner_text("#left-fix_name") == "14,000 rows, 13,999 undecided"
-    assert page.inner_text("#open") == "39,999 rows undecided: the policy decides about them."
+    assert page.inner_text("#open") == "39,999 rows undecided: the policy decides."
     assert loaded == []
 
     page.goto(f"{review}?group=fix_name")
     page.check(".bulk input[value=release]")
     page.fill(".bulk input[name=reason]", "all seen before")
-    page.click("text=See what that changes")
-    page.click("text=Record for these 13,999 rows")
+    page.click("text=Preview the change")
+    page.click("text=Save for these 13,999 rows")
     page.wait_for_selector("#left-fix_name:has-text('14,000 rows, all decided')")
     page.click("text=Review done")
     page.wait_for_url("**/release")

@@ -248,7 +248,7 @@ def test_a_second_tab_that_is_behind_is_told(at_the_desk, reviewed):
         page.click("#row-17 button")
         page.wait_for_selector("#row-17.decided")
         behind.click("text=Approve and write the files")
-        behind.wait_for_selector("text=Something was decided since this page was shown to you.")
+        behind.wait_for_selector("text=Changed since this page was shown to you")
         behind.close()
 
 

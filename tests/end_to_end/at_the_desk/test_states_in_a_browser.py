@@ -106,7 +106,7 @@ def test_axe_finds_nothing_while_a_check_runs_is_stopped_capped_or_waits(here, m
     )  # from the first look
     wait_until(lambda: mara.progress(running)["done"] > 0)
     page.goto(f"{here.origin}/files/{running}/progress")
-    page.wait_for_selector("text=You may close this page")
+    page.wait_for_selector("text=You can close this page")
     assert page.inner_text("#sentence") == "Checking with the sandbox."
     assert "no answer says anything about a real account" in page.inner_text("aside.banner")
     found["running"] = faults_of(page)
@@ -174,7 +174,7 @@ def test_two_tabs_that_start_the_same_file_start_one_check(here, mara, page):
     page.click("text=Start the check")
     page.wait_for_url("**/progress")
     other.click("text=Start the check")
-    other.wait_for_selector("text=The check cannot be started now. The file stands at")
+    other.wait_for_selector("text=The check cannot be started now.")
     other.goto(f"{here.origin}/files/{at}")
     for tab in (page, other):  # both are led to the review when it is done
         tab.wait_for_url("**/review")
@@ -239,7 +239,7 @@ def test_a_killed_desk_is_said_on_the_page_and_the_next_one_goes_on_with_it(
             tab.wait_for_selector("button:has-text('Stop')")
             desk.process.kill()
             desk.process.wait()
-            tab.wait_for_selector("text=The desk does not answer. The check goes on")
+            tab.wait_for_selector("text=The desk does not answer. The check continues")
         with served_desk(tmp_path, "--config", config) as desk:
             tab.goto(desk.link)
             tab.wait_for_url(re.compile("/$"))
