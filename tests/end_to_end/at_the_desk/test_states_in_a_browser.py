@@ -119,7 +119,7 @@ def test_axe_finds_nothing_while_a_check_runs_is_stopped_capped_or_waits(here, m
     page.wait_for_selector("text=The check has stopped")
     assert "SIGTERM" not in (text := page.inner_text("main"))
     assert "Stopped by Mara Ellery." in text
-    assert "The check was stopped: go on when you like." in text
+    assert "Answers are kept and never asked for again." in text
     found["stopped"] = faults_of(page)
     capped = started(mara, payments(5, 900), "capped")
     mara.wait(capped)
