@@ -8,9 +8,11 @@ import re
 
 import polars as pl
 
+from pipeline.rules.identifiers import HYPHENS
+
 IBAN = r"^(?i:IBAN:?)?[A-Za-z]{2}[0-9]{2}[A-Za-z0-9]{10,30}$"
 """The look of an IBAN, without blanks and punctuation."""
-PUNCTUATION = r"[\s\p{Pd}\x{2212}./:]"
+PUNCTUATION = rf"[\s{HYPHENS}./:]"
 _IBAN_LENGTH_MIN = 15
 _COMBINED_DIGITS = 14
 
@@ -76,7 +78,8 @@ _DOMESTIC = r"^[0-9]{14}$|^[0-9]{24}$|^[0-9]{26}$"
 """Digits that are no IBAN, and the account of a country as its banks write it."""
 _BEFORE_BANK = r"^[0-9-]{2,17}/[0-9]{4}$"
 """A Czech or Slovak account before the code of its bank."""
-_SORT_CODE_AND_ACCOUNT = r"^([0-9]{2})\p{Pd}?\s?([0-9]{2})\p{Pd}?\s?([0-9]{2})\p{Pd}?\s?([0-9]{8})$"
+_HYPHEN = rf"[{HYPHENS}]?\s?"
+_SORT_CODE_AND_ACCOUNT = rf"^([0-9]{{2}}){_HYPHEN}([0-9]{{2}}){_HYPHEN}([0-9]{{2}}){_HYPHEN}([0-9]{{8}})$"
 
 
 def _with_combined_accounts_split(payments: pl.DataFrame) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from pipeline.headers.meaning import Side, is_column_of, meaning
 from pipeline.headers.spelling import fold, is_ours, tokens_of, words_with
 from pipeline.headers.words import Cue
 from pipeline.rules.account_country import AccountSigns
+from pipeline.rules.identifiers import HYPHENS
 
 
 class _BankCode(NamedTuple):
@@ -44,7 +45,7 @@ _BANK_CODES = (
 )
 _NAMED_CODE = r"^\s*(?i:GBDSC|SC)[\s0-9]"
 """A sort code behind the name of its clearing system."""
-_NOT_IN_CODES = r"[\s\p{Pd}]"
+_NOT_IN_CODES = rf"[\s{HYPHENS}]"
 _COUNTRY_WORDS = "country countries land landcode pays país paese kraj maa země ország țară χώρα"
 _COUNTRY = frozenset(map(fold, _COUNTRY_WORDS.split()))
 _OF_BANK = frozenset({*words_with(Cue.BANK), *words_with(Cue.ACCOUNT), "bankkonto", "konto"})

@@ -23,6 +23,7 @@ from pipeline.headers.not_payments import INSIST, why_not_payments
 from pipeline.headers.readings import ColumnReading, readings_of, with_looks
 from pipeline.headers.spelling import fold, is_ours, tokens_of, words_of
 from pipeline.headers.words import Cue
+from pipeline.rules.identifiers import HYPHENS
 from pipeline.wording import ANY_COLUMN, PLACE, ColumnPair, Sentence, Value
 from schemas.payments import FIELDS, IGNORE
 
@@ -196,7 +197,8 @@ def _choices(
     return choices
 
 
-_EIGHT, _SIX = r"^[0-9]{8}$", r"^[0-9]{2}[\s\p{Pd}]?[0-9]{2}[\s\p{Pd}]?[0-9]{2}$"
+_EIGHT = r"^[0-9]{8}$"
+_SIX = rf"^[0-9]{{2}}[\s{HYPHENS}]?[0-9]{{2}}[\s{HYPHENS}]?[0-9]{{2}}$"
 _PUNCTUATED = r"[^0-9]"
 _KEYS = frozenset("lifnr kunnr pernr partner gpart belnr ebeln zuonr xblnr".split())  # noqa: SIM905
 """What SAP calls suppliers, customers and documents: their numbers may have six digits."""

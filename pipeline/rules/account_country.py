@@ -13,7 +13,7 @@ import polars as pl
 
 from pipeline.rules.amounts import read_amounts
 from pipeline.rules.currencies import completed, currencies, read_currencies
-from pipeline.rules.identifiers import bic11, bic_faults, compact, iban_structures
+from pipeline.rules.identifiers import HYPHENS, bic11, bic_faults, compact, iban_structures
 from pipeline.rules.placeholders import without_words
 from pipeline.rules.unasked import ACCOUNT_ELSEWHERE, ACCOUNT_SIGNS_DIFFER, COUNTRIES_KNOWN, elsewhere
 
@@ -21,11 +21,11 @@ UK = ("GB", "JE", "GG", "IM")
 """The United Kingdom and the islands whose banks have UK sort codes."""
 _UK_CURRENCIES = ("GBP", "EUR", "USD")
 """In which UK accounts are kept that sort codes reach; another currency speaks against the UK."""
-_SEPARATORS = r"[\s.\p{Pd}\x{2212}]"
+_SEPARATORS = rf"[\s.{HYPHENS}]"
 _BOTH = r"^[0-9]{6}/?[0-9]{8}$"
-_BOTH_WRITTEN = r"^\s*[0-9]{2}\p{Pd}[0-9]{2}\p{Pd}[0-9]{2}[\s\p{Pd}/]*[0-9]{8}\s*$"
+_BOTH_WRITTEN = rf"^\s*[0-9]{{2}}[{HYPHENS}][0-9]{{2}}[{HYPHENS}][0-9]{{2}}[\s{HYPHENS}/]*[0-9]{{8}}\s*$"
 """A sort code as it is written in the UK, with its account number."""
-_REVERSED = r"^\s*([0-9]{8})[\s\p{Pd}/]+([0-9]{2}\p{Pd}?[0-9]{2}\p{Pd}?[0-9]{2})\s*$"
+_REVERSED = rf"^\s*([0-9]{{8}})[\s{HYPHENS}/]+([0-9]{{2}}[{HYPHENS}]?[0-9]{{2}}[{HYPHENS}]?[0-9]{{2}})\s*$"
 """The account number first, then the sort code."""
 _IRISH_CODE = r"^9[0-9]{5}"
 _SHAPES = {

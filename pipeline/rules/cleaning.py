@@ -12,6 +12,7 @@ from pipeline.rules.currencies import (
     of_uk_accounts,
 )
 from pipeline.rules.identifiers import (
+    HYPHENS,
     bic11,
     bic_faults,
     compact,
@@ -25,7 +26,7 @@ from pipeline.rules.placeholders import without_words
 from pipeline.rules.selected_values import replaced
 
 _FREE_TEXTS = ("secondary_reference", "organisation_id", "organisation_id_issuer")
-_NOT_IN_SORT_CODES = r"^\s*(?i:GBDSC|SC)|[\s\p{Pd}\x{2212}\x{00ad}]"
+_NOT_IN_SORT_CODES = rf"^\s*(?i:GBDSC|SC)|[\s{HYPHENS}\x{{00ad}}]"
 """Hyphens of any kind, and what clearing systems put before the digits."""
 _CODES = ("bic", "organisation_bic", "organisation_id_scheme")
 

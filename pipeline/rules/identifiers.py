@@ -22,9 +22,10 @@ SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$|^[0-9]+[.,]0+$"
 MASKED_FROM_CHARS = 8
 """A shorter account is masked whole: its end would be most of it."""
 BIC = r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"
-_HYPHENS = r"\p{Pd}\x{2212}"
-_IBAN_LABEL = rf"^(?i:IBAN)[:./{_HYPHENS}]*([A-Za-z]{{2}}[0-9])"
-_IBAN_PUNCTUATED = rf"^[A-Za-z]{{2}}.*[./{_HYPHENS}]"
+HYPHENS = r"\p{Pd}\x{2212}\x{2043}\x{02D7}"
+"""Whatever people or their programs take for a hyphen, as part of a character class."""
+_IBAN_LABEL = rf"^(?i:IBAN)[:./{HYPHENS}]*([A-Za-z]{{2}}[0-9])"
+_IBAN_PUNCTUATED = rf"^[A-Za-z]{{2}}.*[./{HYPHENS}]"
 _KOSOVO = "XK"
 """In use for a country that ISO 3166 has no code for."""
 _WITHIN = {
@@ -64,11 +65,11 @@ def compact_ibans(ibans: pl.Series) -> pl.Series:
 
 def compact_leis(leis: pl.Series) -> pl.Series:
     """LEIs as `compact`, without the hyphens that people write."""
-    return compact(replaced(leis, where=leis.str.contains(f"[{_HYPHENS}]"), by=_without_hyphens))
+    return compact(replaced(leis, where=leis.str.contains(f"[{HYPHENS}]"), by=_without_hyphens))
 
 
 def _without_hyphens(codes: pl.Series) -> pl.Series:
-    return codes.str.replace_all(f"[{_HYPHENS}]", "")
+    return codes.str.replace_all(f"[{HYPHENS}]", "")
 
 
 def _compact_ibans(ibans: pl.Series) -> pl.Series:
@@ -76,7 +77,7 @@ def _compact_ibans(ibans: pl.Series) -> pl.Series:
     plain = replaced(
         bare,
         where=bare.str.contains(_IBAN_PUNCTUATED),
-        by=lambda some: some.str.replace_all(f"[./{_HYPHENS}]", ""),
+        by=lambda some: some.str.replace_all(f"[./{HYPHENS}]", ""),
     )
     return _compact(plain)
 

@@ -172,6 +172,8 @@ def test_a_header_that_has_the_codes_of_several_countries_is_no_sign():
         "01\u201102\u201103",
         "01\u201302\u201303",
         "01\u221202\u221203",
+        "01\u204302\u204303",
+        "01\u02d702\u02d703",
         "GBDSC010203",
         "SC 01-02-03",
     ],
