@@ -160,6 +160,25 @@ def modulus_of(chosen: Chosen, *, today: date) -> Modulus | None:
     )
 
 
+_GATEWAY = {
+    "server": Environment.SANDBOX,
+    "base_url": "https://localhost",
+    "token_url": "https://localhost",
+    "client_id": "none",
+    "client_secret_env": "NONE",
+    "scope": "none",
+    "rate_per_s": 200,
+    "in_flight_max": 64,
+}
+_EMBEDDED = {"default_account_type": "Personal", "cop": _GATEWAY, "vop": {"api": "gateway", **_GATEWAY}}
+"""The profile of the embedded sandbox, but for where it will be."""
+
+
+def to_plan_with(chosen: Chosen) -> Profile:
+    """The chosen profile, for a plan, which asks nobody: the embedded sandbox need not run."""
+    return Profile.model_validate(_EMBEDDED) if chosen.profile is None else chosen.profile
+
+
 @contextmanager
 def opened(chosen: Chosen) -> Iterator[Profile]:
     """The chosen profile, with its sandbox running where it is the embedded one."""

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from pipeline.config.profiles import choose, ledger_url, modulus_of, opened
+from pipeline.config.profiles import choose, ledger_url, modulus_of, to_plan_with
 from pipeline.connections import routes
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.datasets.tasks import SetTask
@@ -31,11 +31,11 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
     chosen = choose(check.profile, check.config)
     refuse_signature(chosen)
     data = open_data_set(check.file, job.work)
-    with opened(chosen) as profile:
-        there = routes(profile)._replace(modulus=modulus_of(chosen, today=now.date()))
-        shared = task_of(job, data, chosen, there)
-        with engine(job.engine, job.scheduler) as at_work:
-            planned = plan_parts(data, shared, at_work)
+    profile = to_plan_with(chosen)
+    there = routes(profile)._replace(modulus=modulus_of(chosen, today=now.date()))
+    shared = task_of(job, data, chosen, there)
+    with engine(job.engine, job.scheduler) as at_work:
+        planned = plan_parts(data, shared, at_work)
     own = f"{check.out}: the answers of a data set are not counted before its run"
     made = forecast_by_counts(
         check.file.name,

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from pipeline.config import ConfigurationFile, Profile
-from pipeline.config.profiles import Chosen, choose, ledger_url, opened
+from pipeline.config.profiles import Chosen, choose, ledger_url, to_plan_with
 from pipeline.connections import api_of, scope_for
 from pipeline.formats.message import set_aside, stated_controls
 from pipeline.jobs.prepare import RunTime, as_configured, identity_of, prepare, read_file
@@ -32,8 +32,8 @@ def forecast_file(job: CheckJob, clock: Clock, kind: SurfaceKind = SurfaceKind.A
     job = as_configured(job, file)
     source = read_file(job, file)
     chosen = choose(job.profile, file)
-    with opened(chosen) as profile:
-        prepared, checks = prepare(job, source, chosen, profile, RunTime(now, begun=timestamp(now)))
+    profile = to_plan_with(chosen)
+    prepared, checks = prepare(job, source, chosen, profile, RunTime(now, begun=timestamp(now)))
     apis = {server.name: api_of(server) for server in profile.servers}
     own = OwnFolder(job.out, identity_of(source, chosen), kind)
     unasked = reusable_checks(job.reusable, checks, own, apis, now=now)

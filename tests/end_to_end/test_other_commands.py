@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import re
+import resource
 import stat
 import struct
 import subprocess
@@ -441,3 +442,12 @@ def test_a_rehearsal_answers_about_any_file_and_nothing_of_it_is_reused_or_relea
     both = desk("run", file, "--rehearse", "--profile", "production")
     assert [ended.status for ended in (again, other, both)] == [2, 2, 2]
     assert "reuses none" in again.err
+
+
+def test_a_plan_starts_no_sandbox(desk, network_payments):
+    file, before = desk.payments(network_payments(2)), resource.getrusage(resource.RUSAGE_CHILDREN)
+
+    planned = desk.here("plan", file, "--profile", "sandbox")
+
+    assert (planned.status, "2 payments" in planned.out) == (0, True), planned.out
+    assert resource.getrusage(resource.RUSAGE_CHILDREN) == before, "a child has run and ended"

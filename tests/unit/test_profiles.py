@@ -11,7 +11,7 @@ import pytest
 
 from pipeline import config as settings
 from pipeline.config import profiles
-from pipeline.config.profiles import choose, opened, sandbox
+from pipeline.config.profiles import choose, opened, sandbox, to_plan_with
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.sections.servers import Oauth
 from schemas.outcomes import ApiName, Environment
@@ -189,3 +189,17 @@ def test_a_mistake_stops_the_profile_that_has_it_or_is_the_users_own(tmp_path, m
     assert unused is None
     with pytest.raises(ConfigurationError, match="colour"):
         choose(name, file)
+
+
+def test_a_plan_takes_the_embedded_sandbox_for_what_it_is_once_it_runs():
+    chosen = choose("sandbox", None)
+    planned = to_plan_with(chosen)
+    with opened(chosen) as served:
+        told = ("name", "server", "rate_per_s", "in_flight_max", "cap", "price")
+        assert [[getattr(server, field) for field in told] for server in planned.servers] == [
+            [getattr(server, field) for field in told] for server in served.servers
+        ]
+        assert (planned.environment, planned.default_account_type) == (
+            served.environment,
+            served.default_account_type,
+        )
