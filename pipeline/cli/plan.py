@@ -49,7 +49,6 @@ def plan(given: Given) -> None:
 
     Answers in DIR and reused answers are not counted as calls.
     """
-    from pipeline.jobs.data_set_forecast import forecast_data_set
     from pipeline.jobs.forecast import forecast_file
     from pipeline.reports.listings import print_forecast
     from pipeline.reports.terminal import answers
@@ -69,6 +68,8 @@ def plan(given: Given) -> None:
     if given.work is None:
         forecast = forecast_file(job, now, SurfaceKind.COMMAND)
     else:
+        from pipeline.jobs.data_set_forecast import forecast_data_set
+
         forecast = forecast_data_set(DataSetJob(job, given.work), now)
     if given.as_json:
         print_document(forecast)

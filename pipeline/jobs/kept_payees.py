@@ -19,7 +19,6 @@ from pipeline.formats.csv.writing import write_lines
 from pipeline.formats.table import Dialect
 from pipeline.frames import KEPT_PAYEES, Accepted
 from pipeline.headers.parties import payee_id_header
-from pipeline.jobs.verify import VerifyJob, require_verified
 from pipeline.rules.known_payees import CARRIED, DecidedRows, kept_once, keys_once, knowledge, payee_statuses
 from pipeline.rules.payees import KEYED, keyed, payees_of
 from pipeline.runs.ended import EndedRun
@@ -72,6 +71,8 @@ def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownR
         InputError: something in the folder was changed since the run, or nothing is left to compare with.
     """
     folder, manifest = run.folder, run.manifest
+    from pipeline.jobs.verify import VerifyJob, require_verified  # not for a run that compares nothing
+
     require_verified(VerifyJob(folder, asks_again=False), "jobs.not_run_left", now=now)
     is_purged = run.forgotten(run.outcome_file.name) is not None
     keeps_keys = PAYEES in {file.name for file in manifest.files} and run.forgotten(PAYEES) is None
