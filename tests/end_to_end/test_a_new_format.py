@@ -92,6 +92,7 @@ def test_the_recipe_touches_three_files_at_most(house):
     assert found == {step.replace("NAME", counted.NAME) for step in steps[:2]}
 
 
+@pytest.mark.nightly
 def test_a_file_of_the_new_format_is_shown_checked_corrected_and_split(precheck, tmp_path):
     shown = json.loads(precheck("columns", "payroll.txt", "--json"))
     assert [column["header"] for column in shown["columns"]] == HEADERS

@@ -84,6 +84,7 @@ def test_a_run_keeps_the_language_it_began_in(check):
     assert language_of(check(LANG="de_DE.UTF-8")) == "fr"
 
 
+@pytest.mark.nightly
 def test_another_language_is_written_on_request_and_is_on_record(check, desk):
     folder = check()
     assert language_of(folder) == "en"

@@ -85,6 +85,7 @@ def test_nothing_is_wider_than_the_screen_and_nothing_covers_another(page_file, 
             assert reader.page.evaluate(OVERLAPS) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["billions", pytest.param("currencies", marks=pytest.mark.nightly)])
 def test_advice_keeps_its_width_beside_much_money(page_file, reading, kind):
     with reading(page_file(kind)) as reader:
@@ -93,6 +94,7 @@ def test_advice_keeps_its_width_beside_much_money(page_file, reading, kind):
             assert lines < len(advice.inner_text().split()) / 2
 
 
+@pytest.mark.nightly
 def test_what_is_searched_by_stands_in_one_line_on_a_common_screen(page_file, reading):
     with reading(page_file("sample")) as reader:
         reader.page.set_viewport_size({"width": 1280, "height": 800})
@@ -100,6 +102,7 @@ def test_what_is_searched_by_stands_in_one_line_on_a_common_screen(page_file, re
         assert len({round(tool.bounding_box()["y"]) for tool in tools.all()}) == 1
 
 
+@pytest.mark.nightly
 def test_amounts_of_several_currencies_take_no_more_width_than_the_widest(page_file, reading):
     with reading(page_file("billions")) as reader:
         reader.page.set_viewport_size({"width": 1280, "height": 800})
@@ -133,6 +136,7 @@ def test_who_was_not_asked_is_not_said_to_have_been_silent(report_of, reading):
     assert said == {"no_match": '"not given"', "rejected": '"not asked"', "deferred": '"not asked"'}
 
 
+@pytest.mark.nightly
 def test_a_code_is_not_broken_within_a_word(page_file, reading):
     breaks = """text => [...text.childNodes].filter((word) => {
         const range = document.createRange();
@@ -153,6 +157,7 @@ LONG_ID = "ENDTOEND20261122ABCDEFGHIJKLMNOPQRS"
 """As long as a payment message allows."""
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("payment_id", [pytest.param("PAY-1", marks=pytest.mark.nightly), LONG_ID])
 def test_the_longest_sentence_about_a_row_takes_three_lines_at_most(report_of, reading, payment_id):
     rules = [f"{rule.field}: {rule.sentence}." for rule in RULES]
@@ -169,6 +174,7 @@ def test_the_longest_sentence_about_a_row_takes_three_lines_at_most(report_of, r
         assert reader.page.evaluate("document.documentElement.scrollWidth") == 1280
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("payment_id", "most"),
     [
@@ -196,6 +202,7 @@ def test_forty_currencies_have_a_place_on_every_screen(report_of, reading):
             assert reader.page.evaluate("document.documentElement.scrollWidth") == width
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("width", [320, pytest.param(1280, marks=pytest.mark.nightly)])
 def test_a_pair_that_may_be_paid_twice_stands_side_by_side(desk, sandbox, reading, width):
     paid = "Avery Thornwood,Personal,001122,00012345,4991.76,GBP,BONUS"
@@ -217,6 +224,7 @@ def test_a_pair_that_may_be_paid_twice_stands_side_by_side(desk, sandbox, readin
         ]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("width", [400, pytest.param(1280, marks=pytest.mark.nightly)])
 def test_the_footnote_of_the_rows_stands_below_them(sample_run, reading, width):
     with reading(sample_run / "report.html", viewport={"width": width, "height": 800}) as reader:
@@ -224,12 +232,14 @@ def test_the_footnote_of_the_rows_stands_below_them(sample_run, reading, width):
         assert reader.page.locator("#payments caption").bounding_box()["y"] >= last["y"] + last["height"] - 1
 
 
+@pytest.mark.nightly
 def test_the_sample_takes_no_more_paper_than_it_fills(sample_run, reading):
     with reading(sample_run / "report.html") as reader:
         sheets = re.findall(rb"/Type /Page\b", reader.page.pdf(prefer_css_page_size=True))
     assert len(sheets) == SHEETS_OF_THE_SAMPLE
 
 
+@pytest.mark.nightly
 def test_on_paper_there_are_rows_and_no_controls(sample_run, reading):
     with reading(sample_run / "report.html") as reader:
         reader.page.emulate_media(media="print")

@@ -152,6 +152,7 @@ def test_a_worker_that_sleeps_beyond_its_lease_and_wakes_changes_nothing(
     assert held_chunks() == 0
 
 
+@pytest.mark.nightly
 def test_a_worker_that_is_asked_to_stop_gives_back_what_it_has_not_asked(
     sandbox, run, worker, work, answer_count, in_ledger, wait_until
 ):

@@ -22,6 +22,7 @@ def where(request, tmp_path):
     return server.url(database)
 
 
+@pytest.mark.nightly
 def test_the_rate_is_kept_while_processes_join_and_one_dies(where, wait_until):
     with sharers(where, RATE, places=12) as town:
         first, second = town.start(60), town.start(60)

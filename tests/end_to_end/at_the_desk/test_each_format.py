@@ -102,9 +102,7 @@ def made_by_hand(desk_here, case, folder):
     return {path.name: path.read_bytes() for pattern in MADE for path in folder.glob(pattern)}
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name != "pain.001")) for name in CASES]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.nightly) for name in CASES])
 def test_the_way_of_a_file_by_desk_and_by_workbook(desk_here, rita, tmp_path, name):
     case = CASES[name]
     at = rita.checked(case.data, case.name)

@@ -152,7 +152,11 @@ def test_who_did_it_cannot_approve_and_the_evidence_names_them(team_desk, act):
     assert ALL in anna.post(f"/files/{at}/verify").text
 
 
-@pytest.mark.parametrize("act", [mapped, decided_and_took_back], ids=lambda act: act.__name__)
+@pytest.mark.parametrize(
+    "act",
+    [pytest.param(mapped, marks=pytest.mark.nightly), decided_and_took_back],
+    ids=lambda act: act.__name__,
+)
 def test_what_was_done_to_an_earlier_file_counts_for_its_correction(team_desk, act):
     again = correction_of(team_desk, act(team_desk), UP)
     shown = team_desk.person(ANNA).shown(again)
