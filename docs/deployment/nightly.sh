@@ -6,11 +6,12 @@ unset PYTHONPATH PYTHONHOME  # use only the modules that precheck was installed 
 file=$1
 shift
 # The folder is named after the file's date and contents: a second file of that day gets its own folder. An unfinished
-# folder of the same contents is resumed, whatever the date of the file; its answers are at most 30 days old.
+# folder of the same contents is resumed, whatever the date of the file, if it is not older than --reuse-max-age.
+days=$(printf '%s ' "$@" | sed -n 's/.*--reuse-max-age[ =]\([0-9]*\)d.*/\1/p')
 { sum=$(cksum <"$file" | cut -d ' ' -f 1); } 2>/dev/null  # precheck reports a missing file
 out=checked/$(date -r "$file" +%F 2>/dev/null)-$sum
 if [ -n "$sum" ] && [ ! -e "$out" ]; then
-  for old in $(find checked -maxdepth 1 -name "????-??-??-$sum" -mtime -30 2>/dev/null | sort -r); do
+  for old in $(find checked -maxdepth 1 -name "????-??-??-$sum" -mtime "-${days:-30}" 2>/dev/null | sort -r); do
     grep -q '"complete": *true' "$old/summary.json" 2>/dev/null && continue
     echo "$file: resuming the unfinished check in $old"
     out=$old

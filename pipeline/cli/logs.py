@@ -7,6 +7,7 @@ document a line, once the command line is parsed.
 import sys
 import time
 from collections.abc import Callable, MutableMapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -34,6 +35,8 @@ _NEVER_MISSED = frozenset(
     {FINISHED, METRICS_FAILED, METRICS_NOT_SERVED, NOTIFY_FAILED, PING_FAILED, RUN_ENDED, TRACES_FAILED}
 )
 """Events that are logged with --quiet too, beside errors."""
+_VITAL = "vital"
+"""The key of an event that is logged with --quiet too."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -53,17 +56,18 @@ def log_to_stderr(form: Form, *, quiet: bool) -> None:
     as_text: list[Processor] = [_sentence] if sys.stderr.isatty() else [at, _line]
     written = in_json if form == "json" else as_text
     structlog.configure(
-        processors=[_drop_what_may_be_missed, *written] if quiet else written,
+        processors=[partial(_without_what_may_be_missed, quiet=quiet), *written],
         wrapper_class=structlog.make_filtering_bound_logger("info" if form == "json" else "warning"),
         # Looked up at each line: a progress bar may replace standard error.
         logger_factory=lambda *_: structlog.PrintLogger(sys.stderr),
     )
 
 
-def _drop_what_may_be_missed(
-    _logger: object, method: str, event: MutableMapping[str, Any]
+def _without_what_may_be_missed(
+    _logger: object, method: str, event: MutableMapping[str, Any], *, quiet: bool
 ) -> MutableMapping[str, Any]:
-    if method != "error" and event["event"] not in _NEVER_MISSED:
+    may_be_missed = not event.pop(_VITAL, False) and event["event"] not in _NEVER_MISSED
+    if quiet and may_be_missed and method != "error":
         raise structlog.DropEvent
     return event
 
@@ -131,7 +135,7 @@ class ProgressEvents(RunObserver):
 
 def log_notice(notice: Notice) -> None:
     """Log what a person should know about a run that goes on."""
-    log.warning(in_words(notice.said), **notice.facts)
+    log.warning(in_words(notice.said), **notice.facts, **({_VITAL: True} if notice.is_vital else {}))
 
 
 def log_summary(summary: Summary, folder: Path, *, status: int, already_finished: bool) -> None:

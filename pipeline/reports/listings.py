@@ -63,8 +63,9 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
     saved = Sentence("terminal.calls_saved", count=forecast.saved_call_count)
     for said in (*_spared(forecast), saved, *_costs(forecast)):
         console.print(text_line(said))
-    told = (
+    told: tuple[Sentence | str, ...] = (
         *notes_told(forecast.notes),
+        *(Sentence("terminal.totals_differ") for one in forecast.controls[:1] if not one.agrees),
         *not_payments_told(forecast.not_payments),
         *(aside.said for aside in forecast.set_aside),
         *differing_told(forecast.controls),

@@ -8,7 +8,6 @@ from textwrap import fill
 
 from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE
 from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
-from pipeline.errors import TOTALS_DIFFER
 from pipeline.wording import Sentence, SurfaceKind, Value, aloud, language
 from pipeline.wording.rows import places_named, rows_named
 from pipeline.wording.values import Number
@@ -237,7 +236,7 @@ def controls_in_words(controls: Sequence[StatedControl], count: int) -> str:
 def differing_told(controls: Sequence[StatedControl]) -> list[str]:
     """A warning for each control total of the file that its payments do not keep, of many for the first."""
     sentences = [control.difference for control in controls if control.difference]
-    lines = [_warning(f"{TOTALS_DIFFER}: {in_words(said)}") for said in sentences[:CONTROLS_SHOWN_MAX]]
+    lines = [_warning(sentence) for sentence in sentences[:CONTROLS_SHOWN_MAX]]
     more_count = len(sentences) - len(lines)
     more = [in_words(Sentence("terminal.more_controls_differ", count=more_count))] if more_count else []
     return [*lines, *more]

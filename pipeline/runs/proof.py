@@ -108,7 +108,7 @@ def open_ledger(  # noqa: PLR0913 (what is opened, and by whom)
         proof = NO_PROOF if signer is None else LedgerProof(signing_key_of=signer.sealing_key)
         earlier = earlier_run(folder, now)
         if earlier is not None and earlier.is_kept:
-            over(Notice(Sentence("runs.moved_aside", folder=earlier.move_aside(now))))
+            over(Notice(Sentence("runs.moved_aside", folder=earlier.move_aside(now)), is_vital=True))
     if signer is not None:
         _refuse_unsigned_decisions(folder, before if over is None else replaced_manifest(folder), signer)
     try:

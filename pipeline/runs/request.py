@@ -201,6 +201,8 @@ class Notice(NamedTuple):
     said: Sentence
     facts: Mapping[str, str | int] = MappingProxyType({})
     """Name -> value: rows, files; no personal data."""
+    is_vital: bool = False
+    """Whether a quiet command says it, too."""
 
 
 class Surface(NamedTuple):

@@ -28,7 +28,7 @@ def test_a_run_with_answers_of_a_real_server_is_moved_aside(desk, real, network_
     assert desk("run", file, *real).status == 0
     before = written(desk.folder / FOLDER)
 
-    again = desk("run", file, *real, "--fresh")
+    again = desk("run", file, *real, "--fresh", "--quiet")
 
     assert again.status == 0
     [aside] = moved(desk)

@@ -233,6 +233,8 @@ def test_a_night_resumes_the_unfinished_check_of_a_file_that_was_touched(night, 
     assert len(list((night.desk.folder / "checked").iterdir())) == 2
     file.write_text(said)
     os.utime(folder, (1_700_000_000, 1_700_000_000))
+    assert "resuming" in night.run([*script, "--reuse-max-age", "9999d"]).stdout
+    os.utime(folder, (1_700_000_000, 1_700_000_000))
     assert "resuming" not in night.run(script).stdout, "its answers are too old"
     assert len(list((night.desk.folder / "checked").iterdir())) == 3
 

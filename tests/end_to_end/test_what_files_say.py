@@ -57,7 +57,9 @@ def test_a_total_that_differs_is_told_before_anything_is_sent(desk, lie):
 
     planned = desk("plan", file, "--json")
 
-    warnings = [line for line in desk("plan", file).out.splitlines() if line.startswith("Warning: The file")]
+    lines = desk("plan", file).out.splitlines()
+    assert [line.partition(":")[0] for line in lines].count("TOTALS_DIFFER") == 1
+    warnings = [line for line in lines if line.startswith("Warning: The file")]
     assert [said in line for line in warnings] == [True]
     controls = json.loads(planned.out)["controls"]
     assert [one["agrees"] for one in controls].count(False) == 1

@@ -499,7 +499,7 @@ def process_of(desk, at):
 def test_a_check_survives_a_killed_desk_is_found_again_stopped_and_goes_on(
     tmp_path, serve_desk, serve, wait_until
 ):
-    count = 120
+    count = 240  # more than are in flight when it goes on
     with serve(tmp_path / "slow", "--latency", "0.5") as sandbox:
         environment = {"PRECHECK_CONFIG": str(sandbox.config)}
         with serve_desk(tmp_path, environment=environment) as desk:

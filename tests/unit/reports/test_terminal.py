@@ -255,5 +255,5 @@ def test_of_many_totals_that_differ_the_first_are_told(summary_of, shown):
 
     text = " ".join(shown(render(summary.model_copy(update={"input": lying}))).split())
 
-    assert text.count("Warning: TOTALS_DIFFER: The file says 2 (PmtInf[") == CONTROLS_SHOWN_MAX
+    assert text.count("Warning: The file says 2 (PmtInf[") == CONTROLS_SHOWN_MAX
     assert "Warning: 3 more control totals of the file differ, too." in text
