@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 # Tests at a time, more than there are cores: half of what they do is wait, for real clocks and for child processes.
-WORKERS ?= 6
+WORKERS ?= 5
 HISTORIES ?= 2000
 AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/axe.min.js
