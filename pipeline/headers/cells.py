@@ -21,7 +21,9 @@ class ColumnCells:
 
     def without(self, taken: Collection[str]) -> "ColumnCells":
         """The same cells, without some columns."""
-        return ColumnCells(self._frame, [header for header in self.headers if header not in taken])
+        cells = ColumnCells(self._frame, [header for header in self.headers if header not in taken])
+        cells._texts, cells._samples = self._texts, self._samples
+        return cells
 
     @cached_property
     def row_count(self) -> int:
