@@ -337,7 +337,7 @@ def hold_until(holds):
     deadline = time.monotonic() + COMMAND_MAX_S
     while not holds():
         assert time.monotonic() < deadline, "it never came"
-        threading.Event().wait(0.03)
+        threading.Event().wait(0.01)
 
 
 @contextmanager

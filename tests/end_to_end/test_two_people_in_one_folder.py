@@ -10,7 +10,7 @@ FOLDER = "payments.precheck"
 FIX = ("fix", FOLDER, "--accept", "account_type", "--allow-simulated")
 SPLIT = ("split", FOLDER, "--hold-undecided", "--allow-simulated")
 REPORT = ("report", FOLDER)
-ROW_COUNT = 3000
+ROW_COUNT = 10_000
 """Enough for a command to be met in the middle of its work."""
 
 
