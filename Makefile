@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 # Tests at a time, more than there are cores: half of what they do is wait, for real clocks and for child processes.
-WORKERS ?= 5
+WORKERS ?= 4
 HISTORIES ?= 2000
 AXE_VERSION := 4.14.1
 AXE := .cache/axe-core/axe.min.js
@@ -125,7 +125,7 @@ catalogues: .venv/installed  ## gather the sentences of the desk, for its langua
 	$(BIN)/python docs/catalogues.py
 
 faults: .venv/installed  ## try the fault table, short form; prints tried, survived, figure, goal
-	$(BIN)/python -m pytest tests/faults -m faults -q -n 4 --dist loadfile
+	$(BIN)/python -m pytest tests/faults -m faults -q -n $(WORKERS) --dist loadfile
 
 simulate: .venv/installed  ## play histories in a simulated world; HISTORIES=100000 is the nightly form
 	$(BIN)/python tests/simulation/run.py --histories $(HISTORIES) $(ARGS)
@@ -134,7 +134,7 @@ simulate-mistakes: .venv/installed  ## make known mistakes in the program, and s
 	$(BIN)/python tests/simulation/run.py --mistakes --histories 1000 $(ARGS)
 
 faults-long: .venv/installed  ## the nightly form of the fault table; KILLS=100 is a tenth of its kills of sharing processes
-	$(BIN)/python -m pytest tests/faults -m faults -q -n 4 --dist loadfile --long
+	$(BIN)/python -m pytest tests/faults -m faults -q -n $(WORKERS) --dist loadfile --long
 
 mutants: mutants-planted  ## change the code in small ways, and see that a test fails for each
 	$(BIN)/python tests/mutants/run.py
