@@ -171,11 +171,11 @@ _GATEWAY = {
     "in_flight_max": 64,
 }
 _EMBEDDED = {"default_account_type": "Personal", "cop": _GATEWAY, "vop": {"api": "gateway", **_GATEWAY}}
-"""The profile of the embedded sandbox, but for where it will be."""
+"""The limits of the embedded sandbox, without the address that it gets when it starts."""
 
 
 def to_plan_with(chosen: Chosen) -> Profile:
-    """The chosen profile, for a plan, which asks nobody: the embedded sandbox need not run."""
+    """The profile to plan with. A plan sends nothing, so the embedded sandbox is not started."""
     return Profile.model_validate(_EMBEDDED) if chosen.profile is None else chosen.profile
 
 

@@ -22,7 +22,7 @@ from schemas.desk import AuditEntry, Deed
 from schemas.strict import timestamp
 
 REFUSALS_APART = timedelta(minutes=10)
-"""A refusal that repeats within this time is only counted, so that nobody can fill the disk with refusals."""
+"""A refusal that repeats within this time is only counted: a flood of them cannot fill the disk."""
 REFUSALS_KNOWN_MAX = 10_000
 
 

@@ -299,7 +299,7 @@ def _recorded(at: Standing) -> dict[str, str]:
 def opened_as_recorded(at: Standing, name: str) -> BufferedReader:
     """Open a file to hand it out, and refuse one that was changed since it was made or approved.
 
-    What is handed out is what was looked at, whatever gets the name meanwhile.
+    The open file is the one that was hashed, even if another file takes its name.
 
     Raises:
         Conflict: it was.

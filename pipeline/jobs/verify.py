@@ -308,7 +308,7 @@ def _some(rows: Sequence[int]) -> str:
 
 
 def _payments_agree(run: EndedRun, source: PaymentSource, rows: Rows, job: VerifyJob) -> list[Finding]:
-    """Whether the last split's files hold the payments that were checked, and only what may be paid."""
+    """Check that the last split wrote the payments of the run, and released only what may be paid."""
     manifest = run.manifest
     made = manifest.splits[-1] if manifest.splits else None
     is_message = isinstance(entry_before(manifest.input), MessageEntry)
@@ -326,8 +326,10 @@ def _payments_agree(run: EndedRun, source: PaymentSource, rows: Rows, job: Verif
     for role, file, mine in roles:
         if file is None or run.forgotten(file.name) is not None:
             continue
-        anew = payments_in(io.BytesIO(), finished, run.folder / file.name, partial(writer.part, mine, role))
-        if anew.sha256 != file.sha256:
+        rewritten = payments_in(
+            io.BytesIO(), finished, run.folder / file.name, partial(writer.part, mine, role)
+        )
+        if rewritten.sha256 != file.sha256:
             differs = Finding(what, Sentence("evidence.other_payments", file=file.name), DIFFERS)
             return [_by_another_version(differs, manifest)]
     unpaid = _not_to_be_paid(finished, made)["row"].to_list()
@@ -338,7 +340,7 @@ def _payments_agree(run: EndedRun, source: PaymentSource, rows: Rows, job: Verif
 
 
 def _not_to_be_paid(run: FinishedRun, made: SplitMade) -> pl.DataFrame:
-    """The rows that a split released, and that neither its policy nor a decision on record lets through."""
+    """Rows that a split released against its policy and without a recorded decision."""
     decided = [
         (row, each.decision, each.why, each.by, each.time, None)
         for each in run.manifest.approvals

@@ -67,7 +67,7 @@ def payments_in(
     path: Path,
     write: Callable[[IO[bytes], str], Payments],
 ) -> PaymentFile:
-    """As `write_payments`, to an open file, which is to be called so."""
+    """As `write_payments`, but into an open file; the path only gives its name."""
     with packed_like(run.summary.input, file, name=path.name) as unpacked:
         payments = write(unpacked, path.name)
     file.seek(0)

@@ -90,7 +90,7 @@ def with_three_decimals(amounts: pl.Series, codes: pl.Series | None) -> pl.Serie
         return amounts
     marks = _said_by(read_amounts(amounts).mark)
     of_each = marks if codes is None else read_currencies(codes).fill_null(marks)
-    # Nobody writes the decimals of the Iraqi dinar: its `250.000` are thousands.
+    # Iraqi dinars are written without decimals: `250.000` means thousands.
     is_exact = (where & of_each.is_in(THREE_DECIMALS) & (of_each != "IQD")).fill_null(value=False)
     return replaced(amounts, where=is_exact, by=lambda some: some.str.replace(_BEFORE_THREE, "${1}0$2"))
 

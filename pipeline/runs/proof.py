@@ -14,7 +14,7 @@ from pipeline.errors import ConfigurationError, InputError, OtherRunError, Usage
 from pipeline.files.signatures import Signer, is_signed
 from pipeline.runs.approvals import approvals_of
 from pipeline.runs.earlier import earlier_run
-from pipeline.runs.folder import ledger_of
+from pipeline.runs.folder import has_begun, ledger_of
 from pipeline.runs.manifest import read_manifest, replaced_manifest
 from pipeline.runs.remedies import made_anew
 from pipeline.runs.request import Notice
@@ -137,6 +137,10 @@ def refuse_changed_copy(file: Path, sha256: str, signer: Signer | None, *, own: 
         manifest = read_manifest(folder)
     except UsageError:
         return
+    except InputError:
+        if has_begun(folder):
+            raise
+        return  # another program's file of that name
     recorded = {one.name: one.sha256 for one in (manifest.outcome_file, *manifest.files)}
     is_of_run = file.name in recorded or file.name.partition(".")[0] in _MADE_OF_PAYMENTS
     if signer is not None and is_of_run and folder != own.resolve():

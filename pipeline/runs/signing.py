@@ -1,8 +1,8 @@
 """Signing the manifest of a run, and finding an older signed state of its folder that someone put back.
 
-The time of the last signed manifest of a run is kept outside its folder, beside the count of the daily cap,
-and so is that a check of a file was signed in a folder. So an older state, and a signed folder from which the
-signature and its seals were cut, are found on the machines that signed, and nowhere else.
+Outside the run folder, beside the count of the daily cap, each machine keeps the time of the last manifest
+that it signed, by run and by folder. By them it finds an older state, and a folder that lost its signature
+and seals.
 """
 
 from contextlib import suppress
@@ -66,7 +66,7 @@ def is_outdated(manifest: Manifest) -> bool:
 
 
 def was_signed_here(folder: Path, manifest: Manifest) -> bool:
-    """Whether a check of this file was signed in this folder, on this machine, whatever lies there now."""
+    """Whether this machine has signed a run of this file in this folder, whichever run is there now."""
     with suppress(PrecheckError):
         return _path_of_place(folder, manifest).exists()
     return False

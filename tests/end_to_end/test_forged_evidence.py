@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import sqlite3
@@ -408,6 +409,16 @@ def test_a_link_in_the_place_of_a_file_is_not_that_file(desk, folder, signing):
     (folder / "summary.json").symlink_to(folder.parent / "elsewhere.json")
     found = desk("verify", folder, *signing[1])
     assert (found.status, "PROBLEM summary.json: a link to something else" in found.out) == (65, True)
+
+
+@pytest.mark.parametrize("content", ['{"name": "an app"}', "no JSON", None])
+def test_a_manifest_of_another_program_beside_a_payment_file_is_left_alone(desk, words, content):
+    if content is None:
+        os.mkfifo(desk.folder / "manifest.json")
+    else:
+        desk.file("manifest.json", content)
+    done = desk(*words)
+    assert done.status == 0, done.err
 
 
 def record(folder, release, change):
