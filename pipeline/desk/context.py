@@ -16,7 +16,7 @@ from pipeline.desk.keeping import BY_ITSELF
 from pipeline.desk.people import Person, Role
 from pipeline.desk.refusals import DeskRefusal, Forbidden, Missing, NoSession
 from pipeline.desk.rendering import PERSON
-from pipeline.desk.states import Standing, standing
+from pipeline.desk.states import FileStatus, status_of
 from pipeline.errors import PrecheckError
 from schemas.desk import AuditEntry, Deed
 from schemas.strict import timestamp
@@ -42,10 +42,10 @@ class Context:
     sending: set[asyncio.Task[None]] = field(default_factory=set)
     """Notifications under way."""
 
-    async def at(self, request: web.Request) -> Standing:
+    async def at(self, request: web.Request) -> FileStatus:
         """The file that a page is about, as it stands."""
         folder = self.home.folder(request.match_info["id"])
-        return await asyncio.to_thread(standing, folder)
+        return await asyncio.to_thread(status_of, folder)
 
     async def record(
         self, request: web.Request, deed: Deed, run: str | None = None, **facts: str | int
@@ -98,7 +98,7 @@ def context_of(request: web.Request) -> Context:
     return request.app[CONTEXT]
 
 
-async def opened_by(request: web.Request, *roles: Role) -> tuple[Context, Person, Standing]:
+async def opened_by(request: web.Request, *roles: Role) -> tuple[Context, Person, FileStatus]:
     """What the pages share, who asks and needs one of these roles, and the file that a page is about.
 
     Raises:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from pipeline.desk.folders import DeskHome, FileFolder
-from pipeline.desk.states import State, standing
+from pipeline.desk.states import State, status_of
 from pipeline.errors import InputError
 from pipeline.runs.families import listed
 from schemas.desk import AuditEntry, Deed, DeskFile, Release
@@ -131,12 +131,12 @@ def taken_by(audit: Iterable[AuditEntry], file_id: str, release: Release) -> Aud
 
 
 def _is_simulated(folder: FileFolder) -> bool:
-    summary = standing(folder).summary
+    summary = status_of(folder).summary
     return summary is not None and summary.simulated
 
 
 def _is_offered(home: DeskHome, file_id: str, release: Release) -> bool:
-    at = standing(home.folder(file_id))
+    at = status_of(home.folder(file_id))
     return (
         at.state is State.RELEASED and at.file.approved is not None and at.file.approved.time == release.time
     )

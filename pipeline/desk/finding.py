@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.desk.accents import Plainer, pattern_of, without_accents
 from pipeline.desk.folders import FileFolder
-from pipeline.desk.states import Standing, standing
+from pipeline.desk.states import FileStatus, status_of
 from pipeline.errors import PrecheckError
 from pipeline.runs.ended import ended_run
 
@@ -23,7 +23,7 @@ _OVERLAP_CHARS = 4096
 class Hit(NamedTuple):
     """A payment that has the text in one of its cells."""
 
-    at: Standing
+    at: FileStatus
     row: int
     outcome: str
     name: str
@@ -74,7 +74,7 @@ def _in_run(folder: FileFolder, text: str, at_most: int) -> list[Hit]:
         .head(at_most)
         .collect()
     )
-    at = standing(folder)
+    at = status_of(folder)
     named = [header for header, field in described.columns.items() if field == "name" and header in columns]
     names = named or [header for header in ("name",) if header in columns]  # of a format without headers
     return [

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.review import forget_all
-from pipeline.desk.states import Standing, State, standing
+from pipeline.desk.states import FileStatus, State, status_of
 from pipeline.errors import PrecheckError
 from pipeline.jobs.purge import PurgeJob, purge
 from pipeline.runs.folder import has_begun
@@ -19,7 +19,7 @@ BY_ITSELF = "the desk"
 """Who deletes what is older than the configuration has it kept."""
 
 
-def forget(at: Standing, by: str, reason: str, now: datetime) -> None:
+def forget(at: FileStatus, by: str, reason: str, now: datetime) -> None:
     """Delete the names that banks returned, and every file with payments in it; the evidence stays.
 
     Raises:
@@ -49,7 +49,7 @@ def forget_old(
     before, count = timestamp(now - timedelta(days=keep_days)), 0
     for folder in folders:
         try:
-            at = standing(folder)
+            at = status_of(folder)
             last = at.file.uploaded_at if at.summary is None else at.summary.finished
             if last < before and at.state not in (State.RUNNING, State.PURGED):
                 forget(at, BY_ITSELF, f"older than {keep_days} days", now)

@@ -6,7 +6,7 @@ import socket
 from pipeline.desk.context import Context
 from pipeline.desk.jobs import is_simulated
 from pipeline.desk.keeping import BY_ITSELF
-from pipeline.desk.states import Standing
+from pipeline.desk.states import FileStatus
 from pipeline.jobs.notify import notified_file, notify
 from pipeline.wording import Sentence
 from schemas.desk import Deed
@@ -19,7 +19,7 @@ _SAID: dict[Deed, tuple[Event, str]] = {
 }
 
 
-def notify_of(context: Context, at: Standing, deed: Deed) -> None:
+def notify_of(context: Context, at: FileStatus, deed: Deed) -> None:
     """Notify in the background, unless the answers are simulated; a failure is recorded in the audit."""
     if is_simulated(at.file.profile):
         return
@@ -28,7 +28,7 @@ def notify_of(context: Context, at: Standing, deed: Deed) -> None:
     sending.add_done_callback(context.sending.discard)
 
 
-async def _notify_of(context: Context, at: Standing, deed: Deed) -> None:
+async def _notify_of(context: Context, at: FileStatus, deed: Deed) -> None:
     event, key = _SAID[deed]
     said = Notification(
         event=event,

@@ -12,7 +12,7 @@ from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.people import Person, refuse_shaper
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.review import LastWord, Review, frame_of
-from pipeline.desk.states import Standing, State
+from pipeline.desk.states import FileStatus, State
 from pipeline.errors import InputError, UsageError
 from pipeline.files.plain import open_plain
 from pipeline.jobs.fix import FixJob, fix_folder
@@ -82,7 +82,7 @@ def require_reason(wanted: Decided) -> None:
         raise DeskRefusal(Sentence("desk.decision_without_reason"))
 
 
-def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: datetime) -> RowsDecided:
+def decide(at: FileStatus, review: Review, wanted: Decided, person: Person, now: datetime) -> RowsDecided:
     """Put a decision on record that was found to be one that can be followed.
 
     Raises:
@@ -120,7 +120,7 @@ def decide(at: Standing, review: Review, wanted: Decided, person: Person, now: d
     return at.folder.decisions.append(entry)
 
 
-def require_not_given(at: Standing) -> None:
+def require_not_given(at: FileStatus) -> None:
     """Refuse to change what the bank has (Conflict)."""
     if (given := at.file.given) is not None:
         raise Conflict(Sentence("desk.given_is_locked", name=given.by, time=Moment(given.time)))
@@ -141,7 +141,7 @@ def require_possible(review: Review, row: int, decision: Decision) -> None:
         raise DeskRefusal(Sentence("desk.no_correction_known", row=row))
 
 
-def approve(at: Standing, wanted: ToApprove, person: Person, now: datetime) -> PaymentFile | None:
+def approve(at: FileStatus, wanted: ToApprove, person: Person, now: datetime) -> PaymentFile | None:
     """Make the files, in the name of who approves; give the one to release, if any.
 
     The evidence says who shaped the file.
@@ -192,7 +192,7 @@ def is_corrected(said: Mapping[int, LastWord], since: str = "") -> bool:
     return any(word.decision is Decision.FIX and word.time > since for word in said.values())
 
 
-def correct(at: Standing, wanted: ToApprove, person: Person, now: datetime) -> None:
+def correct(at: FileStatus, wanted: ToApprove, person: Person, now: datetime) -> None:
     """Make the corrected file, in the name of who has it made; it is checked before anything of it is paid.
 
     Raises:
@@ -209,13 +209,13 @@ def correct(at: Standing, wanted: ToApprove, person: Person, now: datetime) -> N
     fix_folder(job, now=now)
 
 
-def _decisions(at: Standing, said: Mapping[int, LastWord], shaped: Sequence[Shaped]) -> RunDecisions:
+def _decisions(at: FileStatus, said: Mapping[int, LastWord], shaped: Sequence[Shaped]) -> RunDecisions:
     by, since = _handed_over(at)
     run_id = "" if at.summary is None else at.summary.run_id
     return RunDecisions(run_id, frame_of(said), by, since, shaped)
 
 
-def _handed_over(at: Standing) -> tuple[str, str]:
+def _handed_over(at: FileStatus) -> tuple[str, str]:
     """Who wants these answers approved, since when: who handed them over, or else uploaded the file."""
     signed = at.file.handed_over
     if signed is None or at.summary is None or signed.run_id != at.summary.run_id:
@@ -223,7 +223,7 @@ def _handed_over(at: Standing) -> tuple[str, str]:
     return signed.by, signed.time
 
 
-def signed(at: Standing, person: Person, now: datetime) -> Signed:
+def signed(at: FileStatus, person: Person, now: datetime) -> Signed:
     """That a person agreed with what was decided so far."""
     run_id = "" if at.summary is None else at.summary.run_id
     return Signed(by=person.name, time=timestamp(now), decisions=at.decisions, run_id=run_id)
@@ -265,7 +265,7 @@ _TITLES: Mapping[str, tuple[str, bool, bool]] = {
 """The only files that leave the desk: pattern -> title, whether it has names, whether decisions made it."""
 
 
-def offered(at: Standing) -> list[Offered]:
+def offered(at: FileStatus) -> list[Offered]:
     """The files of a run that may be downloaded now, those that go to the bank first.
 
     What was made of earlier decisions is not among them: a new decision voids the approval. Nor is a file
@@ -287,7 +287,7 @@ _UNRECORDED = (MANIFEST, SIGNATURE, APPROVALS)
 """Files that the manifest does not have: it is one of them, or proves them otherwise."""
 
 
-def _recorded(at: Standing) -> dict[str, str]:
+def _recorded(at: FileStatus) -> dict[str, str]:
     """Name -> SHA-256 of each file in the evidence; none where there is no manifest."""
     try:
         manifest = read_manifest(at.folder.run)
@@ -296,7 +296,7 @@ def _recorded(at: Standing) -> dict[str, str]:
     return {file.name: file.sha256 for file in (manifest.outcome_file, *manifest.files)}
 
 
-def opened_as_recorded(at: Standing, name: str) -> BufferedReader:
+def opened_as_recorded(at: FileStatus, name: str) -> BufferedReader:
     """Open a file to hand it out, and refuse one that was changed since it was made or approved.
 
     The open file is the one that was hashed, even if another file takes its name.
@@ -315,7 +315,7 @@ def opened_as_recorded(at: Standing, name: str) -> BufferedReader:
     return file
 
 
-def voided_by(at: Standing) -> RowsDecided | None:
+def voided_by(at: FileStatus) -> RowsDecided | None:
     """The decision by which an approval counts no more, if any; raises as `ChainedJournal.entries`."""
     approved = at.file.approved
     if approved is None or at.state is State.RELEASED:

@@ -57,8 +57,8 @@ _GIVEN = StateWords(_N("Given to the bank"), _N("Get the files"), "release")
 _NOTHING_RELEASED = StateWords(_N("Approved: nothing to release"), _N("Get the files"), "release")
 
 
-class Standing(NamedTuple):
-    """One file at the desk, as it stands."""
+class FileStatus(NamedTuple):
+    """What the desk knows of one file now: its folder, state, progress and result."""
 
     folder: FileFolder
     file: DeskFile
@@ -87,7 +87,7 @@ class Standing(NamedTuple):
 
     @property
     def words(self) -> StateWords:
-        """Where it stands, for people."""
+        """The words that pages use for the state."""
         if self.is_refused:
             return _REFUSED
         if self.file.given is not None and self.state is State.RELEASED:
@@ -95,16 +95,16 @@ class Standing(NamedTuple):
         return _NOTHING_RELEASED if self.releases_nothing else WORDS[self.state]
 
 
-def starters(at: Standing) -> list[Role]:
+def starters(at: FileStatus) -> list[Role]:
     """Who may have a file checked: a correction also who made it in a review."""
     return [Role.UPLOADER, *([] if at.file.corrects is None else [Role.REVIEWER])]
 
 
-def standing(folder: FileFolder) -> Standing:
-    """How one file stands; raises as `FileFolder.read`."""
+def status_of(folder: FileFolder) -> FileStatus:
+    """The present status of a file; raises as `FileFolder.read`."""
     file, progress = folder.read(), progress_of(folder)
     summary, head = _summary_of(folder.run), folder.decisions.head
-    return Standing(folder, file, _state(folder, file, progress, summary, head), progress, summary, head)
+    return FileStatus(folder, file, _state(folder, file, progress, summary, head), progress, summary, head)
 
 
 def _state(

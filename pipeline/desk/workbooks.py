@@ -12,7 +12,7 @@ from pipeline.desk.people import Person
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.releasing import Decided, decide
 from pipeline.desk.review import LastWord, Review, frame_of
-from pipeline.desk.states import Standing
+from pipeline.desk.states import FileStatus
 from pipeline.formats.excel import decisions as workbook
 from pipeline.reports.workbook import Payments, write_workbook
 from pipeline.wording import Sentence
@@ -37,7 +37,7 @@ def exported(review: Review, said: Mapping[int, LastWord], outcome_name: str) ->
 
 
 def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbook)
-    at: Standing,
+    at: FileStatus,
     review: Review,
     said: Mapping[int, LastWord],
     path: Path,

@@ -15,7 +15,7 @@ from pipeline.desk.jobs import SIMULATED, RememberedMapping, columns_once, profi
 from pipeline.desk.people import Role
 from pipeline.desk.releasing import shaping
 from pipeline.desk.rendering import html, page_number
-from pipeline.desk.states import Standing, standing
+from pipeline.desk.states import FileStatus, status_of
 from pipeline.desk.uploads import made_here, take
 from pipeline.errors import PrecheckError
 from pipeline.rules.totals import control_totals
@@ -37,14 +37,14 @@ async def files(request: web.Request) -> web.Response:
     earlier = await asyncio.to_thread(earlier_files, folders)
     lines = [folder for folder in folders if folder.id in earlier]
     some = lines[(page - 1) * LISTED_ON_PAGE : page * LISTED_ON_PAGE]
-    listed, broken = await asyncio.to_thread(_standings, some)
+    listed, broken = await asyncio.to_thread(_statuses, some)
     return html(
         request,
         "files",
         listed=listed,
         broken=broken,
         page=page,
-        earlier={at.id: (await asyncio.to_thread(_standings, earlier[at.id]))[0] for at in listed},
+        earlier={at.id: (await asyncio.to_thread(_statuses, earlier[at.id]))[0] for at in listed},
         page_count=max(1, -(-len(lines) // LISTED_ON_PAGE)),
         file_count=len(folders),
         upload_mib_max=context.told.upload_mib_max,
@@ -52,12 +52,12 @@ async def files(request: web.Request) -> web.Response:
     )
 
 
-def _standings(folders: list[FileFolder]) -> tuple[list[Standing], list[str]]:
+def _statuses(folders: list[FileFolder]) -> tuple[list[FileStatus], list[str]]:
     """How files stand, and the ids of those of which that cannot be read."""
     listed, broken = [], []
     for folder in folders:
         try:
-            listed.append(standing(folder))
+            listed.append(status_of(folder))
         except PrecheckError:
             broken.append(folder.id)
     return listed, broken

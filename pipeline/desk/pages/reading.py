@@ -24,7 +24,7 @@ from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.releasing import REASON_CHARS_MAX, shaping
 from pipeline.desk.rendering import html, words
-from pipeline.desk.states import Standing, State, starters
+from pipeline.desk.states import FileStatus, State, starters
 from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
 from pipeline.formats import INPUT_NAMES, pain001
@@ -94,7 +94,7 @@ class _Found(NamedTuple):
     """Encodings that fit, and how the first names read in each."""
 
 
-def _columns(at: Standing) -> _Found:
+def _columns(at: FileStatus) -> _Found:
     file = at.file
     given = ReadAs(file.mapping, file.encoding, file.sheet, file.input_format, file.country)
     try:
@@ -188,7 +188,7 @@ async def plan(request: web.Request) -> web.Response:
     )
 
 
-def _forecast(at: Standing, clock: Clock) -> tuple[Forecast | None, str]:
+def _forecast(at: FileStatus, clock: Clock) -> tuple[Forecast | None, str]:
     try:
         found = forecast_once(at.folder, clock, is_running=at.state is State.RUNNING)
     except PrecheckError as error:
@@ -227,7 +227,7 @@ async def plan_again(request: web.Request) -> web.Response:
     raise web.HTTPSeeOther(f"/files/{at.id}/plan")
 
 
-async def _choose(request: web.Request, at: Standing, said: Mapping[str, object]) -> None:
+async def _choose(request: web.Request, at: FileStatus, said: Mapping[str, object]) -> None:
     """Keep the profile, of those that there are, and why many names may be asked about."""
     profile = str(said.get("profile", at.file.profile))
     reason = " ".join(str(said.get("many_names_reason", "")).split())[:REASON_CHARS_MAX]

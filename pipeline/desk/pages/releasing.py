@@ -37,7 +37,7 @@ from pipeline.desk.releasing import (
 from pipeline.desk.rendering import html
 from pipeline.desk.review import LastWord, reviewed
 from pipeline.desk.shown import refuse_changed, shown_of
-from pipeline.desk.states import Standing, State, standing
+from pipeline.desk.states import FileStatus, State, status_of
 from pipeline.desk.uploads import made_here
 from pipeline.errors import PrecheckError
 from pipeline.jobs.verify import VerifyJob, verify
@@ -115,7 +115,7 @@ def _deciders(words: dict[int, LastWord]) -> list[tuple[str, dict[str, int]]]:
     return list(found.items())
 
 
-def _split(at: Standing) -> SplitMade | None:
+def _split(at: FileStatus) -> SplitMade | None:
     """The split that made the files that are offered."""
     if at.state is not State.RELEASED:
         return None
@@ -155,7 +155,7 @@ def approve_shown(
 ) -> PaymentFile | None:
     """Approve what a page showed; of two who approve files with the same payments at once, one is second."""
     with context.home.approving():
-        at, (review, words) = standing(folder), reviewed(folder)
+        at, (review, words) = status_of(folder), reviewed(folder)
         shaped, released = shaped_by(context.home, folder), released_before(context.home, folder)
         refuse_shaper(person, shaped)
         is_held, again = (said.get(name) == "yes" for name in ("hold_undecided", "release_again"))
@@ -166,7 +166,7 @@ def approve_shown(
         return approve(at, wanted, person, context.clock())
 
 
-def _taken(home: DeskHome, at: Standing) -> AuditEntry | None:
+def _taken(home: DeskHome, at: FileStatus) -> AuditEntry | None:
     """Who took the release file that is offered; None where nobody did."""
     if at.state is not State.RELEASED or not at.file.released_count or not at.file.releases:
         return None
@@ -259,7 +259,7 @@ def _corrected_at(correction: FileFolder | None) -> str:
     return "" if correction is None else correction.read().uploaded_at
 
 
-def _corrected(context: Context, person: Person, at: Standing) -> Path:
+def _corrected(context: Context, person: Person, at: FileStatus) -> Path:
     """The corrected file by what is decided now.
 
     Raises:

@@ -28,7 +28,7 @@ from pipeline.desk.releasing import (
 from pipeline.desk.rendering import html, page_number
 from pipeline.desk.review import ROWS_ON_PAGE, Asked, Review, last_words, reviewed
 from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
-from pipeline.desk.states import Standing, State
+from pipeline.desk.states import FileStatus, State
 from pipeline.desk.uploads import uploaded_to
 from pipeline.desk.workbooks import NAME, exported, taken_over
 from pipeline.wording import Sentence
@@ -90,7 +90,7 @@ async def _page(request: web.Request, said: Mapping[str, str]) -> web.Response:
     )
 
 
-def comments_on(at: Standing) -> dict[int, list[RowCommented]]:
+def comments_on(at: FileStatus) -> dict[int, list[RowCommented]]:
     """Row -> what people said about it, oldest first."""
     found: dict[int, list[RowCommented]] = {}
     for entry in at.folder.comments.entries():
@@ -98,7 +98,7 @@ def comments_on(at: Standing) -> dict[int, list[RowCommented]]:
     return found
 
 
-def may_decide(request: web.Request, at: Standing) -> bool:
+def may_decide(request: web.Request, at: FileStatus) -> bool:
     """Whether who asks may decide about rows now."""
     is_open = at.state not in (State.RUNNING, State.PURGED) and at.file.given is None
     return is_open and person_of(request).can(Role.REVIEWER)
@@ -300,7 +300,7 @@ def _decision(said: Mapping[str, str]) -> Decision | None:
     return Decision(word)
 
 
-def _way_back(at: Standing, said: Mapping[str, str]) -> str:
+def _way_back(at: FileStatus, said: Mapping[str, str]) -> str:
     kept = _asked(said)._replace(text="")._asdict()
     query = "&".join(f"{name}={value}" for name, value in kept.items() if value and _is_plain(str(value)))
     return f"/files/{at.id}/review?{query}"

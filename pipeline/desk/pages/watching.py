@@ -10,7 +10,7 @@ from pipeline.desk.guards import person_of
 from pipeline.desk.jobs import is_simulated
 from pipeline.desk.languages import duration, gettext, gettext_noop, ngettext, number
 from pipeline.desk.rendering import html
-from pipeline.desk.states import WORDS, Standing, State, starters
+from pipeline.desk.states import WORDS, FileStatus, State, starters
 from pipeline.desk.words import in_page_words
 from pipeline.runs.request import Phase
 from pipeline.wording import Sentence
@@ -54,11 +54,11 @@ async def progress_now(request: web.Request) -> web.Response:
     return web.json_response(_live(await context.at(request), context))
 
 
-def _is_simulated(at: Standing) -> bool:
+def _is_simulated(at: FileStatus) -> bool:
     return at.progress is not None and at.progress.simulated
 
 
-def _live(at: Standing, context: Context) -> dict[str, object]:
+def _live(at: FileStatus, context: Context) -> dict[str, object]:
     """How far the check is, in words; the page shows them as they are."""
     now = at.progress or CheckProgress(phase="writing", started="", exit_code=0)
     is_on = at.state is State.RUNNING

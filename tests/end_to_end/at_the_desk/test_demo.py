@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from pipeline.desk.folders import DeskHome
-from pipeline.desk.states import State, standing
+from pipeline.desk.states import State, status_of
 
 
 def test_a_demo_has_five_files_in_five_states_and_is_deleted_when_it_ends(tmp_path):
@@ -14,7 +14,7 @@ def test_a_demo_has_five_files_in_five_states_and_is_deleted_when_it_ends(tmp_pa
     with subprocess.Popen(words, stdout=subprocess.PIPE, env=environment, cwd=tmp_path, text=True) as process:
         assert process.stdout.readline().startswith("http://127.0.0.1:")
         [path] = tmp_path.glob("precheck-demo-*")
-        found = [standing(folder) for folder in DeskHome(path).folders()]
+        found = [status_of(folder) for folder in DeskHome(path).folders()]
         process.send_signal(signal.SIGTERM)
         process.wait(30)
     states = [State.RELEASED, State.WAITING, State.REVIEW, State.PLANNED, State.NEW]

@@ -13,7 +13,7 @@ from pipeline.desk.refusals import Conflict
 from pipeline.desk.releasing import Decided, decide, opened_as_recorded, signed
 from pipeline.desk.review import Asked, Review, last_words, reviewed
 from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
-from pipeline.desk.states import State, standing
+from pipeline.desk.states import State, status_of
 from schemas.desk import DeskFile, Release, RowsDecided
 from schemas.review import Decision, Verdict
 
@@ -56,19 +56,19 @@ def test_what_is_handed_out_is_what_was_looked_at(folder):
     path = folder.run / "outcomes.csv"
     recorded, other = path.read_bytes(), path.with_name("other")
     other.write_text("another account")
-    with opened_as_recorded(standing(folder), path.name) as file:
+    with opened_as_recorded(status_of(folder), path.name) as file:
         other.replace(path)
         assert file.read() == recorded
     with pytest.raises(Conflict, match="was changed since it was made"):
-        opened_as_recorded(standing(folder), path.name)
+        opened_as_recorded(status_of(folder), path.name)
 
 
 def test_a_new_decision_voids_the_approval(folder):
     decided(folder)
-    folder.change(approved=signed(standing(folder), MARA, NOW))
-    assert standing(folder).state is State.RELEASED
+    folder.change(approved=signed(status_of(folder), MARA, NOW))
+    assert status_of(folder).state is State.RELEASED
     decided(folder)
-    assert standing(folder).state is State.REVIEW
+    assert status_of(folder).state is State.REVIEW
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_form_that_does_not_say_what_its_page_showed_is_refused(folder, field)
 
 def test_a_group_is_not_decided_once_anything_else_was(folder):
     review, _ = reviewed(folder)
-    at = standing(folder)
+    at = status_of(folder)
     decided(folder)
     with pytest.raises(Conflict, match="the decisions"):
         decide(at, review, Decided([1], Decision.HOLD, "", is_next=True), MARA, NOW)

@@ -21,7 +21,7 @@ from pipeline.desk.refusals import DeskRefusal
 from pipeline.desk.releasing import Decided, decide, require_possible, shaped_by, shaping, signed
 from pipeline.desk.review import reviewed
 from pipeline.desk.shown import shown_of
-from pipeline.desk.states import State, standing
+from pipeline.desk.states import State, status_of
 from pipeline.errors import PrecheckError
 from schemas.desk import AuditEntry, Deed, DeskFile, SentBack
 from schemas.review import Act, Decision
@@ -138,7 +138,7 @@ class Story:
     def decide(self, person):
         person.require(Role.REVIEWER)
         folder = self.rng.choice(self.files)
-        at, (opened, _) = standing(folder), reviewed(folder)
+        at, (opened, _) = status_of(folder), reviewed(folder)
         row = self.rng.randint(1, opened.summary.input.row_count)
         word = self.rng.choice((*Decision, None))
         if word is not None:
@@ -149,20 +149,20 @@ class Story:
 
     def look(self, _):
         folder = self.rng.choice(self.files)
-        at, (opened, words) = standing(folder), reviewed(folder)
+        at, (opened, words) = status_of(folder), reviewed(folder)
         before = by_row(released_before(self.home, folder))
         self.old_pages[folder.id] = str(shown_of(opened, words, at.decisions, before))
 
     def hand_over(self, person):
         person.require(Role.REVIEWER)
-        at = standing(self.rng.choice(self.files))
+        at = status_of(self.rng.choice(self.files))
         agreed = signed(at, person, self.now())
         handed = shaping(at.file, person.name, Act.HANDED_OVER, agreed.time)
         at.folder.change(handed, handed_over=agreed, sent_back=None)
 
     def send_back(self, person):
         person.require(Role.APPROVER)
-        at = standing(self.rng.choice(self.files))
+        at = status_of(self.rng.choice(self.files))
         if at.state in (State.REVIEW, State.WAITING):
             said = SentBack(by=person.name, time=timestamp(self.now()), comment="why")
             at.folder.change(handed_over=None, sent_back=said)
@@ -170,7 +170,7 @@ class Story:
     def approve(self, person):
         person.require(Role.APPROVER)
         folder = self.rng.choice(self.files)
-        at, (opened, words) = standing(folder), reviewed(folder)
+        at, (opened, words) = status_of(folder), reviewed(folder)
         released = released_before(self.home, folder)
         again = may_be_due_again(released) and self.rng.random() < 0.3
         shown = str(shown_of(opened, words, at.decisions, {} if again else by_row(released)))
@@ -184,7 +184,7 @@ class Story:
 
     def take(self, person):
         person.require_names()
-        at = standing(self.rng.choice(self.files))
+        at = status_of(self.rng.choice(self.files))
         if at.state is State.RELEASED and at.file.released_count:
             release = at.file.releases[-1]
             self._record(person, Deed.DOWNLOADED, at, release)
@@ -192,7 +192,7 @@ class Story:
 
     def give(self, person):
         person.require(Role.UPLOADER, Role.APPROVER)
-        at = standing(self.rng.choice(self.files))
+        at = status_of(self.rng.choice(self.files))
         if at.state is State.RELEASED and at.file.released_count and at.file.given is None:
             at.folder.change(given=signed(at, person, self.now()))
             self._paid(at, at.file.releases[-1])
