@@ -5,7 +5,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from pipeline.desk.folders import DeskHome, FileFolder
-from pipeline.desk.review import LastWord, Review, reviewed
+from pipeline.desk.review import LastDecision, Review, reviewed
 from pipeline.errors import InputError
 from pipeline.runs.families import origin_in
 from pipeline.runs.manifest import read_manifest
@@ -18,40 +18,40 @@ CARRIED = "(carried over from the earlier file)"
 
 def carry_holds(before: FileFolder, to: FileFolder, rows_before: Sequence[int] | None = None) -> int:
     """Put the rows that people held in a file on record for its correction, by them; return how many."""
-    review, said = reviewed(before)
+    review, latest = reviewed(before)
     own = _own_rows(rows_before)
     held = [
-        (row, word) for row, word in said.items() if word.decision is Decision.HOLD and own(row) is not None
+        (row, last) for row, last in latest.items() if last.decision is Decision.HOLD and own(row) is not None
     ]
 
-    def made(word: LastWord) -> tuple[str, str, str, str]:
-        return word.time, word.by, word.reason or "", word.claimed_by or ""
+    def made(last: LastDecision) -> tuple[str, str, str, str]:
+        return last.time, last.by, last.reason or "", last.claimed_by or ""
 
     for _, some in groupby(
         sorted(held, key=lambda one: (made(one[1]), one[0])), key=lambda one: made(one[1])
     ):
-        rows, [word, *_] = zip(*some, strict=True)
-        listed = [(row, at) for row in rows if (at := own(row)) is not None]
-        _record(to, before, review, listed, word)
+        rows, [last, *_] = zip(*some, strict=True)
+        listed = [(row, own_row) for row in rows if (own_row := own(row)) is not None]
+        _record(to, before, review, listed, last)
     return len(held)
 
 
 def _record(
-    to: FileFolder, before: FileFolder, review: Review, rows: list[tuple[int, int]], word: LastWord
+    to: FileFolder, before: FileFolder, review: Review, rows: list[tuple[int, int]], last: LastDecision
 ) -> None:
     was, now = zip(*rows, strict=True)
-    own = (word.reason or "").removesuffix(CARRIED).strip()
+    own = (last.reason or "").removesuffix(CARRIED).strip()
     to.decisions.append(
         lambda previous: RowsDecided(
             previous=previous,
-            time=word.time,
-            by=word.by,
+            time=last.time,
+            by=last.by,
             run_id=review.summary.run_id,
             rows=[*now],
             answers=review.answers_of(was),
-            decision=word.decision,
+            decision=last.decision,
             reason=f"{own} {CARRIED}".strip(),
-            claimed_by=word.claimed_by,
+            claimed_by=last.claimed_by,
             carried_from=before.id,
         )
     )
@@ -74,12 +74,12 @@ def held_since(home: DeskHome, folder: FileFolder) -> list[int]:
     file = folder.read()
     if file.corrects is None:
         return []
-    words: dict[int, Decision | None] = {}
+    latest: dict[int, Decision | None] = {}
     for entry in home.folder(file.corrects).decisions.entries():
-        words |= dict.fromkeys(entry.rows, entry.decision)
+        latest |= dict.fromkeys(entry.rows, entry.decision)
     known = {row for entry in folder.decisions.entries() for row in entry.rows}
     own = _own_rows(file.rows_before)
-    held = (own(row) for row, word in words.items() if word is Decision.HOLD)
+    held = (own(row) for row, last in latest.items() if last is Decision.HOLD)
     return sorted(row for row in held if row is not None and row not in known)
 
 

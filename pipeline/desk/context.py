@@ -42,7 +42,7 @@ class Context:
     sending: set[asyncio.Task[None]] = field(default_factory=set)
     """Notifications under way."""
 
-    async def at(self, request: web.Request) -> FileStatus:
+    async def current(self, request: web.Request) -> FileStatus:
         """The file that a page is about, as it stands."""
         folder = self.home.folder(request.match_info["id"])
         return await asyncio.to_thread(status_of, folder)
@@ -108,4 +108,4 @@ async def opened_by(request: web.Request, *roles: Role) -> tuple[Context, Person
     context, person = context_of(request), person_of(request)
     if roles:
         person.require(*roles)
-    return context, person, await context.at(request)
+    return context, person, await context.current(request)

@@ -50,10 +50,10 @@ def fill(home: DeskHome, clock: Clock, chance: Callable[[], str], environment: d
         time.sleep(_WAIT_S)
     for folder in checked[1:]:
         _hand_over(home, clock, rita, folder)
-    at, (review, words) = status_of(checked[2]), reviewed(checked[2])
+    status, (review, words) = status_of(checked[2]), reviewed(checked[2])
     before = by_row(released_before(home, checked[2]))
     wanted = ToApprove(words, shaped_by(home, checked[2]), before, [*review.repeated], hold_undecided=True)
-    approve(at, wanted, anna, clock())
+    approve(status, wanted, anna, clock())
     _record(home, clock, anna, Deed.APPROVED, checked[2])
 
 
@@ -65,15 +65,15 @@ def _drop_rows(path: Path, count: int) -> None:
 
 def _hand_over(home: DeskHome, clock: Clock, person: Person, folder: FileFolder) -> None:
     """Decide about the row of most money that may be released, and hand the file over."""
-    at, (review, _) = status_of(folder), reviewed(folder)
+    status, (review, _) = status_of(folder), reviewed(folder)
     found = review.to_look_at.filter("can_release")["row"].head(1).to_list()
     if found:
         wanted = Decided(found, Decision.RELEASE, "The payee confirmed it by phone")
-        decide(at, review, wanted, person, clock())
+        decide(status, review, wanted, person, clock())
         _record(home, clock, person, Deed.DECIDED, folder, row=found[0], decision="release")
-    at = status_of(folder)
-    agreed = signed(at, person, clock())
-    folder.change(shaping(at.file, person.name, Act.HANDED_OVER, agreed.time), handed_over=agreed)
+    status = status_of(folder)
+    agreed = signed(status, person, clock())
+    folder.change(shaping(status.file, person.name, Act.HANDED_OVER, agreed.time), handed_over=agreed)
     _record(home, clock, person, Deed.HANDED_OVER, folder)
 
 

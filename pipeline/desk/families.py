@@ -56,7 +56,9 @@ def members(home: DeskHome, folder: FileFolder) -> dict[str, DeskFile]:
     while (before := above.read().corrects) is not None:  # each can be read
         above = home.folder(before)
     first = files[_first(files, folder.id)].sha256
-    return {at: files[at] for at in sorted(files) if files[_first(files, at)].sha256 == first}
+    return {
+        current: files[current] for current in sorted(files) if files[_first(files, current)].sha256 == first
+    }
 
 
 def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
@@ -72,7 +74,7 @@ def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
         return []
     audit, found = home.audit.entries(), []
     own = _rows_of_first(files, folder.id)
-    at_row = None if own is None else {row: at for at, row in enumerate(own, 1)}
+    at_row = None if own is None else {row: current for current, row in enumerate(own, 1)}
     is_simulated = _is_simulated(folder)
     for file_id, file in files.items():
         is_same = _first(files, file_id) != _first(files, folder.id)
@@ -136,9 +138,11 @@ def _is_simulated(folder: FileFolder) -> bool:
 
 
 def _is_offered(home: DeskHome, file_id: str, release: Release) -> bool:
-    at = status_of(home.folder(file_id))
+    current = status_of(home.folder(file_id))
     return (
-        at.state is State.RELEASED and at.file.approved is not None and at.file.approved.time == release.time
+        current.state is State.RELEASED
+        and current.file.approved is not None
+        and current.file.approved.time == release.time
     )
 
 

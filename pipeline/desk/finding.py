@@ -23,7 +23,7 @@ _OVERLAP_CHARS = 4096
 class Hit(NamedTuple):
     """A payment that has the text in one of its cells."""
 
-    at: FileStatus
+    status: FileStatus
     row: int
     outcome: str
     name: str
@@ -74,12 +74,12 @@ def _in_run(folder: FileFolder, text: str, at_most: int) -> list[Hit]:
         .head(at_most)
         .collect()
     )
-    at = status_of(folder)
+    status = status_of(folder)
     named = [header for header, field in described.columns.items() if field == "name" and header in columns]
     names = named or [header for header in ("name",) if header in columns]  # of a format without headers
     return [
         Hit(
-            at,
+            status,
             line["row_at_desk"],
             str(line.get("check_outcome") or ""),
             " ".join(line[header] for header in names if line[header]),

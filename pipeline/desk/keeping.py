@@ -19,21 +19,21 @@ BY_ITSELF = "the desk"
 """Who deletes what is older than the configuration has it kept."""
 
 
-def forget(at: FileStatus, by: str, reason: str, now: datetime) -> None:
+def forget(current: FileStatus, by: str, reason: str, now: datetime) -> None:
     """Delete the names that banks returned, and every file with payments in it; the evidence stays.
 
     Raises:
         Conflict: the file is being checked, or its names were deleted before.
         PrecheckError: something cannot be deleted.
     """
-    if at.state in (State.RUNNING, State.PURGED):
+    if current.state in (State.RUNNING, State.PURGED):
         raise Conflict(Sentence("desk.nothing_to_delete"))
-    if has_begun(at.folder.run):
+    if has_begun(current.folder.run):
         job = PurgeJob(with_files=True, with_payments=True, by=by, reason=reason)
-        purge(at.folder.run, job, now=now)
+        purge(current.folder.run, job, now=now)
     forget_all()
-    shutil.rmtree(at.folder.path / "input", ignore_errors=True)
-    at.folder.change(purged_at=timestamp(now))
+    shutil.rmtree(current.folder.path / "input", ignore_errors=True)
+    current.folder.change(purged_at=timestamp(now))
 
 
 def forget_old(
@@ -49,10 +49,10 @@ def forget_old(
     before, count = timestamp(now - timedelta(days=keep_days)), 0
     for folder in folders:
         try:
-            at = status_of(folder)
-            last = at.file.uploaded_at if at.summary is None else at.summary.finished
-            if last < before and at.state not in (State.RUNNING, State.PURGED):
-                forget(at, BY_ITSELF, f"older than {keep_days} days", now)
+            current = status_of(folder)
+            last = current.file.uploaded_at if current.summary is None else current.summary.finished
+            if last < before and current.state not in (State.RUNNING, State.PURGED):
+                forget(current, BY_ITSELF, f"older than {keep_days} days", now)
                 record(BY_ITSELF, Deed.PURGED, folder.id)
                 count += 1
         except (PrecheckError, Conflict):

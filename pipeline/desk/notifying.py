@@ -19,24 +19,24 @@ _SAID: dict[Deed, tuple[Event, str]] = {
 }
 
 
-def notify_of(context: Context, at: FileStatus, deed: Deed) -> None:
+def notify_of(context: Context, current: FileStatus, deed: Deed) -> None:
     """Notify in the background, unless the answers are simulated; a failure is recorded in the audit."""
-    if is_simulated(at.file.profile):
+    if is_simulated(current.file.profile):
         return
-    sending = asyncio.create_task(_notify_of(context, at, deed))
+    sending = asyncio.create_task(_notify_of(context, current, deed))
     context.sending.add(sending)
     sending.add_done_callback(context.sending.discard)
 
 
-async def _notify_of(context: Context, at: FileStatus, deed: Deed) -> None:
+async def _notify_of(context: Context, current: FileStatus, deed: Deed) -> None:
     event, key = _SAID[deed]
     said = Notification(
         event=event,
-        reason=str(Sentence(key, file=at.file.name)),
+        reason=str(Sentence(key, file=current.file.name)),
         host=socket.gethostname(),
-        profile=at.file.profile,
+        profile=current.file.profile,
         ended=timestamp(context.clock()),
-        files=[notified_file(at.file.name, at.folder.run, None, at.summary)],
+        files=[notified_file(current.file.name, current.folder.run, None, current.summary)],
     )
     if (failed := await notify(None, said)) is not None:
-        await asyncio.to_thread(context.record_of, BY_ITSELF, Deed.NOT_NOTIFIED, at.id, reason=failed)
+        await asyncio.to_thread(context.record_of, BY_ITSELF, Deed.NOT_NOTIFIED, current.id, reason=failed)

@@ -11,7 +11,7 @@ from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.people import Person, refuse_shaper
 from pipeline.desk.refusals import Conflict, DeskRefusal
-from pipeline.desk.review import LastWord, Review, frame_of
+from pipeline.desk.review import LastDecision, Review, frame_of
 from pipeline.desk.states import FileStatus, State
 from pipeline.errors import InputError, UsageError
 from pipeline.files.plain import open_plain
@@ -62,7 +62,7 @@ class Decided(NamedTuple):
 class ToApprove(NamedTuple):
     """What somebody wants to approve, or to have corrected."""
 
-    said: Mapping[int, LastWord]
+    latest: Mapping[int, LastDecision]
     shaped: Sequence[Shaped]
     released_in: Mapping[int, str]
     """Row -> where the payment was released before."""
@@ -82,27 +82,29 @@ def require_reason(wanted: Decided) -> None:
         raise DeskRefusal(Sentence("desk.decision_without_reason"))
 
 
-def decide(at: FileStatus, review: Review, wanted: Decided, person: Person, now: datetime) -> RowsDecided:
+def decide(
+    current: FileStatus, review: Review, wanted: Decided, person: Person, now: datetime
+) -> RowsDecided:
     """Put a decision on record that was found to be one that can be followed.
 
     Raises:
         DeskRefusal: it lacks a reason.
         Conflict: nothing can be decided now, or something was decided since.
     """
-    if at.state in (State.RUNNING, State.PURGED):
+    if current.state in (State.RUNNING, State.PURGED):
         raise Conflict(
             Sentence("desk.undecidable_while_checked")
-            if at.state is State.RUNNING
+            if current.state is State.RUNNING
             else Sentence("desk.undecidable_without_names")
         )
-    require_not_given(at)
-    if at.state is State.RELEASED and not wanted.may_void:
+    require_not_given(current)
+    if current.state is State.RELEASED and not wanted.may_void:
         raise Conflict(Sentence("desk.decision_would_void"))
     require_reason(wanted)
     reason = reason_of(wanted)
 
     def entry(previous: str) -> RowsDecided:
-        if wanted.is_next and previous != at.decisions:
+        if wanted.is_next and previous != current.decisions:
             raise Conflict(Sentence("desk.changed_since_shown", what=[Sentence("desk.shown_decisions")]))
         return RowsDecided(
             previous=previous,
@@ -117,12 +119,12 @@ def decide(at: FileStatus, review: Review, wanted: Decided, person: Person, now:
             at_once=wanted.is_next and wanted.decision is not None,
         )
 
-    return at.folder.decisions.append(entry)
+    return current.folder.decisions.append(entry)
 
 
-def require_not_given(at: FileStatus) -> None:
+def require_not_given(current: FileStatus) -> None:
     """Refuse to change what the bank has (Conflict)."""
-    if (given := at.file.given) is not None:
+    if (given := current.file.given) is not None:
         raise Conflict(Sentence("desk.given_is_locked", name=given.by, time=Moment(given.time)))
 
 
@@ -141,7 +143,7 @@ def require_possible(review: Review, row: int, decision: Decision) -> None:
         raise DeskRefusal(Sentence("desk.no_correction_known", row=row))
 
 
-def approve(at: FileStatus, wanted: ToApprove, person: Person, now: datetime) -> PaymentFile | None:
+def approve(current: FileStatus, wanted: ToApprove, person: Person, now: datetime) -> PaymentFile | None:
     """Make the files, in the name of who approves; give the one to release, if any.
 
     The evidence says who shaped the file.
@@ -151,16 +153,16 @@ def approve(at: FileStatus, wanted: ToApprove, person: Person, now: datetime) ->
         Conflict: nothing can be approved now.
         PrecheckError: no file was made.
     """
-    if at.summary is None or at.state in (State.RUNNING, State.PURGED):
+    if current.summary is None or current.state in (State.RUNNING, State.PURGED):
         raise Conflict(Sentence("desk.nothing_to_approve"))
-    require_not_given(at)
+    require_not_given(current)
     refuse_shaper(person, wanted.shaped)
-    if corrected_file(at.folder) is not None or is_corrected(wanted.said):
-        correct(at, wanted, person, now)
+    if corrected_file(current.folder) is not None or is_corrected(wanted.latest):
+        correct(current, wanted, person, now)
     done = split_folder(
         SplitJob(
-            at.folder.run,
-            decisions=_decisions(at, wanted.said, wanted.shaped),
+            current.folder.run,
+            decisions=_decisions(current, wanted.latest, wanted.shaped),
             by=person.name,
             is_identified=person.is_identified,
             hold_undecided=wanted.hold_undecided,
@@ -171,9 +173,9 @@ def approve(at: FileStatus, wanted: ToApprove, person: Person, now: datetime) ->
         ),
         now=now,
     )
-    released_count, releases = 0, at.file.releases
+    released_count, releases = 0, current.file.releases
     if done.release is not None:
-        held = {*read_manifest(at.folder.run).splits[-1].held_rows}
+        held = {*read_manifest(current.folder.run).splits[-1].held_rows}
         rows = (row for row in range(1, done.input.row_count + 1) if row not in held)
         made = Release(
             file=Path(done.release.path).name,
@@ -183,24 +185,26 @@ def approve(at: FileStatus, wanted: ToApprove, person: Person, now: datetime) ->
             rows=[*ranges(rows)],
         )
         released_count, releases = done.release.row_count, [*releases, made]
-    at.folder.change(approved=signed(at, person, now), released_count=released_count, releases=releases)
+    current.folder.change(
+        approved=signed(current, person, now), released_count=released_count, releases=releases
+    )
     return done.release
 
 
-def is_corrected(said: Mapping[int, LastWord], since: str = "") -> bool:
+def is_corrected(latest: Mapping[int, LastDecision], since: str = "") -> bool:
     """Whether a row is to be corrected, as was decided since a time."""
-    return any(word.decision is Decision.FIX and word.time > since for word in said.values())
+    return any(last.decision is Decision.FIX and last.time > since for last in latest.values())
 
 
-def correct(at: FileStatus, wanted: ToApprove, person: Person, now: datetime) -> None:
+def correct(current: FileStatus, wanted: ToApprove, person: Person, now: datetime) -> None:
     """Make the corrected file, in the name of who has it made; it is checked before anything of it is paid.
 
     Raises:
         PrecheckError: no file was made.
     """
     job = FixJob(
-        at.folder.run,
-        decisions=_decisions(at, wanted.said, wanted.shaped),
+        current.folder.run,
+        decisions=_decisions(current, wanted.latest, wanted.shaped),
         by=person.name,
         is_identified=person.is_identified,
         released_in={},  # a correction that was checked again, and released, stays in evidence
@@ -209,24 +213,26 @@ def correct(at: FileStatus, wanted: ToApprove, person: Person, now: datetime) ->
     fix_folder(job, now=now)
 
 
-def _decisions(at: FileStatus, said: Mapping[int, LastWord], shaped: Sequence[Shaped]) -> RunDecisions:
-    by, since = _handed_over(at)
-    run_id = "" if at.summary is None else at.summary.run_id
-    return RunDecisions(run_id, frame_of(said), by, since, shaped)
+def _decisions(
+    current: FileStatus, latest: Mapping[int, LastDecision], shaped: Sequence[Shaped]
+) -> RunDecisions:
+    by, since = _handed_over(current)
+    run_id = "" if current.summary is None else current.summary.run_id
+    return RunDecisions(run_id, frame_of(latest), by, since, shaped)
 
 
-def _handed_over(at: FileStatus) -> tuple[str, str]:
+def _handed_over(current: FileStatus) -> tuple[str, str]:
     """Who wants these answers approved, since when: who handed them over, or else uploaded the file."""
-    signed = at.file.handed_over
-    if signed is None or at.summary is None or signed.run_id != at.summary.run_id:
-        return at.file.uploaded_by, at.file.uploaded_at
+    signed = current.file.handed_over
+    if signed is None or current.summary is None or signed.run_id != current.summary.run_id:
+        return current.file.uploaded_by, current.file.uploaded_at
     return signed.by, signed.time
 
 
-def signed(at: FileStatus, person: Person, now: datetime) -> Signed:
+def signed(current: FileStatus, person: Person, now: datetime) -> Signed:
     """That a person agreed with what was decided so far."""
-    run_id = "" if at.summary is None else at.summary.run_id
-    return Signed(by=person.name, time=timestamp(now), decisions=at.decisions, run_id=run_id)
+    run_id = "" if current.summary is None else current.summary.run_id
+    return Signed(by=person.name, time=timestamp(now), decisions=current.decisions, run_id=run_id)
 
 
 class Offered(NamedTuple):
@@ -265,19 +271,19 @@ _TITLES: Mapping[str, tuple[str, bool, bool]] = {
 """The only files that leave the desk: pattern -> title, whether it has names, whether decisions made it."""
 
 
-def offered(at: FileStatus) -> list[Offered]:
+def offered(current: FileStatus) -> list[Offered]:
     """The files of a run that may be downloaded now, those that go to the bank first.
 
     What was made of earlier decisions is not among them: a new decision voids the approval. Nor is a file
     that the evidence does not have.
     """
-    found, known = [], _recorded(at)
+    found, known = [], _recorded(current)
     for pattern, (title, has_names, of_decisions) in _TITLES.items():
-        if of_decisions and at.state is not State.RELEASED:
+        if of_decisions and current.state is not State.RELEASED:
             continue
         found += [
             Offered(path.name, gettext(title), path.stat().st_size, has_names)
-            for path in sorted(at.folder.run.glob(pattern))
+            for path in sorted(current.folder.run.glob(pattern))
             if path.is_file() and not path.is_symlink() and (path.name in known or path.name in _UNRECORDED)
         ]
     return found
@@ -287,16 +293,16 @@ _UNRECORDED = (MANIFEST, SIGNATURE, APPROVALS)
 """Files that the manifest does not have: it is one of them, or proves them otherwise."""
 
 
-def _recorded(at: FileStatus) -> dict[str, str]:
+def _recorded(current: FileStatus) -> dict[str, str]:
     """Name -> SHA-256 of each file in the evidence; none where there is no manifest."""
     try:
-        manifest = read_manifest(at.folder.run)
+        manifest = read_manifest(current.folder.run)
     except (InputError, UsageError):
         return {}
     return {file.name: file.sha256 for file in (manifest.outcome_file, *manifest.files)}
 
 
-def opened_as_recorded(at: FileStatus, name: str) -> BufferedReader:
+def opened_as_recorded(current: FileStatus, name: str) -> BufferedReader:
     """Open a file to hand it out, and refuse one that was changed since it was made or approved.
 
     The open file is the one that was hashed, even if another file takes its name.
@@ -305,22 +311,22 @@ def opened_as_recorded(at: FileStatus, name: str) -> BufferedReader:
         Conflict: it was.
         OSError: it cannot be read.
     """
-    file = open_plain(at.folder.run / name)
+    file = open_plain(current.folder.run / name)
     identity = file_digest(file, "sha256").hexdigest()
     file.seek(0)
-    approved = {one.file: one.sha256 for one in at.file.releases[-1:]}
-    if name not in _UNRECORDED and {_recorded(at).get(name), approved.get(name, identity)} != {identity}:
+    approved = {one.file: one.sha256 for one in current.file.releases[-1:]}
+    if name not in _UNRECORDED and {_recorded(current).get(name), approved.get(name, identity)} != {identity}:
         file.close()
         raise Conflict(Sentence("desk.download_was_changed", file=name))
     return file
 
 
-def voided_by(at: FileStatus) -> RowsDecided | None:
+def voided_by(current: FileStatus) -> RowsDecided | None:
     """The decision by which an approval counts no more, if any; raises as `ChainedJournal.entries`."""
-    approved = at.file.approved
-    if approved is None or at.state is State.RELEASED:
+    approved = current.file.approved
+    if approved is None or current.state is State.RELEASED:
         return None
-    entries = at.folder.decisions.entries()
+    entries = current.folder.decisions.entries()
     return next((entry for entry in entries if entry.previous == approved.decisions), None)
 
 

@@ -66,7 +66,7 @@ _NEVER: Mapping[str, str] = {
 }
 
 
-class LastWord(NamedTuple):
+class LastDecision(NamedTuple):
     """The decision on a row that counts: the latest."""
 
     decision: Decision
@@ -100,7 +100,7 @@ class ListedRow(NamedTuple):
     can_release: bool
     fix: str
     """What a correction does, in words; empty where none is known."""
-    said: LastWord | None
+    latest: LastDecision | None
     reason: list[Sentence | str]
     repeats: Repeated | None = None
     """The same payment that another file released."""
@@ -170,8 +170,8 @@ class Review(NamedTuple):
     decisions: ChainedJournal[RowsDecided]
     known_answers: dict[int, str]
     """What `answers_of` has found so far."""
-    counted: list[tuple[Sequence[RowsDecided], Mapping[int, LastWord]]]
-    """What `last_words` found last: of these decisions those that count."""
+    counted: list[tuple[Sequence[RowsDecided], Mapping[int, LastDecision]]]
+    """What `last_decisions` found last: of these decisions those that count."""
     repeated: Mapping[int, Repeated]
     """The rows whose payment another file released, and no warning of the run says so."""
     previewed: list[tuple[pl.DataFrame, object, Preview]]
@@ -187,49 +187,53 @@ class Review(NamedTuple):
         """How many there are."""
         return sum(group.row_count for group in self.groups)
 
-    def overrides(self, overridden: pl.Series, said: Mapping[int, LastWord]) -> Overrides:
+    def overrides(self, overridden: pl.Series, latest: Mapping[int, LastDecision]) -> Overrides:
         """The payments that were found to be released by decisions alone."""
         found = self.listed.filter(pl.col("row").is_in(overridden.implode()))
         each_max = ROWS_ON_PAGE // max(1, found["currency"].n_unique())
         found = found.sort("currency", maintain_order=True)
         found = found.filter(pl.int_range(pl.len()).over("currency") < max(1, each_max))
-        return Overrides(self._shown(found, said), total(self.judged[overridden - 1]))
+        return Overrides(self._shown(found, latest), total(self.judged[overridden - 1]))
 
     def page(
         self,
         asked: Asked,
-        said: Mapping[int, LastWord],
+        latest: Mapping[int, LastDecision],
         released_in: Mapping[int, str] = MappingProxyType({}),
     ) -> ReviewPage:
         """The rows that were asked for, with the decisions that count, by row."""
-        found = self._chosen(asked, said)
+        found = self._chosen(asked, latest)
         if asked.decided == "release":
-            rows = self.preview(said, released_in).rows
+            rows = self.preview(latest, released_in).rows
             found = found.filter(pl.col("row").is_in(rows.implode()))
         page_count = max(1, -(-found.height // ROWS_ON_PAGE))
         page = min(max(asked.page, 1), page_count)
         some = found.slice((page - 1) * ROWS_ON_PAGE, ROWS_ON_PAGE)
-        return ReviewPage(self._shown(some, said), found.height, page, page_count)
+        return ReviewPage(self._shown(some, latest), found.height, page, page_count)
 
-    def row(self, number: int, said: Mapping[int, LastWord]) -> ListedRow | None:
+    def row(self, number: int, latest: Mapping[int, LastDecision]) -> ListedRow | None:
         """One row; None if it is not there."""
-        return next(iter(self._shown(self.listed.filter(pl.col("row") == number), said)), None)
+        return next(iter(self._shown(self.listed.filter(pl.col("row") == number), latest)), None)
 
     def undecided(
-        self, asked: Asked, decision: Decision, said: Mapping[int, LastWord], ticked: Collection[int] = ()
+        self,
+        asked: Asked,
+        decision: Decision,
+        latest: Mapping[int, LastDecision],
+        ticked: Collection[int] = (),
     ) -> pl.DataFrame:
         """The rows asked for, or the ticked of them, without a decision and fit for this one at once."""
-        mine = self._chosen(asked, said).filter(_AT_ONCE[decision])
-        mine = mine.filter(~pl.col("row").is_in(pl.Series("row", list(said), pl.UInt32).implode()))
+        mine = self._chosen(asked, latest).filter(_AT_ONCE[decision])
+        mine = mine.filter(~pl.col("row").is_in(pl.Series("row", list(latest), pl.UInt32).implode()))
         return mine.filter(pl.col("row").is_in([*ticked])) if ticked else mine
 
     def choice(
-        self, asked: Asked, said: Mapping[int, LastWord], ticked: Collection[int] = ()
+        self, asked: Asked, latest: Mapping[int, LastDecision], ticked: Collection[int] = ()
     ) -> BulkChoice | None:
         """What may be decided at once about the rows that were asked for; None where that is everything."""
         if not (asked.group or asked.outcome or asked.text.strip()):
             return None
-        every = self.undecided(asked, Decision.HOLD, said, ticked)
+        every = self.undecided(asked, Decision.HOLD, latest, ticked)
         fix = every.filter(_AT_ONCE[Decision.FIX])
         actions = fix["check_action"].unique()
         return BulkChoice(
@@ -247,22 +251,22 @@ class Review(NamedTuple):
         found = [(part["check_outcome"][0], total(part)) for part in parts]
         return [*found, ("", total(mine))] if len(found) > 1 else found
 
-    def last_at_once(self, said: Mapping[int, LastWord]) -> RowsDecided | None:
+    def last_at_once(self, latest: Mapping[int, LastDecision]) -> RowsDecided | None:
         """The last decision made at once, with the rows of which it still is the last; None if none."""
         entry = next((entry for entry in reversed(self.decisions.entries()) if entry.at_once), None)
         if entry is None:
             return None
-        rows = [row for row in entry.rows if row in said and _is_of(said[row], entry)]
+        rows = [row for row in entry.rows if row in latest and _is_of(latest[row], entry)]
         return entry.model_copy(update={"rows": rows}) if rows else None
 
     def reasons(self) -> list[str]:
         """The last reasons that were given, each once, the latest first."""
-        said = (entry.reason for entry in reversed(self.decisions.entries()) if entry.reason)
-        return [*dict.fromkeys(said)][:REASONS_SUGGESTED]
+        reasons = (entry.reason for entry in reversed(self.decisions.entries()) if entry.reason)
+        return [*dict.fromkeys(reasons)][:REASONS_SUGGESTED]
 
-    def undecided_counts(self, said: Mapping[int, LastWord]) -> dict[str, int]:
+    def undecided_counts(self, latest: Mapping[int, LastDecision]) -> dict[str, int]:
         """Group -> how many of its rows nobody decided about."""
-        decided = pl.Series("row", list(said), pl.UInt32)
+        decided = pl.Series("row", list(latest), pl.UInt32)
         left = self.to_look_at.select("group", "row").filter(~pl.col("row").is_in(decided.implode()))
         counts = dict(left.group_by("group").len().iter_rows())
         return {group.key: counts.get(group.key, 0) for group in self.groups}
@@ -281,25 +285,25 @@ class Review(NamedTuple):
         reason = self.rows.outcomes["check_reason"][row - 1]
         return sentences_of(reason, self.rows.reasons, self.summary.input.places)
 
-    def preview(self, said: Mapping[int, LastWord], released_in: Mapping[int, str]) -> Preview:
+    def preview(self, latest: Mapping[int, LastDecision], released_in: Mapping[int, str]) -> Preview:
         """Where each payment would go by what was decided so far, and by what was released before."""
-        of_what = (dict(said), dict(released_in))
+        of_what = (dict(latest), dict(released_in))
         for rows, known, found in self.previewed:
             if rows is self.judged and known == of_what:
                 return found
-        decisions = [word.decision for word in said.values()]
-        found = preview(self.judged, pl.DataFrame([list(said), decisions], _OF_A_PREVIEW), released_in)
+        decisions = [last.decision for last in latest.values()]
+        found = preview(self.judged, pl.DataFrame([list(latest), decisions], _OF_A_PREVIEW), released_in)
         self.previewed[:] = [(self.judged, of_what, found)]
         return found
 
-    def _chosen(self, asked: Asked, said: Mapping[int, LastWord]) -> pl.DataFrame:
+    def _chosen(self, asked: Asked, latest: Mapping[int, LastDecision]) -> pl.DataFrame:
         found = self.listed if asked.rows == "all" or not self.groups else self.to_look_at
         if asked.group:
             found = found.filter(pl.col("group") == asked.group)
         if asked.outcome:
             found = found.filter(pl.col("check_outcome") == asked.outcome)
         if asked.decided in ("yes", "no"):
-            is_decided = pl.col("row").is_in(pl.Series("row", list(said), pl.UInt32).implode())
+            is_decided = pl.col("row").is_in(pl.Series("row", list(latest), pl.UInt32).implode())
             found = found.filter(is_decided if asked.decided == "yes" else ~is_decided)
         if asked.text.strip():
             found = found.filter(self._with_text(found["row"], asked.text))
@@ -310,7 +314,7 @@ class Review(NamedTuple):
         cells = self.rows.payments[at].hstack(self.rows.outcomes[at].select("check_matched_name"))
         return cells.select(has_text(text, SEARCHED, ACCOUNTS).alias("has_text"))["has_text"]
 
-    def _shown(self, some: pl.DataFrame, said: Mapping[int, LastWord]) -> list[ListedRow]:
+    def _shown(self, some: pl.DataFrame, latest: Mapping[int, LastDecision]) -> list[ListedRow]:
         if some.is_empty():
             return []
         payments, outcomes = self.rows.payments, self.rows.outcomes
@@ -341,7 +345,7 @@ class Review(NamedTuple):
                     _policy_says(line),
                     line["can_release"],
                     _fix(line) if line["can_fix"] else "",
-                    said.get(number),
+                    latest.get(number),
                     self.reason_of(number),
                     self.repeated.get(number),
                 )
@@ -349,8 +353,8 @@ class Review(NamedTuple):
         return found
 
 
-def _is_of(word: LastWord, entry: RowsDecided) -> bool:
-    return (word.decision, word.by, word.time) == (entry.decision, entry.by, entry.time)
+def _is_of(last: LastDecision, entry: RowsDecided) -> bool:
+    return (last.decision, last.by, last.time) == (entry.decision, entry.by, entry.time)
 
 
 def _fix(line: Mapping[str, str]) -> str:
@@ -483,22 +487,22 @@ def _with_verdicts(
     )
 
 
-def last_words(review: Review) -> dict[int, LastWord]:
+def last_decisions(review: Review) -> dict[int, LastDecision]:
     """Row -> the decision that counts: the last on the answer that the row has now, or carried over."""
     entries = review.decisions.entries()
     counted, before = review.counted[-1] if review.counted else ((), {})
     if any(was is not now for was, now in zip(counted, entries, strict=False)) or len(counted) > len(entries):
         counted, before = (), {}  # the journal is another one
-    new, said = entries[len(counted) :], dict(before)
-    last = review.summary.input.row_count
+    new, latest = entries[len(counted) :], dict(before)
+    row_count = review.summary.input.row_count
     for entry in new:
-        review.answers_of([row for row in entry.rows if 1 <= row <= last])
+        review.answers_of([row for row in entry.rows if 1 <= row <= row_count])
     now = review.known_answers
     for entry in new:
-        word = (
+        last = (
             None
             if entry.decision is None
-            else LastWord(
+            else LastDecision(
                 entry.decision,
                 entry.reason,
                 entry.by,
@@ -510,21 +514,21 @@ def last_words(review: Review) -> dict[int, LastWord]:
         for row, answer in zip(entry.rows, entry.answers, strict=False):
             if now.get(row) != answer and (row not in now or entry.carried_from is None):
                 continue
-            if word is None:
-                said.pop(row, None)
+            if last is None:
+                latest.pop(row, None)
             else:
-                said[row] = word
-    review.counted[:] = [(entries, dict(said))]
-    return said
+                latest[row] = last
+    review.counted[:] = [(entries, dict(latest))]
+    return latest
 
 
-def reviewed(folder: FileFolder) -> tuple[Review, dict[int, LastWord]]:
-    """The run of a file, and the decisions that count; raises as `opened` and `last_words`."""
+def reviewed(folder: FileFolder) -> tuple[Review, dict[int, LastDecision]]:
+    """The run of a file, and the decisions that count; raises as `opened` and `last_decisions`."""
     review = opened(folder)
-    return review, last_words(review)
+    return review, last_decisions(review)
 
 
-def frame_of(said: Mapping[int, LastWord]) -> Decisions:
+def frame_of(latest: Mapping[int, LastDecision]) -> Decisions:
     """The decisions that count, as `Decisions`."""
-    columns = {name: [getattr(word, name) for word in said.values()] for name in DECISIONS if name != "row"}
-    return Decisions(pl.DataFrame({"row": list(said), **columns}, schema=DECISIONS).sort("row"))
+    columns = {name: [getattr(last, name) for last in latest.values()] for name in DECISIONS if name != "row"}
+    return Decisions(pl.DataFrame({"row": list(latest), **columns}, schema=DECISIONS).sort("row"))

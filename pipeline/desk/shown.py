@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from pipeline.desk.refusals import Conflict
-from pipeline.desk.review import LastWord, Review
+from pipeline.desk.review import LastDecision, Review
 from pipeline.wording import Sentence
 
 _DIGITS = 16
@@ -32,12 +32,12 @@ OF_A_ROW = ("run", "outcomes", "policy")
 
 def shown_of(
     review: Review,
-    words: dict[int, LastWord],
+    latest: dict[int, LastDecision],
     decisions: str,
     released_in: Mapping[int, str] = MappingProxyType({}),
 ) -> Shown:
     """What a page shows of a run, of the decisions that count and, by them, of what would be released."""
-    preview = review.preview(words, released_in)
+    preview = review.preview(latest, released_in)
     totals = (preview.release, preview.hold, preview.refused.to_list())
     policy = sorted(review.policy.items())
     parts = (review.summary.run_id, review.outcomes_sha256, policy, decisions, totals)

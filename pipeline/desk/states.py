@@ -95,9 +95,9 @@ class FileStatus(NamedTuple):
         return _NOTHING_RELEASED if self.releases_nothing else WORDS[self.state]
 
 
-def starters(at: FileStatus) -> list[Role]:
+def starters(current: FileStatus) -> list[Role]:
     """Who may have a file checked: a correction also who made it in a review."""
-    return [Role.UPLOADER, *([] if at.file.corrects is None else [Role.REVIEWER])]
+    return [Role.UPLOADER, *([] if current.file.corrects is None else [Role.REVIEWER])]
 
 
 def status_of(folder: FileFolder) -> FileStatus:

@@ -11,7 +11,7 @@ import polars as pl
 from pipeline.desk.people import Person
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.releasing import Decided, decide
-from pipeline.desk.review import LastWord, Review, frame_of
+from pipeline.desk.review import LastDecision, Review, frame_of
 from pipeline.desk.states import FileStatus
 from pipeline.formats.excel import decisions as workbook
 from pipeline.reports.workbook import Payments, write_workbook
@@ -21,9 +21,9 @@ from schemas.review import Decision
 NAME = "decisions.xlsx"
 
 
-def exported(review: Review, said: Mapping[int, LastWord], outcome_name: str) -> bytes:
+def exported(review: Review, latest: Mapping[int, LastDecision], outcome_name: str) -> bytes:
     """The workbook of a run, with what was decided so far in its columns for that."""
-    decided = frame_of(said).select("row", "decision", "reason", claimed_by="by")
+    decided = frame_of(latest).select("row", "decision", "reason", claimed_by="by")
     rows = review.rows.payments.hstack(review.rows.outcomes.drop("row").get_columns())
     shown = rows.join(decided, on="row", how="left", maintain_order="left")
     folder = Path(tempfile.mkdtemp(prefix="precheck-desk-"))  # for its owner only
@@ -37,9 +37,9 @@ def exported(review: Review, said: Mapping[int, LastWord], outcome_name: str) ->
 
 
 def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbook)
-    at: FileStatus,
+    current: FileStatus,
     review: Review,
-    said: Mapping[int, LastWord],
+    latest: Mapping[int, LastDecision],
     path: Path,
     person: Person,
     now: datetime,
@@ -49,7 +49,7 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     """Put the decisions of a workbook on record, as those of who uploads it: about how many rows.
 
     Names in it are kept as claims. What it says as it was decided already stays the decision of who made it.
-    `said` has the decisions that count, by row.
+    `latest` has the decisions that count, by row.
 
     Raises:
         InputError: it cannot be read, is of another run, or says something that cannot be meant.
@@ -59,7 +59,7 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     found = workbook.read(
         path, run_id=summary.run_id, row_count=summary.input.row_count, places=summary.input.places
     )
-    known = {row: (word.decision.value, word.reason) for row, word in said.items()}
+    known = {row: (last.decision.value, last.reason) for row, last in latest.items()}
     is_new = [known.get(row) != (decision, reason) for row, decision, reason, _ in found.iter_rows()]
     new = found.filter(is_new)
     if new.is_empty():
@@ -67,5 +67,5 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     by_reason = new.group_by("decision", "reason", "claimed_by", maintain_order=True).agg(pl.col("row"))
     for decision, reason, claimed_by, rows in by_reason.iter_rows():
         wanted = Decided(rows, Decision(decision), reason or "", claimed_by, may_void=may_void)
-        decide(at, review, wanted, person, now)
+        decide(current, review, wanted, person, now)
     return new.height

@@ -44,7 +44,9 @@ async def files(request: web.Request) -> web.Response:
         listed=listed,
         broken=broken,
         page=page,
-        earlier={at.id: (await asyncio.to_thread(_statuses, earlier[at.id]))[0] for at in listed},
+        earlier={
+            current.id: (await asyncio.to_thread(_statuses, earlier[current.id]))[0] for current in listed
+        },
         page_count=max(1, -(-len(lines) // LISTED_ON_PAGE)),
         file_count=len(folders),
         upload_mib_max=context.told.upload_mib_max,
@@ -137,8 +139,8 @@ async def sample(request: web.Request) -> web.Response:
 @routes.get("/files/{id}")
 async def file(request: web.Request) -> web.Response:
     """The page for what comes next."""
-    at = await context_of(request).at(request)
-    raise web.HTTPSeeOther(f"/files/{at.id}/{at.words.page}")
+    current = await context_of(request).current(request)
+    raise web.HTTPSeeOther(f"/files/{current.id}/{current.words.page}")
 
 
 class SameFile(NamedTuple):

@@ -52,15 +52,15 @@ async def columns(request: web.Request) -> web.Response:
     """How each column is read, by which rule, with its first values."""
     person_of(request).require_names()
     context = context_of(request)
-    at = await context.at(request)
-    if at.state is State.PURGED:
+    current = await context.current(request)
+    if current.state is State.PURGED:
         raise Conflict(Sentence("desk.file_deleted"))
-    found = await asyncio.to_thread(_columns, at)
-    same = [] if found.refusal else await asyncio.to_thread(same_files, context, at.folder)
+    found = await asyncio.to_thread(_columns, current)
+    same = [] if found.refusal else await asyncio.to_thread(same_files, context, current.folder)
     return html(
         request,
         "columns",
-        at=at,
+        current=current,
         read=found.read,
         refusal=found.refusal,
         sheets=found.sheets,
@@ -68,10 +68,10 @@ async def columns(request: web.Request) -> web.Response:
         is_changed=request.query.get("read") == "anew" and not found.refusal,
         same=same,
         fields=[*((field, words(field)) for field in FIELDS), (IGNORE, gettext("Ignore"))],
-        chosen=_chosen_beside(at.file.mapping),
+        chosen=_chosen_beside(current.file.mapping),
         encodings=ENCODINGS,
         formats=INPUT_NAMES,
-        may_change=at.state in _BEFORE_CHECK and person_of(request).can(Role.UPLOADER),
+        may_change=current.state in _BEFORE_CHECK and person_of(request).can(Role.UPLOADER),
     )
 
 
@@ -94,11 +94,11 @@ class _Found(NamedTuple):
     """Encodings that fit, and how the first names read in each."""
 
 
-def _columns(at: FileStatus) -> _Found:
-    file = at.file
+def _columns(current: FileStatus) -> _Found:
+    file = current.file
     given = ReadAs(file.mapping, file.encoding, file.sheet, file.input_format, file.country)
     try:
-        read, refusal = columns_once(at.folder.input, file.sha256, given)
+        read, refusal = columns_once(current.folder.input, file.sha256, given)
     except PrecheckError as error:
         read, refusal = None, error
     if refusal is None or read is None:
@@ -116,28 +116,28 @@ def _columns(at: FileStatus) -> _Found:
 @routes.post("/files/{id}/columns")
 async def read_as(request: web.Request) -> web.Response:
     """Have it read in another way, or agree with how it is read."""
-    context, person, at = await opened_by(request, Role.UPLOADER)
-    if at.state not in _BEFORE_CHECK:
+    context, person, current = await opened_by(request, Role.UPLOADER)
+    if current.state not in _BEFORE_CHECK:
         raise Conflict(Sentence("desk.reading_is_fixed"))
     said = {name: str(value) for name, value in (await request.post()).items()}
-    changes = _said(at.file, said)
-    was_shown = all(getattr(at.file, name) == changes[name] for name in _READ_BY)
-    mapped = shaping(at.file, person.name, Act.MAPPED, timestamp(context.clock()))
-    if at.file.is_refused:
+    changes = _said(current.file, said)
+    was_shown = all(getattr(current.file, name) == changes[name] for name in _READ_BY)
+    mapped = shaping(current.file, person.name, Act.MAPPED, timestamp(context.clock()))
+    if current.file.is_refused:
         forget_columns()
-    changed = await asyncio.to_thread(lambda: at.folder.change(mapped, **changes))
-    read, refusal, *_ = await asyncio.to_thread(_columns, at._replace(file=changed))
+    changed = await asyncio.to_thread(lambda: current.folder.change(mapped, **changes))
+    read, refusal, *_ = await asyncio.to_thread(_columns, current._replace(file=changed))
     agreed = not refusal and was_shown and said.get("then") == "plan"  # nothing is planned that nobody saw
     is_pain001 = agreed and read is not None and read.format == pain001.TITLE
     await asyncio.to_thread(
-        lambda: at.folder.change(planned=agreed, is_pain001=is_pain001, is_refused=bool(refusal))
+        lambda: current.folder.change(planned=agreed, is_pain001=is_pain001, is_refused=bool(refusal))
     )
     if agreed and read is not None:
         by = [one.by for one in changed.shaped if one.act is Act.MAPPED]
         remember(context.home, read, RememberedMapping(changed.mapping, by))
-    await context.record(request, Deed.READ_AS, at.id, **_chosen_by_hand(changed, said))
+    await context.record(request, Deed.READ_AS, current.id, **_chosen_by_hand(changed, said))
     then = "plan" if agreed else "columns" if refusal else "columns?read=anew"
-    raise web.HTTPSeeOther(f"/files/{at.id}/{then}")
+    raise web.HTTPSeeOther(f"/files/{current.id}/{then}")
 
 
 def _chosen_by_hand(file: DeskFile, said: Mapping[str, str]) -> dict[str, str | int]:
@@ -171,26 +171,26 @@ def _said(file: DeskFile, said: dict[str, str]) -> dict[str, object]:
 async def plan(request: web.Request) -> web.Response:
     """What checking the file would take."""
     context = context_of(request)
-    at = await context.at(request)
-    if at.state is State.PURGED:
+    current = await context.current(request)
+    if current.state is State.PURGED:
         raise Conflict(Sentence("desk.file_deleted"))
-    forecast, refusal = await asyncio.to_thread(_forecast, at, context.clock)
+    forecast, refusal = await asyncio.to_thread(_forecast, current, context.clock)
     names = await asyncio.to_thread(profiles)
     return html(
         request,
         "plan",
-        at=at,
+        current=current,
         forecast=forecast,
         refusal=refusal,
-        same=[] if refusal else await asyncio.to_thread(same_files, context, at.folder),
+        same=[] if refusal else await asyncio.to_thread(same_files, context, current.folder),
         profiles=names,
-        may_start=at.state is State.PLANNED and person_of(request).can(*starters(at)),
+        may_start=current.state is State.PLANNED and person_of(request).can(*starters(current)),
     )
 
 
-def _forecast(at: FileStatus, clock: Clock) -> tuple[Forecast | None, str]:
+def _forecast(current: FileStatus, clock: Clock) -> tuple[Forecast | None, str]:
     try:
-        found = forecast_once(at.folder, clock, is_running=at.state is State.RUNNING)
+        found = forecast_once(current.folder, clock, is_running=current.state is State.RUNNING)
     except PrecheckError as error:
         found = error
     return (None, sentence_of(found)) if isinstance(found, PrecheckError) else (found, "")
@@ -199,54 +199,54 @@ def _forecast(at: FileStatus, clock: Clock) -> tuple[Forecast | None, str]:
 @routes.post("/files/{id}/start")
 async def start(request: web.Request) -> web.Response:
     """Start the check, or go on with it."""
-    context, person, at = await opened_by(request)
-    person.require(*starters(at))
-    if at.state not in (State.PLANNED, State.STOPPED, State.CAPPED):
+    context, person, current = await opened_by(request)
+    person.require(*starters(current))
+    if current.state not in (State.PLANNED, State.STOPPED, State.CAPPED):
         raise Conflict(Sentence("desk.cannot_start_now"))
     said = await request.post()
-    if at.state is State.PLANNED:
-        await _choose(request, at, said)
+    if current.state is State.PLANNED:
+        await _choose(request, current, said)
         if said.get("profile", said.get("planned")) != said.get("planned"):
-            raise web.HTTPSeeOther(f"/files/{at.id}/plan")  # nothing starts but what was shown as a plan
+            raise web.HTTPSeeOther(f"/files/{current.id}/plan")  # nothing starts but what was shown as a plan
     else:
         again = said.get("retry_unanswered") == "yes"
-        await asyncio.to_thread(lambda: at.folder.change(retry_unanswered=again, stopped_by=None))
-    await asyncio.to_thread(checks.start, at.folder, context.child_environment)
-    await context.record(request, Deed.STARTED, at.id, profile=at.folder.read().profile or "")
-    raise web.HTTPSeeOther(f"/files/{at.id}/progress")
+        await asyncio.to_thread(lambda: current.folder.change(retry_unanswered=again, stopped_by=None))
+    await asyncio.to_thread(checks.start, current.folder, context.child_environment)
+    await context.record(request, Deed.STARTED, current.id, profile=current.folder.read().profile or "")
+    raise web.HTTPSeeOther(f"/files/{current.id}/progress")
 
 
 @routes.post("/files/{id}/plan")
 async def plan_again(request: web.Request) -> web.Response:
     """Plan with another profile."""
-    _, person, at = await opened_by(request)
-    person.require(*starters(at))
-    if at.state is not State.PLANNED:
+    _, person, current = await opened_by(request)
+    person.require(*starters(current))
+    if current.state is not State.PLANNED:
         raise Conflict(Sentence("desk.profile_is_fixed"))
-    await _choose(request, at, await request.post())
-    raise web.HTTPSeeOther(f"/files/{at.id}/plan")
+    await _choose(request, current, await request.post())
+    raise web.HTTPSeeOther(f"/files/{current.id}/plan")
 
 
-async def _choose(request: web.Request, at: FileStatus, said: Mapping[str, object]) -> None:
+async def _choose(request: web.Request, current: FileStatus, said: Mapping[str, object]) -> None:
     """Keep the profile, of those that there are, and why many names may be asked about."""
-    profile = str(said.get("profile", at.file.profile))
+    profile = str(said.get("profile", current.file.profile))
     reason = " ".join(str(said.get("many_names_reason", "")).split())[:REASON_CHARS_MAX]
     if profile not in await asyncio.to_thread(profiles):
         raise DeskRefusal(Sentence("desk.choose_profile"))
     now = timestamp(context_of(request).clock())
     acts = (Act.CHOSE_PROFILE, *([Act.ALLOWED_MANY_NAMES] if reason else []))
-    chosen = [shaping(at.file, person_of(request).name, act, now) for act in acts]
+    chosen = [shaping(current.file, person_of(request).name, act, now) for act in acts]
     await asyncio.to_thread(
-        lambda: at.folder.change(*chosen, profile=profile, many_names_reason=reason or None)
+        lambda: current.folder.change(*chosen, profile=profile, many_names_reason=reason or None)
     )
 
 
 @routes.post("/files/{id}/stop")
 async def stop(request: web.Request) -> web.Response:
     """Stop the check; what is in flight still lands."""
-    context, person, at = await opened_by(request)
-    person.require(*starters(at))
-    await asyncio.to_thread(checks.stop, at.folder)
-    await asyncio.to_thread(lambda: at.folder.change(stopped_by=person.name))
-    await context.record(request, Deed.STOPPED, at.id)
-    raise web.HTTPSeeOther(f"/files/{at.id}/progress")
+    context, person, current = await opened_by(request)
+    person.require(*starters(current))
+    await asyncio.to_thread(checks.stop, current.folder)
+    await asyncio.to_thread(lambda: current.folder.change(stopped_by=person.name))
+    await context.record(request, Deed.STOPPED, current.id)
+    raise web.HTTPSeeOther(f"/files/{current.id}/progress")

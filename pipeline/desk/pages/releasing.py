@@ -35,7 +35,7 @@ from pipeline.desk.releasing import (
     voided_by,
 )
 from pipeline.desk.rendering import html
-from pipeline.desk.review import LastWord, reviewed
+from pipeline.desk.review import LastDecision, reviewed
 from pipeline.desk.shown import refuse_changed, shown_of
 from pipeline.desk.states import FileStatus, State, status_of
 from pipeline.desk.uploads import made_here
@@ -59,67 +59,69 @@ async def release(request: web.Request) -> web.Response:
 
 
 async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.Response:
-    context, person, at = await opened_by(request)
-    if at.summary is None and at.state is not State.PURGED:
+    context, person, current = await opened_by(request)
+    if current.summary is None and current.state is not State.PURGED:
         raise Conflict(Sentence("desk.nothing_to_release"))
-    run, words = (None, {}) if at.state is State.PURGED else await asyncio.to_thread(reviewed, at.folder)
-    released = await asyncio.to_thread(released_before, context.home, at.folder)
+    run, latest = (
+        (None, {}) if current.state is State.PURGED else await asyncio.to_thread(reviewed, current.folder)
+    )
+    released = await asyncio.to_thread(released_before, context.home, current.folder)
     is_again = request.query.get("again") == "yes" and may_be_due_again(released)
     before = {} if is_again else by_row(released)
-    preview = None if run is None else await asyncio.to_thread(run.preview, words, before)
-    shaped = await asyncio.to_thread(shaped_by, context.home, at.folder)
-    correction = await asyncio.to_thread(context.home.correction_of, at.id)
+    preview = None if run is None else await asyncio.to_thread(run.preview, latest, before)
+    shaped = await asyncio.to_thread(shaped_by, context.home, current.folder)
+    correction = await asyncio.to_thread(context.home.correction_of, current.id)
     return html(
         request,
         "release",
-        at=at,
+        current=current,
         preview=preview,
-        overrides=None if run is None or preview is None else run.overrides(preview.overridden, words),
-        may_send_back=person.can(Role.APPROVER) and at.state in (State.REVIEW, State.WAITING),
-        shown="" if run is None else shown_of(run, words, at.decisions, before),
+        overrides=None if run is None or preview is None else run.overrides(preview.overridden, latest),
+        may_send_back=person.can(Role.APPROVER) and current.state in (State.REVIEW, State.WAITING),
+        shown="" if run is None else shown_of(run, latest, current.decisions, before),
         released=released,
         may_be_again=may_be_due_again(released),
         is_again=is_again,
-        taken=await asyncio.to_thread(_taken, context.home, at),
-        deciders=_deciders(words),
-        fix_count=sum(word.decision is Decision.FIX for word in words.values()),
-        carried=sorted(row for row, word in words.items() if word.is_carried),
-        held_since=await asyncio.to_thread(held_since, context.home, at.folder),
-        same=await asyncio.to_thread(same_files, context, at.folder),
-        voided_by=await asyncio.to_thread(voided_by, at),
-        split=_split(at),
-        files=offered(at),
+        taken=await asyncio.to_thread(_taken, context.home, current),
+        deciders=_deciders(latest),
+        fix_count=sum(last.decision is Decision.FIX for last in latest.values()),
+        carried=sorted(row for row, last in latest.items() if last.is_carried),
+        held_since=await asyncio.to_thread(held_since, context.home, current.folder),
+        same=await asyncio.to_thread(same_files, context, current.folder),
+        voided_by=await asyncio.to_thread(voided_by, current),
+        split=_split(current),
+        files=offered(current),
         findings=findings,
         why_not=_why_not(person, shaped),
         correction=correction,
         may_check_again=person.can(Role.UPLOADER, Role.REVIEWER)
-        and is_corrected(words, _corrected_at(correction))
-        and at.state is not State.RUNNING,
+        and is_corrected(latest, _corrected_at(correction))
+        and current.state is not State.RUNNING,
         may_have_names=person.has_names,
-        undecided_count=0 if at.summary is None else at.summary.undecided_count,
+        undecided_count=0 if current.summary is None else current.summary.undecided_count,
         may_give=person.can(Role.UPLOADER, Role.APPROVER)
-        and at.state is State.RELEASED
-        and bool(at.file.released_count)
-        and at.file.given is None,
-        may_forget=person.can(Role.APPROVER) and at.state is not State.PURGED,
-        left_count=0 if run is None else sum(run.undecided_counts(words).values()),
+        and current.state is State.RELEASED
+        and bool(current.file.released_count)
+        and current.file.given is None,
+        may_forget=person.can(Role.APPROVER) and current.state is not State.PURGED,
+        left_count=0 if run is None else sum(run.undecided_counts(latest).values()),
     )
 
 
-def _deciders(words: dict[int, LastWord]) -> list[tuple[str, dict[str, int]]]:
+def _deciders(latest: dict[int, LastDecision]) -> list[tuple[str, dict[str, int]]]:
     """Who decided how many rows, and how."""
-    counts = Counter((word.by, word.decision.value) for word in words.values())
+    counts = Counter((last.by, last.decision.value) for last in latest.values())
     found: dict[str, dict[str, int]] = {}
     for (by, decision), row_count in counts.items():
         found.setdefault(by, {})[decision] = row_count
     return list(found.items())
 
 
-def _split(at: FileStatus) -> SplitMade | None:
+def _split(current: FileStatus) -> SplitMade | None:
     """The split that made the files that are offered."""
-    if at.state is not State.RELEASED:
+    if current.state is not State.RELEASED:
         return None
-    splits = read_manifest(at.folder.run).splits
+    splits = read_manifest(current.folder.run).splits
     return splits[-1] if splits else None
 
 
@@ -137,17 +139,17 @@ def _why_not(person: Person, shaped: list[Shaped]) -> str:
 @routes.post("/files/{id}/release")
 async def approve_release(request: web.Request) -> web.Response:
     """Approve, and have the files made."""
-    context, person, at = await opened_by(request, Role.APPROVER)
+    context, person, current = await opened_by(request, Role.APPROVER)
     said = await request.post()
-    if at.summary is None or at.state in (State.RUNNING, State.PURGED):
+    if current.summary is None or current.state in (State.RUNNING, State.PURGED):
         raise Conflict(Sentence("desk.nothing_to_approve"))
-    made = await asyncio.to_thread(approve_shown, context, person, at.folder, said)
+    made = await asyncio.to_thread(approve_shown, context, person, current.folder, said)
     facts: dict[str, str | int] = {"released_count": 0}
     if made is not None:
         sums = [f"{one.amount:f} {one.currency or ''}".strip() for one in made.totals]
         facts = {"released_count": made.row_count, "money": ", ".join(sums), "sha256": made.sha256}
-    await context.record(request, Deed.APPROVED, at.id, **facts)
-    raise web.HTTPSeeOther(f"/files/{at.id}/release#files")
+    await context.record(request, Deed.APPROVED, current.id, **facts)
+    raise web.HTTPSeeOther(f"/files/{current.id}/release#files")
 
 
 def approve_shown(
@@ -155,69 +157,75 @@ def approve_shown(
 ) -> PaymentFile | None:
     """Approve what a page showed; of two who approve files with the same payments at once, one is second."""
     with context.home.approving():
-        at, (review, words) = status_of(folder), reviewed(folder)
+        current, (review, latest) = status_of(folder), reviewed(folder)
         shaped, released = shaped_by(context.home, folder), released_before(context.home, folder)
         refuse_shaper(person, shaped)
         is_held, again = (said.get(name) == "yes" for name in ("hold_undecided", "release_again"))
         again = again and may_be_due_again(released)
         before = by_row(released)
-        refuse_changed(said.get("shown"), shown_of(review, words, at.decisions, {} if again else before))
-        wanted = ToApprove(words, shaped, before, [*review.repeated], is_held, again)
-        return approve(at, wanted, person, context.clock())
+        refuse_changed(
+            said.get("shown"), shown_of(review, latest, current.decisions, {} if again else before)
+        )
+        wanted = ToApprove(latest, shaped, before, [*review.repeated], is_held, again)
+        return approve(current, wanted, person, context.clock())
 
 
-def _taken(home: DeskHome, at: FileStatus) -> AuditEntry | None:
+def _taken(home: DeskHome, current: FileStatus) -> AuditEntry | None:
     """Who took the release file that is offered; None where nobody did."""
-    if at.state is not State.RELEASED or not at.file.released_count or not at.file.releases:
+    if current.state is not State.RELEASED or not current.file.released_count or not current.file.releases:
         return None
-    return taken_by(home.audit.entries(), at.id, at.file.releases[-1])
+    return taken_by(home.audit.entries(), current.id, current.file.releases[-1])
 
 
 @routes.post("/files/{id}/given")
 async def given(request: web.Request) -> web.Response:
     """Say that the bank has the release file: nothing of this file changes any more."""
-    context, person, at = await opened_by(request, Role.UPLOADER, Role.APPROVER)
+    context, person, current = await opened_by(request, Role.UPLOADER, Role.APPROVER)
     said = await request.post()
-    if at.state is not State.RELEASED or not at.file.released_count or at.file.given is not None:
+    if (
+        current.state is not State.RELEASED
+        or not current.file.released_count
+        or current.file.given is not None
+    ):
         raise Conflict(Sentence("desk.nothing_to_give"))
-    release = at.file.releases[-1]
+    release = current.file.releases[-1]
     if said.get("sha256") != release.sha256:
         raise Conflict(Sentence("desk.changed_since_shown", what=[Sentence("desk.shown_totals")]))
-    agreed = signed(at, person, context.clock())
-    await asyncio.to_thread(lambda: at.folder.change(given=agreed))
-    await context.record(request, Deed.GIVEN, at.id, file=release.file, sha256=release.sha256)
-    raise web.HTTPSeeOther(f"/files/{at.id}/release#files")
+    agreed = signed(current, person, context.clock())
+    await asyncio.to_thread(lambda: current.folder.change(given=agreed))
+    await context.record(request, Deed.GIVEN, current.id, file=release.file, sha256=release.sha256)
+    raise web.HTTPSeeOther(f"/files/{current.id}/release#files")
 
 
 @routes.post("/files/{id}/send-back")
 async def send_back(request: web.Request) -> web.Response:
     """Give a file back to be reviewed again, with a comment."""
-    context, person, at = await opened_by(request, Role.APPROVER)
-    if at.state not in (State.REVIEW, State.WAITING):
+    context, person, current = await opened_by(request, Role.APPROVER)
+    if current.state not in (State.REVIEW, State.WAITING):
         raise Conflict(Sentence("desk.nothing_to_approve"))
     comment = " ".join(str((await request.post()).get("comment", "")).split())[:REASON_CHARS_MAX]
     if not comment:
         raise DeskRefusal(Sentence("desk.sent_back_without_comment"))
     said = SentBack(by=person.name, time=timestamp(context.clock()), comment=comment)
-    await asyncio.to_thread(lambda: at.folder.change(handed_over=None, sent_back=said))
-    await context.record(request, Deed.SENT_BACK, at.id)
-    notify_of(context, at, Deed.SENT_BACK)
-    raise web.HTTPSeeOther(f"/files/{at.id}/release")
+    await asyncio.to_thread(lambda: current.folder.change(handed_over=None, sent_back=said))
+    await context.record(request, Deed.SENT_BACK, current.id)
+    notify_of(context, current, Deed.SENT_BACK)
+    raise web.HTTPSeeOther(f"/files/{current.id}/release")
 
 
 @routes.post("/files/{id}/verify")
 async def verify_evidence(request: web.Request) -> web.Response:
     """Look whether the evidence still agrees with itself."""
     context = context_of(request)
-    at = await context.at(request)
+    current = await context.current(request)
     try:
-        file = at.folder.input
-        job = VerifyJob(at.folder.run, input_file=file if file.is_file() else None)
+        file = current.folder.input
+        job = VerifyJob(current.folder.run, input_file=file if file.is_file() else None)
         found = await asyncio.to_thread(verify, job, now=context.clock())
     except PrecheckError as error:
         found = [Finding(Sentence("evidence.evidence"), said, error.exit_code) for said in error.said]
     await context.record(
-        request, Deed.VERIFIED, at.id, differing_count=sum(bool(one.exit_code) for one in found)
+        request, Deed.VERIFIED, current.id, differing_count=sum(bool(one.exit_code) for one in found)
     )
     return await _page(request, findings=found)
 
@@ -225,17 +233,17 @@ async def verify_evidence(request: web.Request) -> web.Response:
 @routes.get("/files/{id}/download/{name}")
 async def download(request: web.Request) -> web.StreamResponse:
     """One of the files that are offered, and no other."""
-    context, person, at = await opened_by(request)
-    found = next((one for one in offered(at) if one.name == request.match_info["name"]), None)
+    context, person, current = await opened_by(request)
+    found = next((one for one in offered(current) if one.name == request.match_info["name"]), None)
     if found is None:
         raise Missing(Sentence("desk.no_such_download"))
     if found.has_names:
         person.require_names()
-    file = await asyncio.to_thread(opened_as_recorded, at, found.name)
+    file = await asyncio.to_thread(opened_as_recorded, current, found.name)
     facts = {"file": found.name}
-    if at.file.releases and found.name == at.file.releases[-1].file:
-        facts["sha256"] = at.file.releases[-1].sha256
-    await context.record(request, Deed.DOWNLOADED, at.id, **facts)
+    if current.file.releases and found.name == current.file.releases[-1].file:
+        facts["sha256"] = current.file.releases[-1].sha256
+    await context.record(request, Deed.DOWNLOADED, current.id, **facts)
     disposition = f'attachment; filename="{found.name}"'
     headers = {**HEADERS, "Content-Disposition": disposition, "Content-Type": "application/octet-stream"}
     return web.Response(body=file, headers=headers)
@@ -244,35 +252,35 @@ async def download(request: web.Request) -> web.StreamResponse:
 @routes.post("/files/{id}/forget")
 async def forget_names(request: web.Request) -> web.Response:
     """Delete the names and the files with payments; the evidence stays."""
-    context, person, at = await opened_by(request)
-    is_unchecked = at.state in (State.NEW, State.PLANNED)
+    context, person, current = await opened_by(request)
+    is_unchecked = current.state in (State.NEW, State.PLANNED)
     person.require(Role.APPROVER, *([Role.UPLOADER] if is_unchecked else []))
     reason = " ".join(str((await request.post()).get("reason", "")).split())[:REASON_CHARS_MAX]
     if not reason:
         raise DeskRefusal(Sentence("desk.deletion_without_reason"))
-    await asyncio.to_thread(forget, at, person.name, reason, context.clock())
-    await context.record(request, Deed.PURGED, at.id, reason=reason)
-    raise web.HTTPSeeOther(f"/files/{at.id}/release")
+    await asyncio.to_thread(forget, current, person.name, reason, context.clock())
+    await context.record(request, Deed.PURGED, current.id, reason=reason)
+    raise web.HTTPSeeOther(f"/files/{current.id}/release")
 
 
 def _corrected_at(correction: FileFolder | None) -> str:
     return "" if correction is None else correction.read().uploaded_at
 
 
-def _corrected(context: Context, person: Person, at: FileStatus) -> Path:
+def _corrected(context: Context, person: Person, current: FileStatus) -> Path:
     """The corrected file by what is decided now.
 
     Raises:
         Conflict: no row is to be corrected, or its correction is at the desk.
     """
-    _, words = reviewed(at.folder)
-    if not is_corrected(words, _corrected_at(context.home.correction_of(at.id))):
+    _, latest = reviewed(current.folder)
+    if not is_corrected(latest, _corrected_at(context.home.correction_of(current.id))):
         raise Conflict(Sentence("desk.no_corrected_file"))
-    if at.state is not State.RELEASED:  # else the approval has made it
-        before = by_row(released_before(context.home, at.folder))
-        wanted = ToApprove(words, shaped_by(context.home, at.folder), before)
-        correct(at, wanted, person, context.clock())
-    path = corrected_file(at.folder)
+    if current.state is not State.RELEASED:  # else the approval has made it
+        before = by_row(released_before(context.home, current.folder))
+        wanted = ToApprove(latest, shaped_by(context.home, current.folder), before)
+        correct(current, wanted, person, context.clock())
+    path = corrected_file(current.folder)
     if path is None:
         raise Conflict(Sentence("desk.no_corrected_file"))
     return path
@@ -281,17 +289,17 @@ def _corrected(context: Context, person: Person, at: FileStatus) -> Path:
 @routes.post("/files/{id}/check-again")
 async def check_again(request: web.Request) -> web.Response:
     """Take the corrected file as a new one; what matched is not asked again."""
-    context, person, at = await opened_by(request, Role.UPLOADER, Role.REVIEWER)
-    if at.summary is None or at.state in (State.RUNNING, State.PURGED):
+    context, person, current = await opened_by(request, Role.UPLOADER, Role.REVIEWER)
+    if current.summary is None or current.state in (State.RUNNING, State.PURGED):
         raise Conflict(Sentence("desk.no_corrected_file"))
-    path = await asyncio.to_thread(_corrected, context, person, at)
-    name = f"{at.folder.input.stem}.{path.name}"
+    path = await asyncio.to_thread(_corrected, context, person, current)
+    name = f"{current.folder.input.stem}.{path.name}"
     folder, made = await made_here(context, name, person.name, partial(shutil.copyfile, path))
     # Before the file is there for anybody: a hold that was decided is never lost.
-    count = await asyncio.to_thread(carry_holds, at.folder, folder)
-    read_as = at.file.model_dump(include={"profile", "mapping", "encoding", "input_format"})
+    count = await asyncio.to_thread(carry_holds, current.folder, folder)
+    read_as = current.file.model_dump(include={"profile", "mapping", "encoding", "input_format"})
     again = shaping(made, person.name, Act.CHECKED_AGAIN, made.uploaded_at)
-    corrects = {"corrects": at.id, "planned": True, "shaped": [again], **read_as}
+    corrects = {"corrects": current.id, "planned": True, "shaped": [again], **read_as}
     await asyncio.to_thread(folder.write, made.model_copy(update=corrects))
     facts: dict[str, str | int] = {"sha256": made.sha256, "byte_count": made.byte_count}
     facts |= {"carried_count": count} if count else {}

@@ -26,7 +26,7 @@ from pipeline.desk.releasing import (
     signed,
 )
 from pipeline.desk.rendering import html, page_number
-from pipeline.desk.review import ROWS_ON_PAGE, Asked, Review, last_words, reviewed
+from pipeline.desk.review import ROWS_ON_PAGE, Asked, Review, last_decisions, reviewed
 from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
 from pipeline.desk.states import FileStatus, State
 from pipeline.desk.uploads import uploaded_to
@@ -57,126 +57,126 @@ async def search(request: web.Request) -> web.Response:
     return await _page(request, {name: str(value) for name, value in (await request.post()).items()})
 
 
-async def _page(request: web.Request, said: Mapping[str, str]) -> web.Response:
+async def _page(request: web.Request, fields: Mapping[str, str]) -> web.Response:
     person_of(request).require_names()
-    at = await context_of(request).at(request)
-    if at.state is State.PURGED:
+    current = await context_of(request).current(request)
+    if current.state is State.PURGED:
         raise Conflict(Sentence("desk.names_deleted"))
-    if at.summary is None or at.state is State.RUNNING:
+    if current.summary is None or current.state is State.RUNNING:
         raise Conflict(Sentence("desk.nothing_to_review"))
-    asked = _asked(said)
-    run, words = await asyncio.to_thread(reviewed, at.folder)
-    released = await asyncio.to_thread(released_before, context_of(request).home, at.folder)
+    asked = _asked(fields)
+    run, words = await asyncio.to_thread(reviewed, current.folder)
+    released = await asyncio.to_thread(released_before, context_of(request).home, current.folder)
     page = await asyncio.to_thread(run.page, asked, words, by_row(released))
     left = await asyncio.to_thread(run.undecided_counts, words)
     return html(
         request,
         "review",
-        at=at,
+        current=current,
         run=run,
         page=page,
         asked=asked,
         words=words,
-        shown=shown_of(run, words, at.decisions),
+        shown=shown_of(run, words, current.decisions),
         left=left,
         decided_count=run.to_look_at_count - sum(left.values()),
         outcomes=[total for total in run.summary.outcomes if total.row_count],
         chosen_group=next((group for group in run.groups if group.key == asked.group), None),
         choice=run.choice(asked, words),
         at_once=run.last_at_once(words),
-        comments=await asyncio.to_thread(comments_on, at),
+        comments=await asyncio.to_thread(comments_on, current),
         reasons=run.reasons(),
-        may_decide=may_decide(request, at),
+        may_decide=may_decide(request, current),
     )
 
 
-def comments_on(at: FileStatus) -> dict[int, list[RowCommented]]:
+def comments_on(current: FileStatus) -> dict[int, list[RowCommented]]:
     """Row -> what people said about it, oldest first."""
     found: dict[int, list[RowCommented]] = {}
-    for entry in at.folder.comments.entries():
+    for entry in current.folder.comments.entries():
         found.setdefault(entry.row, []).append(entry)
     return found
 
 
-def may_decide(request: web.Request, at: FileStatus) -> bool:
+def may_decide(request: web.Request, current: FileStatus) -> bool:
     """Whether who asks may decide about rows now."""
-    is_open = at.state not in (State.RUNNING, State.PURGED) and at.file.given is None
+    is_open = current.state not in (State.RUNNING, State.PURGED) and current.file.given is None
     return is_open and person_of(request).can(Role.REVIEWER)
 
 
-def _asked(said: Mapping[str, str]) -> Asked:
-    outcome, decided = said.get("outcome", ""), said.get("decided", "")
+def _asked(fields: Mapping[str, str]) -> Asked:
+    outcome, decided = fields.get("outcome", ""), fields.get("decided", "")
     return Asked(
-        group=said.get("group", "")[:80],
+        group=fields.get("group", "")[:80],
         outcome=outcome if outcome in set(Outcome) else "",
         decided=decided if decided in ("yes", "no", "release") else "",
-        text=said.get("text", "")[:200],
-        rows="all" if said.get("rows") == "all" else "",
-        sort="row" if said.get("sort") == "row" else "money",
-        page=page_number(said.get("page")),
+        text=fields.get("text", "")[:200],
+        rows="all" if fields.get("rows") == "all" else "",
+        sort="row" if fields.get("sort") == "row" else "money",
+        page=page_number(fields.get("page")),
     )
 
 
 @routes.post("/files/{id}/rows/{row:[0-9]{1,9}}")
 async def decide_row(request: web.Request) -> web.Response:
     """A decision about one row."""
-    context, person, at = await opened_by(request, Role.REVIEWER)
-    said = {name: str(value) for name, value in (await request.post()).items()}
-    row, decision = int(request.match_info["row"]), _decision(said)
-    run, words = await asyncio.to_thread(reviewed, at.folder)
-    now = shown_of(run, words, at.decisions)
-    refuse_changed(said.get("shown"), now, OF_A_ROW)
+    context, person, current = await opened_by(request, Role.REVIEWER)
+    fields = {name: str(value) for name, value in (await request.post()).items()}
+    row, decision = int(request.match_info["row"]), _decision(fields)
+    run, words = await asyncio.to_thread(reviewed, current.folder)
+    now = shown_of(run, words, current.decisions)
+    refuse_changed(fields.get("shown"), now, OF_A_ROW)
     if decision is not None:
         require_possible(run, row, decision)
-    wanted = Decided([row], decision, said.get("reason", ""), may_void=said.get("voids") == "yes")
-    make = partial(decide, at, run, wanted, person, context.clock())
-    made = await asyncio.to_thread(_record_once, run, wanted, person.name, said.get("before"), make)
+    wanted = Decided([row], decision, fields.get("reason", ""), may_void=fields.get("voids") == "yes")
+    make = partial(decide, current, run, wanted, person, context.clock())
+    made = await asyncio.to_thread(_record_once, run, wanted, person.name, fields.get("before"), make)
     if made is not None:
         word = "taken back" if decision is None else decision.value
-        await context.record(request, Deed.DECIDED, at.id, row=row, decision=word)
+        await context.record(request, Deed.DECIDED, current.id, row=row, decision=word)
     if request.headers.get("X-Part") == "row":
-        words = await asyncio.to_thread(last_words, run)
+        words = await asyncio.to_thread(last_decisions, run)
         line = run.row(row, words)
         assert line is not None
-        left, after = run.undecided_counts(words), await context.at(request)
+        left, after = run.undecided_counts(words), await context.current(request)
         # Only if nothing else was decided does the rest of the page still show what there is.
-        is_current = said["shown"] == str(now) and made is not None and made.previous == at.decisions
+        is_current = fields["shown"] == str(now) and made is not None and made.previous == current.decisions
         return html(
             request,
             "recorded",
-            at=after,
-            shown=shown_of(run, words, after.decisions) if is_current else said["shown"],
+            current=after,
+            shown=shown_of(run, words, after.decisions) if is_current else fields["shown"],
             line=line,
-            asked=_asked(said),
+            asked=_asked(fields),
             may_decide=True,
             group=next((group for group in run.groups if group.key == line.group), None),
             left=left.get(line.group, 0),
-            choice=run.choice(_asked(said), words),
-            comments=await asyncio.to_thread(comments_on, at),
+            choice=run.choice(_asked(fields), words),
+            comments=await asyncio.to_thread(comments_on, current),
             row_count=run.to_look_at_count,
             decided_count=run.to_look_at_count - sum(left.values()),
         )
-    raise web.HTTPSeeOther(f"{_way_back(at, said)}#row-{row}")
+    raise web.HTTPSeeOther(f"{_way_back(current, fields)}#row-{row}")
 
 
 @routes.post("/files/{id}/rows/{row:[0-9]{1,9}}/comments")
 async def comment(request: web.Request) -> web.Response:
     """Say something about a row, which decides nothing."""
-    context, person, at = await opened_by(request, Role.REVIEWER, Role.APPROVER, Role.UPLOADER)
+    context, person, current = await opened_by(request, Role.REVIEWER, Role.APPROVER, Role.UPLOADER)
     row = int(request.match_info["row"])
-    if at.summary is None or not 1 <= row <= at.summary.input.row_count:
+    if current.summary is None or not 1 <= row <= current.summary.input.row_count:
         raise DeskRefusal(Sentence("desk.no_such_row"))
     text = " ".join(str((await request.post()).get("comment", "")).split())[:REASON_CHARS_MAX]
     if not text:
         raise DeskRefusal(Sentence("desk.comment_is_empty"))
     now = timestamp(context.clock())
-    journal = at.folder.comments
+    journal = current.folder.comments
     await asyncio.to_thread(
         journal.append,
         lambda previous: RowCommented(previous=previous, time=now, by=person.name, row=row, comment=text),
     )
-    await context.record(request, Deed.COMMENTED, at.id, row=row)
-    raise web.HTTPSeeOther(f"/files/{at.id}/rows/{row}#comments")
+    await context.record(request, Deed.COMMENTED, current.id, row=row)
+    raise web.HTTPSeeOther(f"/files/{current.id}/rows/{row}#comments")
 
 
 def _record_once(
@@ -192,7 +192,7 @@ def _record_once(
 def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> bool:
     """Whether this very decision is on record, as by a second press; Conflict where another one is by now."""
     [row] = wanted.rows
-    now = last_words(run).get(row)
+    now = last_decisions(run).get(row)
     if before is None or before == ("" if now is None else now.time):
         return False
     if now is None:
@@ -207,16 +207,16 @@ def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> b
 @routes.post("/files/{id}/groups")
 async def decide_group(request: web.Request) -> web.Response:
     """A decision about all rows that are shown, or ticked, that nobody decided about yet: asked first."""
-    context, person, at = await opened_by(request, Role.REVIEWER)
+    context, person, current = await opened_by(request, Role.REVIEWER)
     form = await request.post()
-    said = {name: str(value) for name, value in form.items()}
+    fields = {name: str(value) for name, value in form.items()}
     ticked = [int(row) for row in map(str, form.getall("row", [])) if row.isdecimal() and len(row) < 9][
         :ROWS_ON_PAGE
     ]
-    decision, asked = _decision(said), _asked(said)
-    run, words = await asyncio.to_thread(reviewed, at.folder)
-    shown = shown_of(run, words, at.decisions)
-    refuse_changed(said.get("shown"), shown)
+    decision, asked = _decision(fields), _asked(fields)
+    run, words = await asyncio.to_thread(reviewed, current.folder)
+    shown = shown_of(run, words, current.decisions)
+    refuse_changed(fields.get("shown"), shown)
     choice = run.choice(asked, words, ticked)
     if decision is None or choice is None:
         raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
@@ -224,14 +224,14 @@ async def decide_group(request: web.Request) -> web.Response:
     if found.is_empty():
         raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
     rows = found["row"].to_list()
-    may_void = said.get("voids") == "yes"
-    wanted = Decided(rows, decision, said.get("reason", ""), is_next=True, may_void=may_void)
+    may_void = fields.get("voids") == "yes"
+    wanted = Decided(rows, decision, fields.get("reason", ""), is_next=True, may_void=may_void)
     require_reason(wanted)
-    if said.get("confirmed") != "yes":
+    if fields.get("confirmed") != "yes":
         return html(
             request,
             "bulk",
-            at=at,
+            current=current,
             asked=asked,
             shown=shown,
             ticked=ticked,
@@ -240,38 +240,38 @@ async def decide_group(request: web.Request) -> web.Response:
             choice=choice,
             totals=run.totals(found),
             row_count=len(rows),
-            way_back=_way_back(at, said),
+            way_back=_way_back(current, fields),
         )
-    await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
-    await context.record(request, Deed.DECIDED, at.id, row_count=len(rows), decision=decision.value)
-    raise web.HTTPSeeOther(f"{_way_back(at, said)}#group")
+    await asyncio.to_thread(decide, current, run, wanted, person, context.clock())
+    await context.record(request, Deed.DECIDED, current.id, row_count=len(rows), decision=decision.value)
+    raise web.HTTPSeeOther(f"{_way_back(current, fields)}#group")
 
 
 @routes.post("/files/{id}/groups/undo")
 async def undo_group(request: web.Request) -> web.Response:
     """Take back the last decision that was made at once, of each row that was not decided again since."""
-    context, person, at = await opened_by(request, Role.REVIEWER)
-    run, words = await asyncio.to_thread(reviewed, at.folder)
-    said = await request.post()
-    refuse_changed(said.get("shown"), shown_of(run, words, at.decisions))
+    context, person, current = await opened_by(request, Role.REVIEWER)
+    run, words = await asyncio.to_thread(reviewed, current.folder)
+    fields = await request.post()
+    refuse_changed(fields.get("shown"), shown_of(run, words, current.decisions))
     entry = run.last_at_once(words)
     if entry is None:
         raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
-    wanted = Decided(entry.rows, None, "", is_next=True, may_void=said.get("voids") == "yes")
-    await asyncio.to_thread(decide, at, run, wanted, person, context.clock())
-    await context.record(request, Deed.DECIDED, at.id, row_count=len(entry.rows), decision="taken back")
-    raise web.HTTPSeeOther(f"/files/{at.id}/review#group")
+    wanted = Decided(entry.rows, None, "", is_next=True, may_void=fields.get("voids") == "yes")
+    await asyncio.to_thread(decide, current, run, wanted, person, context.clock())
+    await context.record(request, Deed.DECIDED, current.id, row_count=len(entry.rows), decision="taken back")
+    raise web.HTTPSeeOther(f"/files/{current.id}/review#group")
 
 
 @routes.get("/files/{id}/decisions.xlsx")
 async def export(request: web.Request) -> web.Response:
     """The workbook, with what was decided so far in it."""
-    context, _, at = await opened_by(request, Role.REVIEWER, Role.APPROVER)
-    if at.summary is None or at.state in (State.RUNNING, State.PURGED):
+    context, _, current = await opened_by(request, Role.REVIEWER, Role.APPROVER)
+    if current.summary is None or current.state in (State.RUNNING, State.PURGED):
         raise Conflict(Sentence("desk.nothing_to_decide"))
-    run, words = await asyncio.to_thread(reviewed, at.folder)
+    run, words = await asyncio.to_thread(reviewed, current.folder)
     body = await asyncio.to_thread(exported, run, words, "the outcome file")
-    await context.record(request, Deed.DOWNLOADED, at.id, file=NAME)
+    await context.record(request, Deed.DOWNLOADED, current.id, file=NAME)
     headers = {"Content-Disposition": f'attachment; filename="{NAME}"'}
     return web.Response(body=body, content_type="application/octet-stream", headers=headers)
 
@@ -279,20 +279,20 @@ async def export(request: web.Request) -> web.Response:
 @routes.post("/files/{id}/decisions.xlsx")
 async def take_over(request: web.Request) -> web.Response:
     """The decisions of a workbook, as those of who uploads it."""
-    context, person, at = await opened_by(request, Role.REVIEWER)
-    run, words = await asyncio.to_thread(reviewed, at.folder)
+    context, person, current = await opened_by(request, Role.REVIEWER)
+    run, words = await asyncio.to_thread(reviewed, current.folder)
     with tempfile.TemporaryDirectory(prefix="precheck-desk-") as folder:  # for its owner only
         path = Path(folder) / NAME
         await uploaded_to(path, request, bytes_max=WORKBOOK_BYTES_MAX)
         may_void = request.query.get("voids") == "yes"
-        take = partial(taken_over, at, run, words, path, person, context.clock(), may_void=may_void)
+        take = partial(taken_over, current, run, words, path, person, context.clock(), may_void=may_void)
         count = await asyncio.to_thread(take)
-    await context.record(request, Deed.DECIDED, at.id, row_count=count, from_workbook=1)
-    raise web.HTTPSeeOther(f"/files/{at.id}/review?decided=yes#group")
+    await context.record(request, Deed.DECIDED, current.id, row_count=count, from_workbook=1)
+    raise web.HTTPSeeOther(f"/files/{current.id}/review?decided=yes#group")
 
 
-def _decision(said: Mapping[str, str]) -> Decision | None:
-    word = said.get("decision", "")
+def _decision(fields: Mapping[str, str]) -> Decision | None:
+    word = fields.get("decision", "")
     if word == "none":
         return None
     if word not in set(Decision):
@@ -300,10 +300,10 @@ def _decision(said: Mapping[str, str]) -> Decision | None:
     return Decision(word)
 
 
-def _way_back(at: FileStatus, said: Mapping[str, str]) -> str:
-    kept = _asked(said)._replace(text="")._asdict()
+def _way_back(current: FileStatus, fields: Mapping[str, str]) -> str:
+    kept = _asked(fields)._replace(text="")._asdict()
     query = "&".join(f"{name}={value}" for name, value in kept.items() if value and _is_plain(str(value)))
-    return f"/files/{at.id}/review?{query}"
+    return f"/files/{current.id}/review?{query}"
 
 
 def _is_plain(value: str) -> bool:
@@ -313,14 +313,14 @@ def _is_plain(value: str) -> bool:
 @routes.post("/files/{id}/hand-over")
 async def hand_over(request: web.Request) -> web.Response:
     """Say that the review is done: now somebody may approve it."""
-    context, person, at = await opened_by(request, Role.REVIEWER)
-    if at.summary is None or at.state in (State.RUNNING, State.PURGED):
+    context, person, current = await opened_by(request, Role.REVIEWER)
+    if current.summary is None or current.state in (State.RUNNING, State.PURGED):
         raise Conflict(Sentence("desk.nothing_to_hand_over"))
-    run, words = await asyncio.to_thread(reviewed, at.folder)
-    refuse_changed((await request.post()).get("shown"), shown_of(run, words, at.decisions))
-    agreed = signed(at, person, context.clock())
-    handed = shaping(at.file, person.name, Act.HANDED_OVER, agreed.time)
-    await asyncio.to_thread(lambda: at.folder.change(handed, handed_over=agreed, sent_back=None))
-    await context.record(request, Deed.HANDED_OVER, at.id)
-    notify_of(context, at, Deed.HANDED_OVER)
-    raise web.HTTPSeeOther(f"/files/{at.id}/release")
+    run, words = await asyncio.to_thread(reviewed, current.folder)
+    refuse_changed((await request.post()).get("shown"), shown_of(run, words, current.decisions))
+    agreed = signed(current, person, context.clock())
+    handed = shaping(current.file, person.name, Act.HANDED_OVER, agreed.time)
+    await asyncio.to_thread(lambda: current.folder.change(handed, handed_over=agreed, sent_back=None))
+    await context.record(request, Deed.HANDED_OVER, current.id)
+    notify_of(context, current, Deed.HANDED_OVER)
+    raise web.HTTPSeeOther(f"/files/{current.id}/release")

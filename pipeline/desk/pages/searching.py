@@ -16,7 +16,7 @@ from pipeline.desk.pages.reviewing import comments_on, may_decide
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, Missing
 from pipeline.desk.rendering import html
-from pipeline.desk.review import last_words, opened
+from pipeline.desk.review import last_decisions, opened
 from pipeline.desk.states import State
 from pipeline.jobs.show import story
 from pipeline.reports.reasons import sentence_of
@@ -63,19 +63,19 @@ async def row_story(request: web.Request) -> web.Response:
     person = person_of(request)
     if not person.can(Role.AUDITOR):
         person.require_names()
-    at, row = await context.at(request), int(request.match_info["row"])
-    if at.summary is None or at.state is State.RUNNING:
+    current, row = await context.current(request), int(request.match_info["row"])
+    if current.summary is None or current.state is State.RUNNING:
         raise Conflict(Sentence("desk.nothing_to_tell_yet"))
-    if at.state is State.PURGED:
+    if current.state is State.PURGED:
         raise Conflict(Sentence("desk.names_deleted"))
-    if not 1 <= row <= at.summary.input.row_count:
+    if not 1 <= row <= current.summary.input.row_count:
         raise Missing(Sentence("desk.no_such_row"))
-    told = await asyncio.to_thread(story, at.folder.run, row, now=context.clock())
-    run = await asyncio.to_thread(opened, at.folder)
+    told = await asyncio.to_thread(story, current.folder.run, row, now=context.clock())
+    run = await asyncio.to_thread(opened, current.folder)
     [answer] = run.answers_of([row])
     history = [
         (entry, entry.carried_from is not None or entry.answers[entry.rows.index(row)] == answer)
-        for entry in await asyncio.to_thread(at.folder.decisions.entries)
+        for entry in await asyncio.to_thread(current.folder.decisions.entries)
         if row in entry.rows
     ]
     outcome = told.outcome
@@ -83,7 +83,7 @@ async def row_story(request: web.Request) -> web.Response:
     return html(
         request,
         "story",
-        at=at,
+        current=current,
         story=told,
         payment={
             field: value
@@ -91,19 +91,21 @@ async def row_story(request: web.Request) -> web.Response:
             if person.has_names or field in OF_A_PAYMENT
         },
         has_names=person.has_names,
-        place=places_in_words([row], at.summary.input.places),
+        place=places_in_words([row], current.summary.input.places),
         shared=[number for number, _ in shared if number != row][:20],
         reason=run.reason_of(row),
-        findings=[(finding, sentence_of(finding.said, at.summary.input.places)) for finding in told.findings],
+        findings=[
+            (finding, sentence_of(finding.said, current.summary.input.places)) for finding in told.findings
+        ],
         to_do=advice(outcome.check_action, outcome.check_code),
         history=history,
-        word=last_words(run).get(row),
+        word=last_decisions(run).get(row),
         repeats=run.repeated.get(row),
-        comments=(await asyncio.to_thread(comments_on, at)).get(row, []),
+        comments=(await asyncio.to_thread(comments_on, current)).get(row, []),
         may_comment=person.has_names,
-        may_decide=may_decide(request, at),
-        corrected=await asyncio.to_thread(corrected_before, context.home, at.file, row),
-        row_before=row_before(at.file, row),
+        may_decide=may_decide(request, current),
+        corrected=await asyncio.to_thread(corrected_before, context.home, current.file, row),
+        row_before=row_before(current.file, row),
     )
 
 

@@ -32,17 +32,17 @@ _SIMULATED = gettext_noop("Checking with the sandbox.")
 async def progress(request: web.Request) -> web.Response:
     """The bar, or how the check ended."""
     context = context_of(request)
-    at = await context.at(request)
-    if at.progress is None and at.summary is None:
-        raise web.HTTPSeeOther(f"/files/{at.id}/{WORDS[at.state].page}")
+    current = await context.current(request)
+    if current.progress is None and current.summary is None:
+        raise web.HTTPSeeOther(f"/files/{current.id}/{WORDS[current.state].page}")
     return html(
         request,
         "progress",
-        at=at,
-        live=_live(at, context),
-        will_be_simulated=at.state is State.RUNNING
-        and (_is_simulated(at) or await asyncio.to_thread(is_simulated, at.file.profile)),
-        may_stop=person_of(request).can(*starters(at)),
+        current=current,
+        live=_live(current, context),
+        will_be_simulated=current.state is State.RUNNING
+        and (_is_simulated(current) or await asyncio.to_thread(is_simulated, current.file.profile)),
+        may_stop=person_of(request).can(*starters(current)),
         State=State,
     )
 
@@ -51,17 +51,17 @@ async def progress(request: web.Request) -> web.Response:
 async def progress_now(request: web.Request) -> web.Response:
     """The same for the script of the page."""
     context = context_of(request)
-    return web.json_response(_live(await context.at(request), context))
+    return web.json_response(_live(await context.current(request), context))
 
 
-def _is_simulated(at: FileStatus) -> bool:
-    return at.progress is not None and at.progress.simulated
+def _is_simulated(current: FileStatus) -> bool:
+    return current.progress is not None and current.progress.simulated
 
 
-def _live(at: FileStatus, context: Context) -> dict[str, object]:
+def _live(current: FileStatus, context: Context) -> dict[str, object]:
     """How far the check is, in words; the page shows them as they are."""
-    now = at.progress or CheckProgress(phase="writing", started="", exit_code=0)
-    is_on = at.state is State.RUNNING
+    now = current.progress or CheckProgress(phase="writing", started="", exit_code=0)
+    is_on = current.state is State.RUNNING
     is_asking_sandbox = now.simulated and now.phase == Phase.ASKING
     sentence = gettext(_SIMULATED if is_asking_sandbox else PHASES.get(now.phase, ""))
     if now.waiting_for is not None:
@@ -71,14 +71,14 @@ def _live(at: FileStatus, context: Context) -> dict[str, object]:
     if now.slowed:
         sentence += " " + gettext("The name-check service asked for fewer requests at a time.")
     return {
-        "state": at.state.value,
+        "state": current.state.value,
         "is_on": is_on,
         "done": now.answered_before_count + now.done_count,
         "of": now.answered_before_count + now.check_count,
         "count": _count(now) if now.check_count else "",
         "rate": _rate(now, context.clock()) if is_on else "",
         "sentence": sentence if is_on else "",
-        "next": WORDS[at.state].page,
+        "next": WORDS[current.state].page,
     }
 
 

@@ -11,7 +11,7 @@ from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.people import ALONE, Person
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.releasing import Decided, decide, opened_as_recorded, signed
-from pipeline.desk.review import Asked, Review, last_words, reviewed
+from pipeline.desk.review import Asked, Review, last_decisions, reviewed
 from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
 from pipeline.desk.states import State, status_of
 from schemas.desk import DeskFile, Release, RowsDecided
@@ -127,9 +127,9 @@ def test_a_decision_counts_for_the_answer_that_it_was_about_alone(tmp_path, outc
         return Review(summary, "", rows, None, (), {}, None, folder.decisions, {}, [], {}, [])
 
     decided(folder, Decision.RELEASE, review().answers_of([1]))
-    assert last_words(review())[1].decision is Decision.RELEASE
+    assert last_decisions(review())[1].decision is Decision.RELEASE
     other = {"outcome": "no_match"}.get(column, "another")
-    assert last_words(review(**{column: other})) == {}
+    assert last_decisions(review(**{column: other})) == {}
 
 
 def test_a_match_that_the_policy_leaves_to_a_person_is_in_the_list(
@@ -169,11 +169,14 @@ def test_a_name_that_is_no_match_is_released_with_others_only_where_the_policy_r
 def test_what_was_counted_stays_counted_as_more_is_decided(folder):
     review, _ = reviewed(folder)
     decided(folder, Decision.RELEASE, review.answers_of([1]))
-    first = last_words(review)
+    first = last_decisions(review)
     decided(folder, Decision.HOLD, review.answers_of([1]))
-    assert [words[1].decision for words in (first, last_words(review))] == [Decision.RELEASE, Decision.HOLD]
+    assert [words[1].decision for words in (first, last_decisions(review))] == [
+        Decision.RELEASE,
+        Decision.HOLD,
+    ]
     folder.decisions.path.unlink()
-    assert last_words(review) == {}
+    assert last_decisions(review) == {}
 
 
 @pytest.mark.parametrize(("days", "environment", "is_found"), [

@@ -92,7 +92,7 @@ class Story:
 
     def split(self, job, **_):
         at = job.folder.parent.name
-        opened, words = self.reviews[at], review.last_words(self.reviews[at])
+        opened, words = self.reviews[at], review.last_decisions(self.reviews[at])
         rows = opened.preview(words, {} if job.release_again else job.released_in).rows.to_list()
         count = opened.summary.input.row_count
         self.last_held = self.held[at] = sorted({*range(1, count + 1)} - {*rows})
