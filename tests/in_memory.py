@@ -7,8 +7,8 @@ from itertools import count
 from aiohttp.test_utils import TestClient, TestServer
 
 from pipeline.config.desk import DeskSection
+from pipeline.desk.access import LocalAccess
 from pipeline.desk.context import Context
-from pipeline.desk.doors import OwnDoor
 from pipeline.desk.folders import DeskHome
 from pipeline.desk.server import application
 from pipeline.desk.sessions import Lifetime, Sessions, new_link
@@ -25,11 +25,11 @@ async def visit(home, steps, *, prefix="", now=_noon):
     """Serve a desk; `steps` are made by somebody who has a link to it, whose token is `token`."""
     desk = DeskHome(home)
     desk.make()
-    door = OwnDoor(1, Sessions(home, LASTS, clock=lambda: 0.0, chance=lambda: "session"), prefix)
-    context = Context(desk, DeskSection(), door, now, lambda: f"{next(_NUMBERS):010x}", dict(os.environ))
+    access = LocalAccess(1, Sessions(home, LASTS, clock=lambda: 0.0, chance=lambda: "session"), prefix)
+    context = Context(desk, DeskSection(), access, now, lambda: f"{next(_NUMBERS):010x}", dict(os.environ))
     new_link(home, "Mara", "token", 0.0)
     async with TestClient(TestServer(application(context))) as client:
-        object.__setattr__(door, "port", client.port)
+        object.__setattr__(access, "port", client.port)
         origin = {"Origin": f"http://127.0.0.1:{client.port}"}
 
         async def ask(method, path, data=None, **fields):

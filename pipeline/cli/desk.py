@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from socket import socket
 
     from pipeline.config.desk import DeskSection
-    from pipeline.desk.doors import Door
+    from pipeline.desk.access import Access
     from pipeline.desk.folders import DeskHome
 
 _OPENING = "open.html"
@@ -77,23 +77,23 @@ def desk(given: Given) -> None:
     if given.config is not None:
         os.environ["PRECHECK_CONFIG"] = str(find(given.config).resolve())
     path = usual()
-    told = (None if path is None else read(path).desk) or DeskSection()
+    settings = (None if path is None else read(path).desk) or DeskSection()
     if given.demo:
-        _serve_demo(given, told)
+        _serve_demo(given, settings)
         return
     home = DeskHome((given.home or _usual_home()).absolute())
     home.make()
     if given.new_link is not None:
         click.echo(_link(home, given.new_link, _running(home)))
     elif given.socket is not None:
-        _serve_team(home, told, given.socket)
+        _serve_team(home, settings, given.socket)
     else:
-        _serve_one(home, told, given.port, opens_browser=not given.no_browser)
+        _serve_one(home, settings, given.port, opens_browser=not given.no_browser)
 
 
-def _serve_one(home: "DeskHome", told: "DeskSection", port: int, *, opens_browser: bool) -> None:
+def _serve_one(home: "DeskHome", settings: "DeskSection", port: int, *, opens_browser: bool) -> None:
     """One's own desk, on the loopback address."""
-    from pipeline.desk.doors import OwnDoor
+    from pipeline.desk.access import LocalAccess
     from pipeline.desk.peers import system_tells
     from pipeline.desk.server import loopback
     from pipeline.desk.sessions import Lifetime, Sessions
@@ -101,10 +101,10 @@ def _serve_one(home: "DeskHome", told: "DeskSection", port: int, *, opens_browse
 
     listening = loopback(port)
     port = listening.getsockname()[1]
-    lasts = Lifetime(told.idle_minutes_max * 60, told.session_hours_max * 3600)
+    lasts = Lifetime(settings.idle_minutes_max * 60, settings.session_hours_max * 3600)
     sessions = Sessions(home.path, lasts, clock=time.time, chance=_token)
-    door = OwnDoor(port, sessions, "" if system_tells() else f"/{_token()}")
-    address = f"{port}{door.prefix}"
+    access = LocalAccess(port, sessions, "" if system_tells() else f"/{_token()}")
+    address = f"{port}{access.prefix}"
     with write_atomically(home.path / _ADDRESS) as file:
         file.write(address.encode())
 
@@ -121,10 +121,10 @@ def _serve_one(home: "DeskHome", told: "DeskSection", port: int, *, opens_browse
             notify(Sentence("cli.no_browser"))
             click.echo(link)
 
-    _serve(home, told, door, listening, started)
+    _serve(home, settings, access, listening, started)
 
 
-def _serve_demo(given: Given, told: "DeskSection") -> None:
+def _serve_demo(given: Given, settings: "DeskSection") -> None:
     """One's own desk in a temporary folder, with something in it."""
     import tempfile
 
@@ -138,7 +138,7 @@ def _serve_demo(given: Given, told: "DeskSection") -> None:
     try:
         notify(Sentence("cli.demo_is_made"))
         demo.fill(home, now, lambda: secrets.token_hex(5), _environment())
-        _serve_one(home, told, given.port, opens_browser=not given.no_browser)
+        _serve_one(home, settings, given.port, opens_browser=not given.no_browser)
     finally:
         demo.forget(home)
 
@@ -148,24 +148,32 @@ def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if value != _GIVES_BACK}
 
 
-def _serve_team(home: "DeskHome", told: "DeskSection", path: Path) -> None:
+def _serve_team(home: "DeskHome", settings: "DeskSection", path: Path) -> None:
     """The desk of a team, on a Unix socket."""
-    from pipeline.desk.doors import TeamDoor, uid_of
+    from pipeline.desk.access import ProxyAccess, uid_of
     from pipeline.desk.server import unix_socket
 
-    if told.host is None or told.proxy_user is None:
+    if settings.host is None or settings.proxy_user is None:
         raise UsageError(Sentence("cli.desk_configuration_lacks"))
-    uid = uid_of(told.proxy_user)
+    uid = uid_of(settings.proxy_user)
     if uid is None:
-        raise ConfigurationError(Sentence("cli.desk_proxy_user_this", proxy_user=told.proxy_user))
+        raise ConfigurationError(Sentence("cli.desk_proxy_user_this", proxy_user=settings.proxy_user))
     listening = unix_socket(path)
     _serve(
-        home, told, TeamDoor(told, uid), listening, lambda: notify(Sentence("cli.desk_listens", path=path))
+        home,
+        settings,
+        ProxyAccess(settings, uid),
+        listening,
+        lambda: notify(Sentence("cli.desk_listens", path=path)),
     )
 
 
 def _serve(
-    home: "DeskHome", told: "DeskSection", door: "Door", listening: "socket", started: Callable[[], None]
+    home: "DeskHome",
+    settings: "DeskSection",
+    access: "Access",
+    listening: "socket",
+    started: Callable[[], None],
 ) -> None:
     from pipeline.desk.context import Context
     from pipeline.desk.server import run
@@ -173,8 +181,8 @@ def _serve(
 
     context = Context(
         home=home,
-        told=told,
-        door=door,
+        settings=settings,
+        access=access,
         clock=now,
         chance=lambda: secrets.token_hex(5),
         child_environment=_environment(),

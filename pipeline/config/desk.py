@@ -19,7 +19,7 @@ class DeskRoles(Section):
 
 
 class DeskSection(Section):
-    """What the desk is told."""
+    """The section `desk` of the configuration."""
 
     host: Words | None = None
     """The name by which browsers know the desk of a team, with a port if it is not 443."""

@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 from aiohttp import web
 
 from pipeline.config.desk import DeskSection
-from pipeline.desk.doors import Door
+from pipeline.desk.access import Access
 from pipeline.desk.folders import DeskHome
 from pipeline.desk.guards import person_of
-from pipeline.desk.keeping import BY_ITSELF
 from pipeline.desk.people import Person, Role
 from pipeline.desk.refusals import DeskRefusal, Forbidden, Missing, NoSession
 from pipeline.desk.rendering import PERSON
+from pipeline.desk.retention import BY_ITSELF
 from pipeline.desk.states import FileStatus, status_of
 from pipeline.errors import PrecheckError
 from schemas.desk import AuditEntry, Deed
@@ -31,8 +31,8 @@ class Context:
     """What the pages of one desk share."""
 
     home: DeskHome
-    told: DeskSection
-    door: Door
+    settings: DeskSection
+    access: Access
     clock: Callable[[], datetime]
     chance: Callable[[], str]
     """Gives ten hexadecimal digits."""
@@ -67,7 +67,7 @@ class Context:
                 run = self.home.folder(request.match_info.get("id", "")).id
         route = request.match_info.route
         path = None if route.resource is None else route.resource.canonical
-        page = "" if path is None else f"{route.method} {path.removeprefix(self.door.prefix)}"
+        page = "" if path is None else f"{route.method} {path.removeprefix(self.access.prefix)}"
         _, _, rule = refusal.reason.key.partition(".")
         key = (by, run, page, rule)
         since, count = self.refused.get(key, (now - REFUSALS_APART, 0))

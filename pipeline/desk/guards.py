@@ -7,7 +7,7 @@ from traceback import walk_tb
 
 from aiohttp import web
 
-from pipeline.desk.doors import Door
+from pipeline.desk.access import Access
 from pipeline.desk.languages import gettext, gettext_noop, preferred
 from pipeline.desk.people import Person
 from pipeline.desk.refusals import DeskRefusal, Forbidden, NoSession
@@ -27,13 +27,13 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 OPEN_TO_ALL = ("/enter", "/static/")
-"""What needs no session: the door, and files that are the same for everybody."""
+"""What needs no session: the sign-in page, and files that are the same for everybody."""
 UNNOTICED = ("/progress.json",)
 """What a page asks for by itself: it is no sign that somebody is there."""
 
 LANGUAGE_COOKIE = "precheck-desk-language"
 """Which language somebody chose on a page."""
-DOOR: web.AppKey[Door] = web.AppKey("door")
+ACCESS: web.AppKey[Access] = web.AppKey("access")
 RECORDS: web.AppKey[Callable[[web.Request, DeskRefusal], Awaitable[None]]] = web.AppKey("records")
 """Puts on record who was turned away."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -44,15 +44,15 @@ async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Let through who may ask, from where one may ask; turn what is refused into a page."""
     response: web.StreamResponse
     speak(preferred(request.cookies.get(LANGUAGE_COOKIE), request.headers.get("Accept-Language", "")))
-    door, prefix = request.app[DOOR], ""
+    access, prefix = request.app[ACCESS], ""
     try:
-        door.require_peer(request)
-        prefix = door.prefix  # for none but those who know it
+        access.require_peer(request)
+        prefix = access.prefix  # for none but those who know it
         request[PATH] = path = request.path[len(prefix) :]
         _require_host(request)
         _require_own_page(request)
         if not path.startswith(OPEN_TO_ALL):
-            request[PERSON] = door.person(request, counts=not path.endswith(UNNOTICED))
+            request[PERSON] = access.person(request, counts=not path.endswith(UNNOTICED))
         response = await handler(request)
     except DeskRefusal as refusal:
         await request.app[RECORDS](request, refusal)
@@ -102,7 +102,7 @@ _SENTENCES = {
 
 def _require_host(request: web.Request) -> None:
     """Against pages of others that have their name lead here."""
-    if request.host not in request.app[DOOR].hosts:
+    if request.host not in request.app[ACCESS].hosts:
         raise Forbidden(Sentence("desk.not_known_by_name"))
 
 
@@ -111,7 +111,7 @@ def _require_own_page(request: web.Request) -> None:
     if request.method in ("GET", "HEAD"):
         return
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
-    ours = request.app[DOOR].origins
+    ours = request.app[ACCESS].origins
     is_own = origin in ours if site is None else site in ("same-origin", "none")
     if not is_own or (origin is not None and origin not in ours):
         raise Forbidden(Sentence("desk.sent_by_another_page"))

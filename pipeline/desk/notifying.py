@@ -5,7 +5,7 @@ import socket
 
 from pipeline.desk.context import Context
 from pipeline.desk.jobs import is_simulated
-from pipeline.desk.keeping import BY_ITSELF
+from pipeline.desk.retention import BY_ITSELF
 from pipeline.desk.states import FileStatus
 from pipeline.jobs.notify import notified_file, notify
 from pipeline.wording import Sentence

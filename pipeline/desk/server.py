@@ -11,11 +11,11 @@ from pathlib import Path
 from aiohttp import web
 
 from pipeline.desk.context import CONTEXT, Context
-from pipeline.desk.guards import DOOR, RECORDS, guard
-from pipeline.desk.keeping import BY_ITSELF, forget_old
+from pipeline.desk.guards import ACCESS, RECORDS, guard
 from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, searching, watching
 from pipeline.desk.pages import files as file_pages
 from pipeline.desk.refusals import Missing
+from pipeline.desk.retention import BY_ITSELF, forget_old
 from pipeline.errors import ConfigurationError, OutputError
 from pipeline.wording import Sentence
 from schemas.desk import Deed
@@ -35,12 +35,12 @@ _STATIC = {
 def application(context: Context) -> web.Application:
     """The pages of one desk."""
     app = web.Application(middlewares=[guard], client_max_size=FORM_BYTES_MAX)
-    app[CONTEXT], app[DOOR], app[RECORDS] = context, context.door, context.record_refusal
+    app[CONTEXT], app[ACCESS], app[RECORDS] = context, context.access, context.record_refusal
     pages = (entering, file_pages, reading, watching, reviewing, searching, releasing, audit)
     every = chain.from_iterable(page.routes for page in pages)
     for route in (*every, web.get("/static/{name}", _static)):
         assert isinstance(route, web.RouteDef)
-        path = context.door.prefix + route.path
+        path = context.access.prefix + route.path
         app.add_routes([web.RouteDef(route.method, path, route.handler, route.kwargs)])
     return app
 
@@ -121,7 +121,7 @@ async def serve(
 
 async def _keep_no_longer_than_told(context: Context) -> None:
     """Delete what is older than the configuration has it kept, now and every hour."""
-    keep_days = context.told.keep_days
+    keep_days = context.settings.keep_days
     while keep_days is not None:
         folders = await asyncio.to_thread(context.home.folders)
         await asyncio.to_thread(forget_old, folders, keep_days, context.clock(), context.record_of)

@@ -36,13 +36,13 @@ async def take(context: Context, request: web.Request, by: str) -> FileFolder:
     """
     part, request_bytes = await file_in(request), request.content_length
     name, now = safe_name(part.filename), timestamp(context.clock())
-    file_bytes_max = context.told.upload_mib_max * _MIB
+    file_bytes_max = context.settings.upload_mib_max * _MIB
     owner, arriving = folded(by), context.home.arriving
-    room = context.told.person_mib_max * _MIB - bytes_of(context.home, by) - arriving[owner]
+    room = context.settings.person_mib_max * _MIB - bytes_of(context.home, by) - arriving[owner]
     bytes_max = max(0, min(file_bytes_max, room, request_bytes or room))
     too_large = _too_large(file_bytes_max)
     if room < file_bytes_max:
-        too_large = TooLarge(Sentence("desk.room_used_up", size=context.told.person_mib_max))
+        too_large = TooLarge(Sentence("desk.room_used_up", size=context.settings.person_mib_max))
     folder = context.home.new_folder(now, context.chance)
     is_whole = False
     arriving[owner] += bytes_max

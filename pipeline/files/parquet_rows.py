@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.files.unfolding import RECORD_BYTES_MAX, Unfolded, little_memory, refuse_long_row
+from pipeline.files.expansion import RECORD_BYTES_MAX, SizeBudget, little_memory, refuse_long_row
 from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def parse(data: bytes, *, bytes_max: int, columns_max: int) -> Iterator[pl.DataF
 
     A file names its columns twice, once for all and again in every row group, and no checksum is on either:
     two libraries must agree on how many rows its row groups have. The cells may take `bytes_max`, as
-    `unfolding.table_bytes_max` gives it. Of more columns than `columns_max` the headers are left as they are,
+    `expansion.table_bytes_max` gives it. Of more columns than `columns_max` the headers are left as they are,
     for the caller to refuse.
 
     Raises:
@@ -75,13 +75,13 @@ def _counted(data: bytes, bytes_max: int, columns_max: int) -> tuple[list[str], 
         headers = (
             _headers(file.schema_arrow.names) if len(columns) <= columns_max else file.schema_arrow.names
         )
-        unfolded = Unfolded(bytes_max)
+        budget = SizeBudget(bytes_max)
         row_counts: list[int] = []
         for number in range(file.num_row_groups):
             row_group = file.metadata.row_group(number)
             if [row_group.column(position).path_in_schema for position in range(len(columns))] != columns:
                 raise ValueError("the columns of a row group are not those of the file")
-            row_counts.append(_row_count(file, number, unfolded, rows_before=sum(row_counts)))
+            row_counts.append(_row_count(file, number, budget, rows_before=sum(row_counts)))
             if row_counts[-1] != row_group.num_rows:
                 raise ValueError("two ways to count the rows do not agree")
         if file.metadata.num_rows != sum(row_counts):
@@ -89,7 +89,7 @@ def _counted(data: bytes, bytes_max: int, columns_max: int) -> tuple[list[str], 
     return headers, row_counts
 
 
-def _row_count(file: "ParquetFile", row_group: int, unfolded: Unfolded, *, rows_before: int) -> int:
+def _row_count(file: "ParquetFile", row_group: int, budget: SizeBudget, *, rows_before: int) -> int:
     from pyarrow import compute
 
     from pipeline.files.row_bytes import row_bytes
@@ -102,7 +102,7 @@ def _row_count(file: "ParquetFile", row_group: int, unfolded: Unfolded, *, rows_
             row = rows_before + row_count + compute.index(lengths, longest).as_py() + 1
             refuse_long_row(longest, f"row {row}")
         row_count += batch.num_rows
-        unfolded.add(
+        budget.add(
             text_bytes=compute.sum(lengths).as_py() or 0, cell_count=batch.num_rows * (batch.num_columns + 1)
         )
     return row_count

@@ -17,7 +17,7 @@ from polars.exceptions import PolarsError
 
 from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
-from pipeline.files.unfolding import table_bytes_max
+from pipeline.files.expansion import table_bytes_max
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, no_defects
 from pipeline.headers.heading import COLUMNS_MAX
 from pipeline.wording import Sentence

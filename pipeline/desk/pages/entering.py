@@ -4,8 +4,8 @@ import re
 
 from aiohttp import web
 
+from pipeline.desk.access import LocalAccess
 from pipeline.desk.context import context_of
-from pipeline.desk.doors import OwnDoor
 from pipeline.desk.guards import LANGUAGE_COOKIE, person_of
 from pipeline.desk.refusals import Missing, NoSession
 from pipeline.desk.rendering import html
@@ -21,7 +21,7 @@ _OWN_PAGE = re.compile(
 
 
 @routes.get("/enter")
-async def door(request: web.Request) -> web.Response:
+async def access(request: web.Request) -> web.Response:
     """The page that a link opens: it posts the token, and no answer to a GET uses it up."""
     _own_door(request)
     return html(request, "enter", token=request.query.get("token", ""))
@@ -60,7 +60,7 @@ async def choose_language(request: web.Request) -> web.Response:
     chosen, back = str(said.get("language", "")), str(said.get("back", ""))
     response = web.HTTPSeeOther(back if _OWN_PAGE.fullmatch(back) else "/")
     if chosen in LANGUAGES:
-        is_team = not isinstance(context_of(request).door, OwnDoor)
+        is_team = not isinstance(context_of(request).access, LocalAccess)
         response.set_cookie(
             LANGUAGE_COOKIE,
             chosen,
@@ -73,8 +73,8 @@ async def choose_language(request: web.Request) -> web.Response:
     raise response
 
 
-def _own_door(request: web.Request) -> OwnDoor:
-    own = context_of(request).door
-    if not isinstance(own, OwnDoor):
+def _own_door(request: web.Request) -> LocalAccess:
+    own = context_of(request).access
+    if not isinstance(own, LocalAccess):
         raise Missing(Sentence("desk.login_elsewhere"))
     return own

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from aiohttp import web
 
 from pipeline.config.inputs import ReadAs
-from pipeline.desk.carrying import carry_holds, made_from
+from pipeline.desk.carry_over import carry_holds, made_from
 from pipeline.desk.context import Context, context_of
 from pipeline.desk.families import earlier_files
 from pipeline.desk.folders import FileFolder
@@ -49,7 +49,7 @@ async def files(request: web.Request) -> web.Response:
         },
         page_count=max(1, -(-len(lines) // LISTED_ON_PAGE)),
         file_count=len(folders),
-        upload_mib_max=context.told.upload_mib_max,
+        upload_mib_max=context.settings.upload_mib_max,
         totals=totals_of,
     )
 

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from aiohttp import web
 
-from pipeline.desk.carrying import carry_holds, held_since
+from pipeline.desk.carry_over import carry_holds, held_since
 from pipeline.desk.context import Context, context_of, opened_by
 from pipeline.desk.families import by_row, may_be_due_again, released_before, taken_by
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.guards import HEADERS
-from pipeline.desk.keeping import forget
 from pipeline.desk.languages import gettext
 from pipeline.desk.notifying import notify_of
 from pipeline.desk.pages.files import same_files
@@ -35,6 +34,7 @@ from pipeline.desk.releasing import (
     voided_by,
 )
 from pipeline.desk.rendering import html
+from pipeline.desk.retention import forget
 from pipeline.desk.review import LastDecision, reviewed
 from pipeline.desk.shown import refuse_changed, shown_of
 from pipeline.desk.states import FileStatus, State, status_of

@@ -7,7 +7,7 @@ from itertools import zip_longest
 
 from aiohttp import web
 
-from pipeline.desk.carrying import corrected_before, row_before
+from pipeline.desk.carry_over import corrected_before, row_before
 from pipeline.desk.context import context_of
 from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
 from pipeline.desk.guards import person_of
@@ -18,7 +18,7 @@ from pipeline.desk.refusals import Conflict, Missing
 from pipeline.desk.rendering import html
 from pipeline.desk.review import last_decisions, opened
 from pipeline.desk.states import State
-from pipeline.jobs.show import story
+from pipeline.jobs.show import story as story_of
 from pipeline.reports.reasons import sentence_of
 from pipeline.reports.wording import advice, places_in_words
 from pipeline.wording import Sentence
@@ -70,7 +70,7 @@ async def row_story(request: web.Request) -> web.Response:
         raise Conflict(Sentence("desk.names_deleted"))
     if not 1 <= row <= current.summary.input.row_count:
         raise Missing(Sentence("desk.no_such_row"))
-    told = await asyncio.to_thread(story, current.folder.run, row, now=context.clock())
+    story = await asyncio.to_thread(story_of, current.folder.run, row, now=context.clock())
     run = await asyncio.to_thread(opened, current.folder)
     [answer] = run.answers_of([row])
     history = [
@@ -78,16 +78,16 @@ async def row_story(request: web.Request) -> web.Response:
         for entry in await asyncio.to_thread(current.folder.decisions.entries)
         if row in entry.rows
     ]
-    outcome = told.outcome
-    shared = [] if told.question is None else zip_longest(told.question.rows, told.question.places)
+    outcome = story.outcome
+    shared = [] if story.question is None else zip_longest(story.question.rows, story.question.places)
     return html(
         request,
         "story",
         current=current,
-        story=told,
+        story=story,
         payment={
             field: value
-            for field, value in _with_figure(told.payment, run.judged["amount"][row - 1]).items()
+            for field, value in _with_figure(story.payment, run.judged["amount"][row - 1]).items()
             if person.has_names or field in OF_A_PAYMENT
         },
         has_names=person.has_names,
@@ -95,7 +95,7 @@ async def row_story(request: web.Request) -> web.Response:
         shared=[number for number, _ in shared if number != row][:20],
         reason=run.reason_of(row),
         findings=[
-            (finding, sentence_of(finding.said, current.summary.input.places)) for finding in told.findings
+            (finding, sentence_of(finding.said, current.summary.input.places)) for finding in story.findings
         ],
         to_do=advice(outcome.check_action, outcome.check_code),
         history=history,

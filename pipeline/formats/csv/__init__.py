@@ -16,7 +16,7 @@ import polars as pl
 from polars.exceptions import PanicException, PolarsError
 
 from pipeline.errors import InputError
-from pipeline.files.unfolding import RECORD_BYTES_MAX
+from pipeline.files.expansion import RECORD_BYTES_MAX
 from pipeline.formats.csv.dialect import Layout, find_layout, to_utf_8
 from pipeline.formats.csv.lines import read_lines
 from pipeline.formats.csv.tally import Body, CsvTally, long_row, refuse_long_lines, tally, text_bytes

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from pipeline.errors import InputError
-from pipeline.files.unfolding import RECORD_BYTES_MAX
+from pipeline.files.expansion import RECORD_BYTES_MAX
 from pipeline.formats.encodings import (
     codec_of,
     is_utf_8,

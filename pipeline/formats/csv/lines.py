@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import IO
 
 from pipeline.errors import InputError
-from pipeline.files.unfolding import RECORD_BYTES_MAX
+from pipeline.files.expansion import RECORD_BYTES_MAX
 from pipeline.formats.csv.dialect import find_layout
 from pipeline.formats.csv.tally import line_ends, long_line, long_line_at, unclosed_row, whole_rows
 from pipeline.formats.encodings import codec_of, keeps_ascii, marked_encoding

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.files.unfolding import RECORD_BYTES_MAX
+from pipeline.files.expansion import RECORD_BYTES_MAX
 from pipeline.wording import Sentence
 from pipeline.wording.rows import rows_named
 from schemas.places import Places

@@ -15,7 +15,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
-from pipeline.files.unfolding import table_bytes_max
+from pipeline.files.expansion import table_bytes_max
 from pipeline.formats.excel.archive import refuse_bombs
 from pipeline.formats.excel.grid import BESIDE, DECIMALS, DEFECT, NUMBERS, SHEET_NAME, SHEET_ROW
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, as_text

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import IO, NamedTuple
 
 from pipeline.errors import InputError
-from pipeline.files.unfolding import RECORD_BYTES_MAX, Unfolded, refuse_long_row
+from pipeline.files.expansion import RECORD_BYTES_MAX, SizeBudget, refuse_long_row
 from pipeline.formats.excel.archive import parse
 from pipeline.formats.excel.texts import RowBytes
 from pipeline.wording import Sentence
@@ -75,7 +75,7 @@ class Cells:
         return self.row_last == 0
 
 
-def count_cells(sheet: IO[bytes], shared_lengths: Sequence[int], unfolded: Unfolded) -> Cells:
+def count_cells(sheet: IO[bytes], shared_lengths: Sequence[int], budget: SizeBudget) -> Cells:
     """Count the XML of a sheet, in one pass.
 
     The texts of all cells are counted, those that cells share by their lengths in bytes, as
@@ -85,7 +85,7 @@ def count_cells(sheet: IO[bytes], shared_lengths: Sequence[int], unfolded: Unfol
         InputError: a row is longer than one of a payment, or all texts are, or there are too many merged
             ranges. ValueError, IndexError, expat.ExpatError: it is no sheet.
     """
-    reader = _Reader(shared_lengths, RowBytes(unfolded))
+    reader = _Reader(shared_lengths, RowBytes(budget))
     parse(sheet, start=reader.start, end=reader.end, text=reader.text)
     reader.rows.end_row()
     return reader.cells

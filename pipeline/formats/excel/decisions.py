@@ -15,7 +15,7 @@ import polars as pl
 
 from pipeline.errors import InputError, UsageError
 from pipeline.files.confined import parse_confined
-from pipeline.files.unfolding import table_bytes_max
+from pipeline.files.expansion import table_bytes_max
 from pipeline.formats.excel import refuse_what_is_no_workbook
 from pipeline.formats.excel.archive import copied
 from pipeline.formats.excel.grid import refuse_huge_sheets
@@ -97,7 +97,7 @@ def parse(data: bytes, *, bytes_max: int, headers: str) -> Iterator[pl.DataFrame
     """Parse a workbook, in the child, under the guards of a workbook of payments.
 
     It is one part: one row per row of a sheet that has the three columns, and one per run id. The cells of a
-    sheet may take `bytes_max`, as `unfolding.table_bytes_max` gives it. The headers are known by the names
+    sheet may take `bytes_max`, as `expansion.table_bytes_max` gives it. The headers are known by the names
     in this JSON object, each with its English one.
 
     Raises:

@@ -15,7 +15,7 @@ from functools import partial
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.files.unfolding import refuse_long_row
+from pipeline.files.expansion import refuse_long_row
 from pipeline.formats.excel.archive import copied
 from pipeline.formats.excel.cells import Cell, Cells
 from pipeline.formats.excel.sheets import all_counted, chosen
@@ -49,7 +49,7 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
 
     It is one part: the used range of the sheet as text, from its first row that has anything to its last;
     empty cells are null. Beside it, `DEFECT` and `SHEET_ROW`. The cells may take `bytes_max`, as
-    `unfolding.table_bytes_max` gives it.
+    `expansion.table_bytes_max` gives it.
 
     Raises:
         InputError: a sentence for the user, without the name of the file.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pipeline.errors import InputError
-from pipeline.files.unfolding import Unfolded
+from pipeline.files.expansion import SizeBudget
 from pipeline.formats.excel.archive import parse
 from pipeline.formats.excel.cells import Cells, count_cells
 from pipeline.formats.excel.texts import shared_lengths
@@ -61,13 +61,13 @@ def chosen(
 ) -> tuple[Sheet, Cells]:
     """The sheet of this name, hidden or not, or else the only visible one that has data, or payments.
 
-    The cells may take `bytes_max`, as `unfolding.table_bytes_max` gives it.
+    The cells may take `bytes_max`, as `expansion.table_bytes_max` gives it.
 
     Raises:
         InputError: there is no such sheet, or several could be meant; or one has more in it than payments.
     """
     sheets = sheets_of(archive)
-    texts = shared_lengths(archive, Unfolded(bytes_max))
+    texts = shared_lengths(archive, SizeBudget(bytes_max))
     if name is not None:
         named = next((sheet for sheet in sheets if sheet.name == name), None)
         if named is None:
@@ -94,7 +94,7 @@ def chosen(
 
 def all_counted(archive: zipfile.ZipFile, *, bytes_max: int) -> Iterator[Cells]:
     """What is in each sheet, the hidden ones too; an InputError where that is more than payments."""
-    texts = shared_lengths(archive, Unfolded(bytes_max))
+    texts = shared_lengths(archive, SizeBudget(bytes_max))
     for sheet in sheets_of(archive):
         yield _counted(archive, sheet, texts, bytes_max)
 
@@ -108,7 +108,7 @@ def _calculated(archive: zipfile.ZipFile, sheet: Sheet, texts: Sequence[int], by
 
 def _counted(archive: zipfile.ZipFile, sheet: Sheet, texts: Sequence[int], bytes_max: int) -> Cells:
     with archive.open(sheet.part) as file:
-        return count_cells(file, texts, Unfolded(bytes_max))
+        return count_cells(file, texts, SizeBudget(bytes_max))
 
 
 def _refusal(key: str, sheets: list[Sheet]) -> Sentence:

@@ -8,21 +8,21 @@ import zipfile
 from array import array
 from collections.abc import Mapping, Sequence
 
-from pipeline.files.unfolding import RECORD_BYTES_MAX, Unfolded, refuse_long_row
+from pipeline.files.expansion import RECORD_BYTES_MAX, SizeBudget, refuse_long_row
 from pipeline.formats.excel.archive import parse
 
 _PART = "xl/sharedstrings.xml"
 """Where the library that reads the values looks for them, in letters of any case."""
 
 
-def shared_lengths(archive: zipfile.ZipFile, unfolded: Unfolded) -> Sequence[int]:
+def shared_lengths(archive: zipfile.ZipFile, budget: SizeBudget) -> Sequence[int]:
     """The UTF-8 bytes of each shared text, in order; nothing where the workbook shares none.
 
     Raises:
         InputError: they are too many.
         ValueError, expat.ExpatError: it is no table of texts.
     """
-    reader = _Reader(unfolded)
+    reader = _Reader(budget)
     for part in archive.infolist():
         if part.filename.casefold() == _PART:
             with archive.open(part) as file:
@@ -33,9 +33,9 @@ def shared_lengths(archive: zipfile.ZipFile, unfolded: Unfolded) -> Sequence[int
 class _Reader:
     """Follows the elements of the table of texts."""
 
-    def __init__(self, unfolded: Unfolded) -> None:
+    def __init__(self, budget: SizeBudget) -> None:
         self.lengths = array("Q")
-        self._unfolded = unfolded
+        self._budget = budget
         self._length = 0
         self._is_text = False
         self._is_reading_aid = False  # how a word is pronounced, which is no part of it
@@ -63,7 +63,7 @@ class _Reader:
                 self._is_reading_aid = False
             case "si":
                 self.lengths.append(self._length)
-                self._unfolded.add(text_bytes=self._length, cell_count=1)
+                self._budget.add(text_bytes=self._length, cell_count=1)
             case _:
                 pass
 
@@ -71,8 +71,8 @@ class _Reader:
 class RowBytes:
     """Adds up the texts of a sheet, row by row."""
 
-    def __init__(self, unfolded: Unfolded) -> None:
-        self._unfolded = unfolded
+    def __init__(self, budget: SizeBudget) -> None:
+        self._budget = budget
         self._row = 0
         self._row_bytes = 0
         self._cell_count = 0
@@ -93,5 +93,5 @@ class RowBytes:
 
     def end_row(self) -> None:
         """Count the row among all."""
-        self._unfolded.add(text_bytes=self._row_bytes, cell_count=self._cell_count)
+        self._budget.add(text_bytes=self._row_bytes, cell_count=self._cell_count)
         self._row_bytes = self._cell_count = 0

@@ -98,7 +98,7 @@ def test_i4_who_shaped_a_file_does_not_approve_it(team_desk, tell):
 def test_i5_another_user_of_the_computer_does_nothing_at_ones_own_desk(own_desk, mara, tell):
     if os.geteuid() != 0:
         pytest.skip("only root can be another user")
-    script = of("end_to_end/at_the_desk/test_doors.py")["_AND_AWAY"]
+    script = of("end_to_end/at_the_desk/test_access.py")["_AND_AWAY"]
     [(name, value)] = mara.cookies.items()
     request = (
         f"POST /sample HTTP/1.1\r\nHost: 127.0.0.1:{own_desk.port}\r\nOrigin: {own_desk.origin}\r\n"

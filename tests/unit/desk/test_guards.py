@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from pipeline.desk.guards import DOOR, RECORDS, guard
+from pipeline.desk.guards import ACCESS, RECORDS, guard
 from pipeline.desk.people import ALONE, Person
 
 
@@ -19,16 +19,16 @@ async def asked(handler, method="GET", **headers):
     """A page behind the guards, asked for once: status, text, headers."""
     app = web.Application(middlewares=[guard])
     app.router.add_route(method, "/", handler)
-    door = SimpleNamespace(
+    access = SimpleNamespace(
         hosts=[],
         origins=[],
         prefix="",
         require_peer=lambda _request: None,
         person=lambda _request, **_how: Person("Mara", ALONE),
     )
-    app[DOOR], app[RECORDS] = door, unrecorded
+    app[ACCESS], app[RECORDS] = access, unrecorded
     async with TestClient(TestServer(app)) as client:
-        door.hosts.append(f"127.0.0.1:{client.port}")
+        access.hosts.append(f"127.0.0.1:{client.port}")
         async with client.request(method, "/", headers=headers) as answer:
             return answer.status, await answer.text(), answer.headers
 

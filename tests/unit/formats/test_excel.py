@@ -12,7 +12,7 @@ from openpyxl.utils.datetime import CALENDAR_MAC_1904
 from refusals import refused
 
 from pipeline.errors import InputError
-from pipeline.files.unfolding import table_bytes_max
+from pipeline.files.expansion import table_bytes_max
 from pipeline.formats import excel
 from pipeline.formats.excel.grid import parse
 from pipeline.formats.table import ReadingOptions

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from pipeline.errors import InputError, UsageError
-from pipeline.files.unfolding import RECORD_BYTES_MAX
+from pipeline.files.expansion import RECORD_BYTES_MAX
 from pipeline.formats.csv.lines import read_lines
 
 HEADERS = b"name,iban\n"

@@ -10,8 +10,8 @@ import pyarrow.parquet
 import pytest
 
 from pipeline.errors import InputError
+from pipeline.files.expansion import table_bytes_max
 from pipeline.files.parquet_rows import parse
-from pipeline.files.unfolding import table_bytes_max
 from pipeline.formats import parquet
 from pipeline.formats.table import Dialect, ReadingOptions
 from pipeline.headers.heading import COLUMNS_MAX

@@ -34,8 +34,8 @@ def table_bytes_max(file_bytes: int) -> int:
     return min(_TABLE_BYTES_MIN + _TABLE_PER_BYTE * file_bytes, memory_max_bytes() // 2)
 
 
-class Unfolded:
-    """A count of the bytes of cells, with a limit."""
+class SizeBudget:
+    """A limit on the bytes of all cells together."""
 
     def __init__(self, bytes_max: int) -> None:
         self._bytes_max = bytes_max

@@ -8,7 +8,7 @@ import pytest
 from multidict import CIMultiDict
 
 from pipeline.config.desk import DeskSection
-from pipeline.desk.doors import TeamDoor
+from pipeline.desk.access import ProxyAccess
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Forbidden, NotNamed
 from pipeline.desk.sessions import LINK_MAX_S, Lifetime, Sessions, new_link
@@ -29,9 +29,9 @@ def named():
             transport = SimpleNamespace(get_extra_info={"socket": ours}.get)
             headers = CIMultiDict((HEADER, name) for name in names)
             request = SimpleNamespace(headers=headers, transport=transport)
-            door = TeamDoor(TEAM, proxy_uid)
-            door.require_peer(request)
-            return door.person(request, counts=True)
+            access = ProxyAccess(TEAM, proxy_uid)
+            access.require_peer(request)
+            return access.person(request, counts=True)
 
         yield person
 

@@ -1,4 +1,4 @@
-"""Who asks, and from where: at one's own desk by a session, in a team by the proxy that people log in to."""
+"""Authentication of requests: a session at one's own desk, the identity header of a proxy in a team."""
 
 import hmac
 import pwd
@@ -22,7 +22,7 @@ _CREDENTIALS = struct.Struct("3i")
 
 
 @dataclass(frozen=True, slots=True)
-class OwnDoor:
+class LocalAccess:
     """A port on the loopback address, for one user of this computer, and sessions by cookie.
 
     A browser sends a cookie to every port, so other users' programs see it: a cookie alone opens nothing. The
@@ -70,17 +70,17 @@ class OwnDoor:
 
 
 @dataclass(frozen=True, slots=True)
-class TeamDoor:
+class ProxyAccess:
     """A Unix socket, which the proxy alone may speak to."""
 
-    told: DeskSection
+    settings: DeskSection
     proxy_uid: int
     prefix = ""
 
     @property
     def hosts(self) -> Sequence[str]:
         """By which browsers reach the proxy."""
-        return [self.told.host] if self.told.host is not None else []
+        return [self.settings.host] if self.settings.host is not None else []
 
     @property
     def origins(self) -> Sequence[str]:
@@ -94,7 +94,7 @@ class TeamDoor:
 
     def person(self, request: web.Request, *, counts: bool) -> Person:  # noqa: ARG002 (the proxy has the sessions)
         """Who the proxy says it is; it says so in one header, exactly once."""
-        names = request.headers.getall(self.told.identity_header, [])
+        names = request.headers.getall(self.settings.identity_header, [])
         if len(names) != 1 or not names[0].strip():
             raise NotNamed(Sentence("desk.proxy_named_nobody"))
         name = names[0].strip()
@@ -108,15 +108,15 @@ class TeamDoor:
         roles = frozenset(
             role
             for role in Role
-            if folded(name) in {folded(one) for one in getattr(self.told.roles, role.value)}
+            if folded(name) in {folded(one) for one in getattr(self.settings.roles, role.value)}
         )
         if not roles:
             raise Forbidden(Sentence("desk.no_role"), name)
         return Person(name, roles, is_identified=True)
 
 
-Door = OwnDoor | TeamDoor
-"""How requests come in; `person` says who asks, or refuses."""
+Access = LocalAccess | ProxyAccess
+"""How requests are authenticated: `person` returns the user or refuses the request."""
 
 
 def uid_of(user: str) -> int | None:
