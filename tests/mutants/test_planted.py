@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from mutants.planted import PLANTED, Planted
+from tables import for_each
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_BY_DAY = ("nightly", "faults")
@@ -24,14 +25,14 @@ def marks_by_test(file):
     return {test.name: " ".join([*of_all, *map(ast.unparse, test.decorator_list)]) for test in functions}
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@for_each("name", PLANTED)
 def test_a_planted_fault_has_its_place_and_leaves_python_behind(name):
     fault = PLANTED[name]
     source = (ROOT / fault.file).read_bytes()
     assert ast.dump(ast.parse(fault.made(source))) != ast.dump(ast.parse(source))
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@for_each("name", PLANTED)
 def test_a_planted_fault_is_for_tests_that_exist_and_run_by_day(name):
     assert PLANTED[name].found_by
     for file, _, test in (test.partition("::") for test in PLANTED[name].found_by):

@@ -14,6 +14,7 @@ from simulation.history import History
 from simulation.mistakes import MISTAKES
 from simulation.tables import PAGE
 from simulation.weather import FAULTS, FAULTS_OF_A_SERVER, LATER_FAULTS, LATEST_FAULTS
+from tables import for_each
 
 LATER = frozenset({*LATER_FAULTS, *LATEST_FAULTS})
 RUN = str(Path(__file__).with_name("run.py"))
@@ -212,7 +213,7 @@ def test_the_page_says_of_every_known_mistake_that_it_was_found():
     assert [name.removeprefix("| ") for name, *_ in rows] == [*MISTAKES]
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@for_each("name", MISTAKES)
 def test_the_places_of_a_known_mistake_are_there(name):
     mistake = MISTAKES[name]
     assert mistake.made(inspect.getsource(import_module(mistake.module)), path=mistake.module)

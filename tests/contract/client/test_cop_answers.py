@@ -5,6 +5,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from tables import for_each
 
 from pipeline.apis import Basis, ContractBreachError, MisdirectedError, ParsedAnswer, cop
 from schemas.cop import ReasonCode
@@ -70,7 +71,7 @@ def test_name_comes_with_a_close_match_and_only_then(code, maps_to, response_of,
         cop.read(bad, check_of(), request_id)
 
 
-@pytest.mark.parametrize("combination", COMBINATIONS)
+@for_each("combination", COMBINATIONS)
 def test_every_combination_is_the_outcome_of_the_reference_or_a_breach(
     combination, response_of, check_of, request_id
 ):

@@ -6,6 +6,7 @@ import traceback
 from pathlib import Path
 
 import pytest
+from tables import for_each
 
 from pipeline.apis.problem_codes import problem_code
 from pipeline.frames import TURNED_AWAY_CODES, OwnCode
@@ -71,7 +72,7 @@ def test_text_that_is_not_a_code_is_told_by_its_status(body, response_of):
     assert problem_code(response_of(body, status=502)) == "HTTP_502"
 
 
-@pytest.mark.parametrize("code", sorted({*OwnCode, *TURNED_AWAY_CODES, *ReasonCode, *NameMatch, *IdMatch}))
+@for_each("code", sorted({*OwnCode, *TURNED_AWAY_CODES, *ReasonCode, *NameMatch, *IdMatch}))
 def test_word_that_stands_for_something_else_in_an_outcome_is_no_problem_code(code, response_of):
     assert problem_code(response_of({"code": code}, status=500)) == "HTTP_500"
 

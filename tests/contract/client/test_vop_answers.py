@@ -5,6 +5,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from tables import for_each
 
 from pipeline.apis import Basis, ContractBreachError, ParsedAnswer, vop
 from schemas.outcomes import ApiName, Outcome
@@ -83,7 +84,7 @@ def test_code_has_the_outcome_of_the_table(row):
                 assert api.meanings[basis, row["code"]].outcome is OUTCOMES[row["meaning"]]
 
 
-@pytest.mark.parametrize("combination", COMBINATIONS)
+@for_each("combination", COMBINATIONS)
 def test_every_combination_is_the_outcome_of_the_reference_or_a_breach(
     combination, response_of, question_of, request_id
 ):

@@ -4,6 +4,7 @@ from decimal import Decimal
 
 import polars as pl
 import pytest
+from tables import for_each
 
 from pipeline.rules.amounts import AMBIGUOUS, AMOUNT, read_amounts
 
@@ -13,7 +14,7 @@ def read(written):
     return text.item(), money.item()
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("written", "amount"),
     [
         ("5", "5"),
@@ -78,7 +79,7 @@ def test_three_digits_behind_one_separator_could_be_thousands_or_decimals(writte
     assert pl.Series([text]).str.contains(AMBIGUOUS).item()
 
 
-@pytest.mark.parametrize(
+@for_each(
     "written",
     [
         "",

@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from tables import for_each
 
 from pipeline.frames import PAYMENTS
 from pipeline.headers.footer_labels import LabelKind, label_of
@@ -31,7 +32,7 @@ def ended(*rows, places=LINES):
     return footers_of(payments, original, places)
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("cell", "kind"),
     [
         ("Total", LabelKind.TOTAL),

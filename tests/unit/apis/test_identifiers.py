@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import polars as pl
 import pytest
+from tables import for_each
 
 from pipeline.rules.identifiers import (
     BIC,
@@ -72,12 +73,12 @@ def value_of(expression, text):
     return pl.DataFrame({"code": [text]}, schema={"code": pl.String}).select(expression).item()
 
 
-@pytest.mark.parametrize("iban", PUBLISHED, ids=lambda iban: iban[:2])
+@for_each("iban", PUBLISHED)
 def test_published_example_is_valid(iban):
     assert fault_of(iban) is None
 
 
-@pytest.mark.parametrize("iban", PUBLISHED, ids=lambda iban: iban[:2])
+@for_each("iban", PUBLISHED)
 def test_published_example_with_one_digit_changed_is_not(iban):
     changed = [
         f"{iban[:position]}{(int(character) + 1) % 10}{iban[position + 1 :]}"
@@ -87,7 +88,7 @@ def test_published_example_with_one_digit_changed_is_not(iban):
     assert faults_of(changed) == dict.fromkeys(changed, "CHECKSUM")
 
 
-@pytest.mark.parametrize("iban", PUBLISHED, ids=lambda iban: iban[:2])
+@for_each("iban", PUBLISHED)
 def test_published_example_with_two_digits_swapped_is_not(iban):
     swapped = [
         f"{iban[:position]}{right}{left}{iban[position + 2 :]}"
@@ -97,7 +98,7 @@ def test_published_example_with_two_digits_swapped_is_not(iban):
     assert faults_of(swapped) == dict.fromkeys(swapped, "CHECKSUM")
 
 
-@pytest.mark.parametrize("iban", PUBLISHED, ids=lambda iban: iban[:2])
+@for_each("iban", PUBLISHED)
 def test_published_example_that_lost_or_won_a_character_is_too_short_or_too_long(iban):
     longer = f"{iban[:4]}0{iban[4:]}"
     assert fault_of(iban[:-1]) == "LENGTH"

@@ -4,6 +4,7 @@ from collections import Counter
 from datetime import date
 
 import pytest
+from tables import for_each
 
 from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import Method, ModulusTables, Range, WeightedSum
@@ -153,7 +154,6 @@ BROKEN = [
     ("iban", "OUT_OF_REACH", IBAN, BOTH._replace(vop_countries=("FR",))),
     ("name", "OUT_OF_ALPHABET", {**IBAN, "name": "Άδα"}, BOTH._replace(vop_names="latin")),
 ]
-IDS = [f"{field}-{code}" for field, code, _, _ in BROKEN]
 
 
 def codes_of(validated):
@@ -180,9 +180,7 @@ def rejects_of(payments_of):
     return found
 
 
-broken_rows = pytest.mark.parametrize(
-    ("number", "field", "code"), [(n, *each[:2]) for n, each in enumerate(BROKEN)], ids=IDS
-)
+broken_rows = for_each(("number", "field", "code"), [(n, *each[:2]) for n, each in enumerate(BROKEN)])
 
 
 @broken_rows

@@ -7,6 +7,7 @@ from decimal import Decimal
 import polars as pl
 import pytest
 from refusals import refused
+from tables import for_each
 
 from pipeline.errors import InputError, UsageError
 from pipeline.formats import csv as delimited
@@ -61,9 +62,9 @@ def test_blank_lines_at_the_end_are_not_rows():
     assert len(rows(f"{HEADER}\na,1,1\n\n\r\n\n")) == 1
 
 
-@pytest.mark.parametrize("after", ["", "\n", "\r\n", "\n\n\n", "\r\n\r\n"])
-@pytest.mark.parametrize("header", [HEADER, 'name,iban,"amount\n(in\r\nEUR)"'])
-@pytest.mark.parametrize("before", ["", "Payroll of June\n\n", "\r\n,,\r\n", '"Payroll\nof June"\n'])
+@for_each("after", ["", "\n", "\r\n", "\n\n\n", "\r\n\r\n"])
+@for_each("header", [HEADER, 'name,iban,"amount\n(in\r\nEUR)"'])
+@for_each("before", ["", "Payroll of June\n\n", "\r\n,,\r\n", '"Payroll\nof June"\n'])
 def test_the_fast_road_is_taken_whatever_stands_around_the_rows(before, header, after):
     def never(*_):
         pytest.fail("the careful road was taken")

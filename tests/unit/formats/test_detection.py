@@ -15,6 +15,7 @@ import xlsxwriter
 from bank_files import MAKERS, bank_file
 from paymentfiles.pain001 import DIALECTS, UTF_16, Batch, Payment, document
 from refusals import refused
+from tables import for_each
 
 from pipeline.errors import InputError, UsageError
 from pipeline.formats import FORMATS, INPUT_NAMES, FormatChoice, entry_of
@@ -46,8 +47,8 @@ def csv_text(each, delimiter):
     return text.getvalue()
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("each", CORPUS, ids=lambda each: each["name"])
+@for_each("delimiter", [",", ";", "\t", "|"])
+@for_each("each", CORPUS)
 def test_no_real_table_with_headers_is_taken_for_a_layout(each, delimiter):
     text = csv_text(each, delimiter)
     for encoding in ("utf-8", "utf-8-sig", "cp1252", "utf-16"):

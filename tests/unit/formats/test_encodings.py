@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from refusals import refused
+from tables import for_each
 
 from pipeline.errors import InputError
 from pipeline.formats.encodings import readings
@@ -37,7 +38,7 @@ NAMES = {
 }
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("encoding", "names"),
     [
         (encoding, names)

@@ -5,6 +5,7 @@ import io
 
 import polars as pl
 import pytest
+from tables import for_each
 
 from pipeline.reports import safe_csv as spreadsheet
 
@@ -20,8 +21,8 @@ def cells_of(table, delimiter=","):
     return list(csv.reader(io.StringIO(text.removeprefix("\ufeff"), newline=""), delimiter=delimiter))
 
 
-@pytest.mark.parametrize("before", BEFORE)
-@pytest.mark.parametrize("sign", SIGNS)
+@for_each("before", BEFORE)
+@for_each("sign", SIGNS)
 def test_a_cell_that_would_run_gets_an_apostrophe(before, sign):
     cell = f"{before}{sign}1+1"
     assert cells_of(pl.DataFrame({"name": [cell]})) == [["name"], [f"'{cell}"]]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import schwifty
+from tables import for_each
 
 from pipeline.errors import InputError
 from pipeline.stages.read import read
@@ -27,11 +28,6 @@ REASONS = {
     "no_account",
     "no_country",
 }
-
-read_sets = pytest.mark.parametrize("each", [s for s in SETS if "asked" in s], ids=lambda s: s["name"])
-refused_sets = pytest.mark.parametrize("each", [s for s in SETS if "refused" in s], ids=lambda s: s["name"])
-
-elsewhere_sets = pytest.mark.parametrize("each", [s for s in SETS if "never" in s], ids=lambda s: s["name"])
 
 
 def file_of(each, folder):
@@ -51,14 +47,14 @@ def question(payment):
     return [payment["name"] or "", compact(payment["iban"]) or digits]
 
 
-@read_sets
+@for_each("each", [each for each in SETS if "asked" in each])
 def test_each_row_of_a_real_template_is_asked_about_its_payee_and_their_account(each, tmp_path):
     source = read(file_of(each, tmp_path), mapping={})
     assert [question(payment) for payment in source.payments.to_dicts()] == each["asked"]
     assert all(str(reading.how) for reading in source.columns), "each rule has words in the catalogue"
 
 
-@refused_sets
+@for_each("each", [each for each in SETS if "refused" in each])
 def test_a_real_file_of_which_nobody_can_say_who_is_paid_is_refused(each, tmp_path):
     with pytest.raises(InputError) as refused:
         read(file_of(each, tmp_path), mapping={})
@@ -66,7 +62,7 @@ def test_a_real_file_of_which_nobody_can_say_who_is_paid_is_refused(each, tmp_pa
     assert all(str(reading.how) for reading in readings), "each rule has words in the catalogue"
 
 
-@elsewhere_sets
+@for_each("each", [each for each in SETS if "never" in each])
 def test_a_real_file_of_accounts_that_no_api_checks_asks_nothing(each, tmp_path):
     try:
         source = read(file_of(each, tmp_path), mapping={})
@@ -83,7 +79,7 @@ def test_the_corpus_holds_at_least_150_header_sets_each_once():
     assert len(set(asked)) == len(asked)
 
 
-@pytest.mark.parametrize("each", SETS, ids=lambda s: s["name"])
+@for_each("each", SETS)
 def test_a_set_of_the_corpus_is_whole(each):
     assert len(each["rows"]) == 3
     assert all(len(row) == len(each["headers"]) for row in each["rows"])

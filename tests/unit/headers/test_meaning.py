@@ -3,6 +3,7 @@
 from time import process_time
 
 import pytest
+from tables import for_each
 
 from pipeline.headers.meaning import (
     BALANCE,
@@ -136,7 +137,7 @@ def each():
                 yield what, " ".join(words)
 
 
-@pytest.mark.parametrize(("what", "header"), list(each()))
+@for_each(("what", "header"), list(each()))
 def test_a_header_means_what_its_words_say(what, header):
     assert meaning(header).what == what
 
@@ -262,7 +263,7 @@ SIDES_BY_HEADER = {
 """Words of the thinner languages, and words that stand as genitives there."""
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("what", "side", "header"),
     [(*key, header.strip()) for key, headers in SIDES_BY_HEADER.items() for header in headers.split(";")],
 )

@@ -3,6 +3,7 @@
 import polars as pl
 import pytest
 from refusals import refused
+from tables import for_each
 
 from pipeline.errors import InputError
 from pipeline.headers.columns import read_columns
@@ -16,7 +17,7 @@ def sources_of(columns):
     return read_columns(pl.DataFrame({**columns, "IBAN": IBANS}), {}, where="x.csv").sources.get("name")
 
 
-@pytest.mark.parametrize(
+@for_each(
     ("columns", "sources"),
     [
         # The more explicit goes first, whatever stands beside it and in whatever order.

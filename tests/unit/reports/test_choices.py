@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from tables import for_each
 
 from pipeline.frames import DECISIONS, WARNED
 from pipeline.reports.choices import Policy, choice, how_to_release, offered, told
@@ -12,10 +13,10 @@ from schemas.review import Decision, Verdict
 from schemas.summary import CodeCount, WarningCount
 
 
-@pytest.mark.parametrize("outcome", Outcome)
-@pytest.mark.parametrize("of_answer", Verdict)
-@pytest.mark.parametrize("of_warning", [None, Verdict.REVIEW, Verdict.HOLD])
-@pytest.mark.parametrize("key", ["outcome", "X"])
+@for_each("outcome", Outcome)
+@for_each("of_answer", Verdict)
+@for_each("of_warning", [None, Verdict.REVIEW, Verdict.HOLD])
+@for_each("key", ["outcome", "X"])
 def test_release_is_offered_where_it_is_followed_and_nowhere_else(
     outcomes_of, outcome, of_answer, of_warning, key
 ):

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from tables import for_each
 
 from pipeline.apis import cop, own_codes, vop
 from pipeline.errors import UsageError
@@ -37,7 +38,6 @@ CASES = [
     for explanation in explanations().values()
     for case in cases_of(explanation)
 ]
-NAMES = [f"{code}-{case.where}" for code, _, case in CASES]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_every_meaning_and_every_sentence_of_a_rule_is_in_the_explanations():
     assert {f"{text[0].upper()}{text[1:]}." for text in (str(rule.sentence) for rule in RULES)} <= said
 
 
-@pytest.mark.parametrize(("code", "section", "case"), CASES, ids=NAMES)
+@for_each(("code", "section", "case"), CASES)
 def test_each_case_says_what_it_does_not_say_and_what_to_do(code, section, case):
     assert case.says[0].isupper()
     assert case.not_said[0].islower(), "it completes a sentence"

@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from tables import for_each
 
 from pipeline.frames import DECISIONS, WARNED
 from pipeline.review.placements import split, why_held
@@ -34,9 +35,9 @@ def place_of(outcomes_of, said):
     return place
 
 
-@pytest.mark.parametrize("outcome", Outcome)
-@pytest.mark.parametrize("verdict", [None, *Verdict])
-@pytest.mark.parametrize("decision", [None, *Decision])
+@for_each("outcome", Outcome)
+@for_each("verdict", [None, *Verdict])
+@for_each("decision", [None, *Decision])
 def test_only_an_answered_row_is_released_and_no_decision_to_hold_is_overruled(
     place_of, outcome, verdict, decision
 ):
