@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from schemas.localized import LocalizedText
 from schemas.outcomes import ApiName
-from schemas.said import Said
 from schemas.strict import OwnDocument
 from schemas.summary import CurrencySources, ModulusUsed, NotPayment, RouteCount, Summary
 
@@ -25,7 +25,7 @@ class PartRead(OwnDocument):
     """Header -> the field that it was read as."""
     as_written: dict[str, str] = {}
     """Field -> the header of a column that holds just the same."""
-    notes: list[Said] = []
+    notes: list[LocalizedText] = []
     dialect: dict[str, Any] = {}
     """How it is written: `formats.table.Dialect`."""
     not_payments: list[NotPayment] = []

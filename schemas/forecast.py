@@ -6,8 +6,8 @@ from pydantic import Field, JsonValue
 
 from schemas.changes import Change, Comparison
 from schemas.outcomes import ApiName, Environment
-from schemas.places import Places
 from schemas.prices import Price
+from schemas.row_positions import RowPositions
 from schemas.strict import OwnDocument, Spoken
 from schemas.summary import CurrencySources, NotPayment, SetAside, StatedControl, WarningCount
 
@@ -96,7 +96,7 @@ class Forecast(OwnDocument):
     shared_ledger: str | None = None
     """The address of a ledger that hosts share, which is not asked: what other hosts have in it, answers and
     what they have used of a daily cap, is not counted."""
-    places: Places | None = None
+    places: RowPositions | None = None
     """Where the rows stand in the file; None where the format has no lines."""
     notes: list[Spoken] = []
     """What was decided about the columns that a person may want to know."""

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field, RootModel
 
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 from schemas.strict import OwnDocument, Spoken
 from schemas.summary import Money, WarningCount
 
@@ -64,7 +64,7 @@ class Fix(OwnDocument):
     corrected: PaymentFile | None
     """None where no correction was accepted."""
     corrected_rows: list[int]
-    places: Places | None = None
+    places: RowPositions | None = None
     """Where the rows stand in the file; None where it has no lines."""
     notes: list[Spoken] = []
     """What a bank may have against the file, and what of the input it lacks: a sentence each."""
@@ -94,7 +94,7 @@ class Split(OwnDocument):
     """None where no row may be paid."""
     hold: PaymentFile | None
     """None where no row is held."""
-    places: Places | None = None
+    places: RowPositions | None = None
     """Where the rows stand in the file; None where it has no lines."""
     differences: list[Spoken] = []
     """Where the file's own figures differ from its payments: a sentence each."""

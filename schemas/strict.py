@@ -7,7 +7,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 from pydantic import BaseModel, ConfigDict, PlainSerializer
 from pydantic.alias_generators import to_camel
 
-from schemas.said import Said
+from schemas.localized import LocalizedText
 
 
 class Document(BaseModel):
@@ -38,7 +38,7 @@ class OwnDocument(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-Spoken = Annotated[Said | str, PlainSerializer(str, return_type=str)]
+Spoken = Annotated[LocalizedText | str, PlainSerializer(str, return_type=str)]
 """In a document that this program prints and does not read back: the text alone."""
 
 

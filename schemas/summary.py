@@ -12,9 +12,9 @@ from pydantic import Field, JsonValue, model_validator
 
 from schemas.banks import BankOutcomes
 from schemas.changes import Comparison
+from schemas.localized import LocalizedText
 from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
-from schemas.places import Places
-from schemas.said import Said
+from schemas.row_positions import RowPositions
 from schemas.strict import OwnDocument
 
 TOTALS_DIFFER: Final = "TOTALS_DIFFER"
@@ -40,7 +40,7 @@ class NotPayment(OwnDocument):
     payment_count: int | None = None
     agrees: bool | None = None
     """Whether its figure is that of the payments; None where it has none."""
-    said: Said
+    said: LocalizedText
     """All of this."""
 
 
@@ -53,7 +53,7 @@ class StatedControl(OwnDocument):
     """None where it cannot be added up."""
     agrees: bool | None
     """None where `found` is."""
-    difference: Said | None
+    difference: LocalizedText | None
     """How they differ; None where they do not."""
 
 
@@ -67,7 +67,7 @@ class SetAside(OwnDocument):
     lines: list[int]
     """The first ten of them."""
 
-    said: Said
+    said: LocalizedText
     """What stands where."""
 
 
@@ -126,7 +126,7 @@ class InputFile(OwnDocument):
     """Field -> header, as `--map` gave it."""
     decision: dict[str, str] = {}
     """Field -> the columns it was read from, by place, as `--map` would take it."""
-    notes: list[Said] = []
+    notes: list[LocalizedText] = []
     """What was decided about the columns that a person may want to know."""
     header_line: bool = True
     """Whether the file has one; where it has none, its columns are named by their places."""
@@ -140,7 +140,7 @@ class InputFile(OwnDocument):
     """Of a workbook: the columns of amounts in which each filled cell is a number."""
     extra_column_count: int = 0
     """How many columns of the outcome file, the last before its own, hold what rows had too many."""
-    places: Places | None = None
+    places: RowPositions | None = None
     """Where the rows stand in the file; None where the format has no lines, as Parquet."""
     not_payments: list[NotPayment] = []
     """The rows of the table that are no payments, in the order of the file."""
@@ -164,7 +164,7 @@ class InputFile(OwnDocument):
         return self
 
     @property
-    def differences(self) -> list[Said]:
+    def differences(self) -> list[LocalizedText]:
         """Where the file's own figures differ from its payments, to be looked at first."""
         stated = [control.difference for control in self.controls if control.difference]
         return [*(row.said for row in self.not_payments if row.agrees is False), *stated]

@@ -22,7 +22,7 @@ from pipeline.reports.choices import IS_CORRECTABLE, and_repeated, policy_of
 from pipeline.reports.documents import Rows
 from pipeline.reports.groups import ActionGroup, Row, groups_of, in_line, numbered
 from pipeline.reports.reasons import sentences_of
-from pipeline.reports.wording import BY_POLICY, advice, places_in_words
+from pipeline.reports.wording import BY_POLICY, advice, positions_in_words
 from pipeline.review.placements import Preview, judged, preview, total
 from pipeline.rules.policy import ANSWERED, verdicts
 from pipeline.rules.warnings import repeated_in
@@ -332,7 +332,7 @@ class Review(NamedTuple):
             figure = line["decimal"]
             row = text._replace(
                 number=number,
-                place=places_in_words([number], places),
+                place=positions_in_words([number], places),
                 amount=text.amount if figure is None else amount(figure),
                 currency=text.currency,
             )

@@ -15,9 +15,9 @@ from pipeline.rules.account_country import AccountSigns
 from pipeline.rules.findings import said
 from pipeline.rules.unasked import CODE_UNKNOWN
 from pipeline.wording import Sentence
+from schemas.localized import LocalizedText
 from schemas.outcomes import WarningCode
 from schemas.payments import FIELDS
-from schemas.said import Said
 from schemas.summary import ROWS_NAMED_MAX, SetAside, StatedControl
 
 Role = Literal["release", "hold"]
@@ -175,7 +175,7 @@ def stated_controls(message: Message) -> list[StatedControl]:
     ]
 
 
-def _recorded(sentence: str | None) -> Said | None:
+def _recorded(sentence: str | None) -> LocalizedText | None:
     if sentence is None:
         return None
     return Sentence("formats.whole_sentence", said=Sentence.of_data(json.loads(sentence))).recorded()

@@ -18,7 +18,7 @@ from pipeline.rules.currencies import read_currencies
 from pipeline.rules.totals import MONEY_FIELDS, plain, with_money
 from pipeline.rules.unasked import ROW_BLANK
 from pipeline.wording import Sentence
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 from schemas.summary import NotPayment
 
 FOOTERS_MAX = 20
@@ -110,7 +110,7 @@ class Footers(NamedTuple):
     rows: list[NotPayment]
 
 
-def footers_of(payments: pl.DataFrame, original: pl.DataFrame, places: Places | None) -> Footers:
+def footers_of(payments: pl.DataFrame, original: pl.DataFrame, places: RowPositions | None) -> Footers:
     """The rows at the end of a table that are no payments.
 
     A row without account and payee whose amount is the sum of at least two rows above it, or in which a
@@ -198,7 +198,7 @@ def _count(row: _Row) -> int | None:
     return int(numbers[0]) if numbers else None
 
 
-def _told(row: _Row, sums: _Sums, places: Places | None) -> NotPayment:
+def _told(row: _Row, sums: _Sums, places: RowPositions | None) -> NotPayment:
     kind = LabelKind.TOTAL if row.label is None else row.label.kind
     where = _place(row, places)
     label = "" if row.label is None else Sentence("footer.label", label=row.label.words)
@@ -240,7 +240,7 @@ def _told(row: _Row, sums: _Sums, places: Places | None) -> NotPayment:
     return with_reason(why, amount=amount, currency=currency, agrees=agrees)
 
 
-def _place(row: _Row, places: Places | None) -> Sentence:
+def _place(row: _Row, places: RowPositions | None) -> Sentence:
     if places is None:
         return Sentence("footer.row", number=row.at + 1)
     return place_of(places.unit, places.of(row.at + 1))

@@ -47,7 +47,7 @@ from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence
 from schemas.changes import Change
 from schemas.outcomes import WarningCode
-from schemas.places import in_brackets
+from schemas.row_positions import in_brackets
 from schemas.strict import timestamp
 from schemas.summary import ROWS_NAMED_MAX, Summary
 

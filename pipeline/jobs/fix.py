@@ -38,15 +38,15 @@ from pipeline.review.payment_files import (
     write_for_people,
     write_payments,
 )
-from pipeline.rules.places import place_texts
+from pipeline.rules.row_positions import position_texts
 from pipeline.runs.approvals import record_approval
 from pipeline.runs.finished import FinishedRun, finished_run
 from pipeline.runs.proof import signer_again
 from pipeline.runs.signing import sign
 from pipeline.wording import Sentence
 from schemas.folder import CORRECTED, CORRECTIONS, REPORT_XLSX
+from schemas.localized import LocalizedText
 from schemas.review import Acceptance, Approval, Decision, Fix, PaymentFile
-from schemas.said import Said
 from schemas.strict import timestamp
 
 
@@ -143,7 +143,7 @@ def _write_corrections(
     ).with_columns(payee_key=payee_key(source.original))
     listed = corrections.join(payments, on="row", how="left", maintain_order="left").select(
         "row",
-        place_texts(corrections["row"], run.summary.input.places),
+        position_texts(corrections["row"], run.summary.input.places),
         "field",
         "from",
         "to",
@@ -159,7 +159,7 @@ def _write_corrections(
     write_for_people(listed, run, CORRECTIONS, files)
 
 
-def _before_next(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> Said:
+def _before_next(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> LocalizedText:
     if corrected is not None:
         built_in = run.summary.profile in BUILT_IN
         return Sentence("review.not_checked_yet" if built_in else "review.not_checked_yet_config").recorded()

@@ -42,8 +42,8 @@ from pipeline.wording import Sentence
 from schemas.manifest import Manifest, SplitMade
 from schemas.outcomes import COLUMNS, ApiName, Environment, Outcome, OutcomeColumns
 from schemas.payments import FIELDS
-from schemas.places import Places, place_text
 from schemas.review import Approval
+from schemas.row_positions import RowPositions, position_text
 from schemas.story import (
     Story,
     StoryAttempt,
@@ -75,7 +75,7 @@ class RowContext(NamedTuple):
     """`Checks` and `Assignments`."""
     outcomes: pl.DataFrame
     """`Outcomes`."""
-    places: Places | None = None
+    places: RowPositions | None = None
     """Of the rows in their file; None where they have none."""
     batches: pl.Series | None = None
     """Of each row; None where the format has none."""
@@ -198,7 +198,7 @@ def assembled(
     return Story(
         file=context.file,
         row=row,
-        place=place_text(row, context.places) or None,
+        place=position_text(row, context.places) or None,
         batch=None if context.batches is None else context.batches[row - 1],
         environment=context.environment,
         simulated=context.environment is Environment.SANDBOX,
@@ -250,13 +250,13 @@ def _check_of(row: int, planned: tuple[pl.DataFrame, pl.DataFrame]) -> Check | N
     return Check(number, ApiName(api), *rest)
 
 
-def _question(check: Check, assignments: pl.DataFrame, places: Places | None) -> StoryQuestion:
+def _question(check: Check, assignments: pl.DataFrame, places: RowPositions | None) -> StoryQuestion:
     rows = assignments.filter(pl.col("check") == check.check)["row"].sort()
     fields = {field: value for field, value in check._asdict().items() if field in QUESTION}
     listed = rows.head(ROWS_LISTED_MAX).to_list()
     return StoryQuestion(
         fields=_filled(fields),
         rows=listed,
-        places=[place_text(row, places) for row in listed if places is not None],
+        places=[position_text(row, places) for row in listed if places is not None],
         row_count=rows.len(),
     )

@@ -35,8 +35,8 @@ from pipeline.review.payment_files import (
 from pipeline.review.placements import split, why_held
 from pipeline.review.writers import PaymentsWriter
 from pipeline.rules.identifiers import masked
-from pipeline.rules.places import place_texts
 from pipeline.rules.policy import DEFAULT_POLICY
+from pipeline.rules.row_positions import position_texts
 from pipeline.rules.totals import currency_shown
 from pipeline.runs.approvals import approvals_of, record_approval
 from pipeline.runs.families import splitting
@@ -46,10 +46,10 @@ from pipeline.runs.proof import signer_again
 from pipeline.runs.signing import sign
 from pipeline.wording import Moment, Sentence
 from schemas.folder import HOLD, HOLD_REASONS, RELEASE
+from schemas.localized import LocalizedText
 from schemas.manifest import PaymentsEvidence, SplitMade
 from schemas.outcomes import UNDECIDED, Action, WarningCode
 from schemas.review import Approval, Decision, HoldReason, PaymentFile, Split, Verdict
-from schemas.said import Said
 from schemas.strict import timestamp
 from schemas.summary import WarningCount
 
@@ -171,7 +171,7 @@ def _released_warnings(warned: pl.DataFrame, placements: pl.DataFrame) -> list[W
     ]
 
 
-def _how_to_hold(run: FinishedRun, warnings: Sequence[WarningCount]) -> Said | None:
+def _how_to_hold(run: FinishedRun, warnings: Sequence[WarningCount]) -> LocalizedText | None:
     if not warnings:
         return None
     keys = [f'{count.code} = "{Verdict.HOLD}"' for count in warnings]
@@ -252,7 +252,7 @@ def _write_place(
 
 def _released_here(
     earlier: Sequence[SplitMade], release: PaymentFile | None, rows: pl.Series
-) -> Iterator[Said]:
+) -> Iterator[LocalizedText]:
     """The last release file that this one replaces, where both have some payment."""
     for made in reversed(earlier):
         if release is None or made.release is None or made.release.sha256 == release.sha256:
@@ -287,7 +287,7 @@ def _write_reasons(
     by_action = pl.col("check_action").replace_strict(actions)
     reasons = rows.select(
         "row",
-        place_texts(rows["row"], run.summary.input.places),
+        position_texts(rows["row"], run.summary.input.places),
         payee="name",
         account=pl.Series([masked(account) for account in accounts], dtype=pl.String),
         amount="amount",

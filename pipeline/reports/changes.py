@@ -7,12 +7,12 @@ import polars as pl
 
 from pipeline.frames import CHANGES, PAYMENTS
 from pipeline.reports.groups import WORD_CHARS_MAX, amount_text, currency_text, shown
-from pipeline.reports.wording import counted, in_words, places_in_words, say, visible
+from pipeline.reports.wording import counted, in_words, positions_in_words, say, visible
 from pipeline.rules.totals import money_of, plain
 from pipeline.wording import Sentence
 from schemas.changes import Change, Comparison
 from schemas.outcomes import WarningCode
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 from schemas.summary import Summary, WarningCount
 
 LISTED_MAX = 1000
@@ -106,7 +106,7 @@ class ChangeLine(NamedTuple):
     currency: str
 
 
-def lines(changes: Iterable[Change], rows: pl.DataFrame, places: Places | None) -> Iterator[ChangeLine]:
+def lines(changes: Iterable[Change], rows: pl.DataFrame, places: RowPositions | None) -> Iterator[ChangeLine]:
     """The listed changes with who is paid, from the id and name in every row of the file."""
     who = rows.select("payment_id", "name")
     for change in changes:
@@ -114,7 +114,7 @@ def lines(changes: Iterable[Change], rows: pl.DataFrame, places: Places | None) 
         then, now = sides(change)
         yield ChangeLine(
             change.row,
-            places_in_words([change.row], places),
+            positions_in_words([change.row], places),
             shown(payment_id, WORD_CHARS_MAX),
             shown(name),
             in_words(WORDS[change.code]),

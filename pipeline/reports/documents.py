@@ -19,7 +19,7 @@ from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of
 from pipeline.reports.reasons import SaidReasons, sentences_of
 from pipeline.reports.wording import in_words
-from pipeline.rules.places import place_texts
+from pipeline.rules.row_positions import position_texts
 from pipeline.wording import ENGLISH, language
 from schemas.folder import ATTENTION, OTHER_NAMES, REPORT_HTML, pain002_name
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome
@@ -154,5 +154,5 @@ def _other_names(path: Path, summary: Summary, rows: Rows) -> list[Path]:
 
 def place_columns(rows: pl.Series, summary: Summary) -> list[pl.Series]:
     """`PLACE_COLUMNS` of these rows."""
-    located = (rows, place_texts(rows, summary.input.places))
+    located = (rows, position_texts(rows, summary.input.places))
     return [column.alias(name) for column, name in zip(located, PLACE_COLUMNS, strict=True)]

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from pipeline.reports.differences import Difference, Piece, difference
-from pipeline.reports.wording import ADVICE_BY_CODE, advice, number, places_in_words, say, visible
+from pipeline.reports.wording import ADVICE_BY_CODE, advice, number, positions_in_words, say, visible
 from pipeline.rules.identifiers import masked
 from pipeline.rules.totals import MONEY_FIELDS, money_of
 from pipeline.wording import Sentence
 from schemas.outcomes import UNDECIDED, Action, Outcome
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 from schemas.summary import Money
 
 COLUMNS = (
@@ -104,7 +104,7 @@ def pending(
     *,
     rows_max: int,
     searched_max: int,
-    places: Places | None = None,
+    places: RowPositions | None = None,
     sums: pl.DataFrame | None = None,
 ) -> Pending:
     """Group the payments that are not a match, and gather those that are for a search, if they are few.
@@ -212,7 +212,7 @@ def in_line(rows: pl.DataFrame) -> pl.DataFrame:
     return _in_line(found).drop("at")
 
 
-def numbered(rows: pl.DataFrame, numbers: Sequence[int], places: Places | None = None) -> list[Row]:
+def numbered(rows: pl.DataFrame, numbers: Sequence[int], places: RowPositions | None = None) -> list[Row]:
     """The payments of these row numbers, in this order; `rows` as `pending` takes them."""
     found = rows.select(*_columns_of(rows), "sort_code")[[number - 1 for number in numbers]]
     assert found["row"].to_list() == list(numbers)
@@ -257,11 +257,11 @@ def _dicts(rows: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
     return iter(()) if rows is None else rows.iter_rows(named=True)
 
 
-def _row(row: dict[str, Any], places: Places | None, compared: _Compared) -> Row:
+def _row(row: dict[str, Any], places: RowPositions | None, compared: _Compared) -> Row:
     decimal: Decimal | None = row["decimal"]
     return Row(
         number=row["row"],
-        place=places_in_words([row["row"]], places),
+        place=positions_in_words([row["row"]], places),
         batch=shown(row.get("batch"), WORD_CHARS_MAX),
         payment_id=shown(row["payment_id"], WORD_CHARS_MAX),
         names=_names(row, compared),

@@ -21,7 +21,7 @@ from pipeline.reports.wording import (
     not_payments_told,
     notes_told,
     number,
-    places_in_words,
+    positions_in_words,
     price_text,
     say,
     visible,
@@ -34,7 +34,7 @@ from schemas.changes import Change
 from schemas.columns import Column, ColumnsRead
 from schemas.forecast import ApiForecast, BrokenRule, Forecast
 from schemas.outcomes import Outcome
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 from schemas.summary import OutcomeTotal, Summary
 
 REJECTS_SHOWN_MAX = 20
@@ -107,7 +107,7 @@ def _apis(forecast: Forecast) -> Table:
 
 def _numbered(row: int, forecast: Forecast) -> str:
     """The number of a row, and its place in the file below it."""
-    return f"{row}\n{places_in_words([row], forecast.places)}".strip()
+    return f"{row}\n{positions_in_words([row], forecast.places)}".strip()
 
 
 def _spared(forecast: Forecast) -> Iterator[Sentence]:
@@ -162,11 +162,11 @@ def _rejects(forecast: Forecast, width: int) -> Table:
     return rule_table(">rows", kinds, width=width)
 
 
-def _said(kind: BrokenRule, places: Places | None) -> str:
+def _said(kind: BrokenRule, places: RowPositions | None) -> str:
     return in_words(sentence_of(kind.said, places)) if kind.said else kind.message
 
 
-def _rows_of(kind: BrokenRule, places: Places | None) -> str:
+def _rows_of(kind: BrokenRule, places: RowPositions | None) -> str:
     return in_words(rows_named(kind.rows, places, row_count=kind.row_count))
 
 

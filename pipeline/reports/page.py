@@ -44,7 +44,7 @@ from pipeline.rules.warnings import earlier_row
 from pipeline.wording import ENGLISH, Value, language
 from schemas.changes import Change
 from schemas.outcomes import Outcome, WarningCode
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 from schemas.summary import Summary, WarningRow
 
 _PACKAGE = "pipeline.reports"
@@ -205,7 +205,7 @@ class WarningLine(NamedTuple):
     """Which: "row 2 (line 3)", or the first of them, "rows 2, 5 (lines 3, 6)"."""
 
 
-def warning_lines(warnings: Iterable[WarningRow], places: Places | None) -> list[WarningLine]:
+def warning_lines(warnings: Iterable[WarningRow], places: RowPositions | None) -> list[WarningLine]:
     """Each thing that was odd, once, with its rows and their places; not more than a person reads."""
     rows: dict[str, list[int]] = {}
     for warning in warnings:

@@ -11,7 +11,7 @@ from typing import Any
 from pipeline.frames import Reasons
 from pipeline.wording import Sentence
 from pipeline.wording.rows import rows_named
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 
 SaidReasons = Mapping[str, str]
 """Reason -> the sentences that it is made of, as in `frames.REASONS`."""
@@ -22,18 +22,18 @@ def said_reasons(reasons: Reasons) -> SaidReasons:
     return dict(reasons.iter_rows())
 
 
-def sentences_of(reason: str, reasons: SaidReasons, places: Places | None) -> list[Sentence | str]:
+def sentences_of(reason: str, reasons: SaidReasons, places: RowPositions | None) -> list[Sentence | str]:
     """The sentences of a `check_reason`, which may name places of rows; itself if they are not known."""
     said = reasons.get(reason)
     return [reason] if said is None else [sentence_of(one, places) for one in json.loads(said)]
 
 
-def sentence_of(data: list[Any], places: Places | None) -> Sentence:
+def sentence_of(data: list[Any], places: RowPositions | None) -> Sentence:
     """A sentence of `frames.FINDINGS`, in which a row is a number."""
     return _located(Sentence.of_data(data), places)
 
 
-def _located(sentence: Sentence, places: Places | None) -> Sentence:
+def _located(sentence: Sentence, places: RowPositions | None) -> Sentence:
     within = {
         name: _located(value, places)
         for name, value in sentence.values.items()

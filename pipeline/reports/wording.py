@@ -9,11 +9,11 @@ from textwrap import fill
 from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE
 from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
 from pipeline.wording import Sentence, SurfaceKind, Value, aloud, language
-from pipeline.wording.rows import places_named, rows_named
+from pipeline.wording.rows import positions_named, rows_named
 from pipeline.wording.values import Number
 from schemas.outcomes import ABOUT_THE_PAYEE, Action
-from schemas.places import Places
 from schemas.prices import Price
+from schemas.row_positions import RowPositions
 from schemas.summary import CurrencySources, Money, NotPayment, StatedControl, WarningCount
 
 SIMULATED = Sentence("terminal.simulated")
@@ -86,7 +86,9 @@ def counted(count: int, thing: str) -> str:
     return say(f"counted.{thing.replace(' ', '_')}", count=count)
 
 
-def which_rows(rows: Sequence[int], row_count: int | None = None, *, places: Places | None = None) -> str:
+def which_rows(
+    rows: Sequence[int], row_count: int | None = None, *, places: RowPositions | None = None
+) -> str:
     """Rows by their numbers, the first of them where they are many; `row_count` is how many there are.
 
     A row's number is a name, and has no thousands separators: in a list they would look like commas.
@@ -98,13 +100,13 @@ def which_rows(rows: Sequence[int], row_count: int | None = None, *, places: Pla
     return in_words(rows_named(rows[:ROWS_NAMED_MAX], places, row_count=count))
 
 
-def places_in_words(rows: Sequence[int], places: Places | None) -> str:
+def positions_in_words(rows: Sequence[int], places: RowPositions | None) -> str:
     """Where rows are, such as `lines 24, 25`; empty where the format has no places, or there is no row."""
-    return say("places.at", places=places_named(rows, places)) if places is not None and rows else ""
+    return say("places.at", places=positions_named(rows, places)) if places is not None and rows else ""
 
 
-def place_pattern(places: Places | None) -> str:
-    """For `place_texts`, where a place has words; a path has none."""
+def place_pattern(places: RowPositions | None) -> str:
+    """For `position_texts`, where a place has words; a path has none."""
     match None if places is None else places.unit:
         case "line":
             return say("places.lines", count=1, places="{}")
@@ -114,9 +116,9 @@ def place_pattern(places: Places | None) -> str:
             return ""
 
 
-def in_brackets(rows: Sequence[int], places: Places | None) -> str:
+def in_brackets(rows: Sequence[int], places: RowPositions | None) -> str:
     """The same, to be added to a sentence that has just named the rows."""
-    where = places_in_words(rows, places)
+    where = positions_in_words(rows, places)
     return f" ({where})" if where else ""
 
 
@@ -162,11 +164,11 @@ def money_lines(row_count: int, totals: Sequence[Money]) -> str:
     return "\n".join(lines)
 
 
-def warning_text(count: WarningCount, places: Places | None = None) -> str:
+def warning_text(count: WarningCount, places: RowPositions | None = None) -> str:
     """A warning, and the rows that it is about, with their places in the file."""
     more = ", ..." if count.row_count > len(count.rows) else ""
     rows = ", ".join(map(str, count.rows))
-    where = f"; {places_in_words(count.rows, places)}{more}" if places is not None else ""
+    where = f"; {positions_in_words(count.rows, places)}{more}" if places is not None else ""
     what = Sentence(f"warned.{count.code}")
     told = Sentence("terminal.warned_rows", what=what, count=count.row_count, rows=f"{rows}{more}{where}")
     return in_words(told)

@@ -47,7 +47,7 @@ from pipeline.reports.wording import (
     say,
     visible,
 )
-from pipeline.rules.places import place_texts
+from pipeline.rules.row_positions import position_texts
 from pipeline.rules.totals import control_totals, plain
 from schemas.changes import Change
 from schemas.folder import REPORT_XLSX
@@ -104,7 +104,9 @@ def write_workbook(summary: Summary, payments: Payments, folder: Path, *, outcom
         finished = datetime.fromisoformat(summary.finished)
         book.set_properties({"title": say("sheet.document"), "created": finished.replace(tzinfo=None)})
         writer = _Writer(book, summary, policy_of(summary, payments.policy))
-        places = place_texts(payments.rows["row"], summary.input.places, place_pattern(summary.input.places))
+        places = position_texts(
+            payments.rows["row"], summary.input.places, place_pattern(summary.input.places)
+        )
         writer.write(shown(payments.rows.with_columns(places)), payments.changes, outcome_name)
     with write_atomically(path) as file:
         # Through memory: a ZIP that a full disk cuts short must not be closed with another error.

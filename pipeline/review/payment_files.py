@@ -24,9 +24,9 @@ from pipeline.runs.finished import FinishedRun
 from pipeline.runs.input_file import read_again
 from pipeline.runs.manifest import refresh_manifest
 from pipeline.wording import Sentence
+from schemas.localized import LocalizedText
 from schemas.manifest import Manifest, SplitMade
 from schemas.review import Approval, ControlTotal, PaymentFile
-from schemas.said import Said
 from schemas.summary import InputFile
 
 
@@ -175,7 +175,7 @@ def packed_like(source: InputFile, file: IO[bytes], *, name: str) -> Iterator[IO
     pack(unpacked.getvalue(), Compression(source.compression), file, member=PurePath(name).stem)
 
 
-def notes_on(run: FinishedRun, files: Sequence[PaymentFile]) -> list[Said]:
+def notes_on(run: FinishedRun, files: Sequence[PaymentFile]) -> list[LocalizedText]:
     """What a bank may have against files that were written, and what of the input they lack."""
     if run.summary.input.format == excel.NAME:
         return [Sentence("review.one_sheet").recorded()]

@@ -24,7 +24,7 @@ from pipeline.wording import Sentence
 from pipeline.wording.rows import rows_named
 from schemas.cop import ReasonCode
 from schemas.outcomes import WarningCode
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 
 PAYEES_MAX = 3
 """Different names or identifications for one account in a run: a person is not spelled in more ways."""
@@ -82,7 +82,7 @@ def many_names(accepted: Accepted, warnings: pl.DataFrame) -> ManyNames:
     return ManyNames(rows.head(ROWS_NAMED_MAX).to_list(), rows.len(), suspects.select(_ACCOUNT).n_unique())
 
 
-def why_refused(found: ManyNames, *, where: str, places: Places | None = None) -> Sentence | None:
+def why_refused(found: ManyNames, *, where: str, places: RowPositions | None = None) -> Sentence | None:
     """Why a file that tries names on accounts is refused, naming rows and no payee; None for any other."""
     if not found.rows:
         return None

@@ -8,12 +8,12 @@ import polars as pl
 from pipeline.frames import ACCEPTED, IS_UK, WARNINGS, Payments, recurring
 from pipeline.rules.enumeration import many_payees, same_name
 from pipeline.rules.findings import said, said_of_each
-from pipeline.rules.places import place_texts
+from pipeline.rules.row_positions import position_texts
 from pipeline.rules.selected_values import beyond_ascii
 from pipeline.rules.totals import with_money
 from pipeline.wording import Sentence
 from schemas.outcomes import WarningCode
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 from schemas.summary import ROWS_NAMED_MAX, WarningCount
 
 ReferencesOf = Callable[[pl.Series], pl.Series]
@@ -24,7 +24,7 @@ ACROSS_ROWS = (WarningCode.MANY_NAMES, WarningCode.PAYMENT_REPEATED)
 
 
 def warnings_about(
-    accepted: pl.DataFrame, references_of: ReferencesOf, places: Places | None = None
+    accepted: pl.DataFrame, references_of: ReferencesOf, places: RowPositions | None = None
 ) -> pl.DataFrame:
     """`Warnings` that can be given before anything is asked.
 
@@ -111,7 +111,7 @@ def earlier_row(message: str) -> int | None:
 
 
 def _repeated_payments(
-    accepted: pl.DataFrame, references_of: ReferencesOf, places: Places | None
+    accepted: pl.DataFrame, references_of: ReferencesOf, places: RowPositions | None
 ) -> pl.DataFrame:
     """Warn of every payment that repeats an earlier one: payee, account, amount, reference."""
     # Few accounts are paid the same amount again.
@@ -127,7 +127,7 @@ def _repeated_payments(
     repeats = alike.with_columns(first=pl.col("row").min().over(_PAYMENT)).filter(
         pl.col("row") != pl.col("first")
     )
-    place = pl.format(" ({})", place_texts(repeats["first"], places)).fill_null("")
+    place = pl.format(" ({})", position_texts(repeats["first"], places)).fill_null("")
     located = pl.format("row {}{}", "first", place)
     return repeats.select(
         "row",

@@ -15,7 +15,7 @@ from pipeline.runs.part_files import PartFiles
 from pipeline.wording import Sentence
 from schemas.data_set import DataSetRecord, PartKept
 from schemas.folder import DATA_SET
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 from schemas.strict import parse
 
 FORMATS = {name: format_named(name).SUFFIXES for name in (delimited.NAME, parquet.NAME)}
@@ -158,14 +158,14 @@ def write_record(
         file.write(record.model_dump_json(indent=2).encode() + b"\n")
 
 
-def places_in(parts: Iterable[DataPart], row_counts: Iterable[int]) -> Places:
+def places_in(parts: Iterable[DataPart], row_counts: Iterable[int]) -> RowPositions:
     """Where the rows of a data set stand: in which part, and which of its rows they are."""
     names, stretches, row = [], [], 1
     for number, (part, row_count) in enumerate(zip(parts, row_counts, strict=True), start=1):
         names.append(part.name)
         stretches.append((row, number, 0))
         row += row_count
-    return Places(unit="part", stretches=stretches, names=names)
+    return RowPositions(unit="part", stretches=stretches, names=names)
 
 
 def _files_in(path: Path) -> list[Path]:

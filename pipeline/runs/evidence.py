@@ -22,7 +22,7 @@ from pipeline.wording.rows import rows_named
 from schemas.folder import LEDGER, SUMMARY
 from schemas.manifest import FileEvidence, Manifest
 from schemas.outcomes import ApiName, Outcome
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 from schemas.summary import Money, Summary
 
 DIFFERS = InputError.exit_code
@@ -90,7 +90,9 @@ def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None
     return Finding(evidence.name, said)
 
 
-def cells_agree(name: str, original: pl.DataFrame, written: pl.DataFrame, places: Places | None) -> Finding:
+def cells_agree(
+    name: str, original: pl.DataFrame, written: pl.DataFrame, places: RowPositions | None
+) -> Finding:
     """Compare every cell of the payment file with the one in the outcome file, without our own columns."""
     what = Sentence("evidence.cells")
     if (original.columns, original.height) != (written.columns, written.height):
@@ -245,7 +247,7 @@ def ledger_agrees(manifest: Manifest, kept: LedgerContents, outcomes: pl.DataFra
 
 
 def _answers_are_on_record(
-    answers: Iterable[FinalAnswer], outcomes: pl.DataFrame, places: Places | None
+    answers: Iterable[FinalAnswer], outcomes: pl.DataFrame, places: RowPositions | None
 ) -> Finding:
     """Whether every answer in the outcome file is on record in the ledger, verbatim."""
     key = ("check_id", "check_code", "check_time")
@@ -354,7 +356,7 @@ def _answered(outcomes: pl.DataFrame) -> pl.DataFrame:
     return outcomes.filter(is_answered | pl.col("check_id").is_not_null())
 
 
-def _named(rows: list[int], places: Places | None) -> Sentence:
+def _named(rows: list[int], places: RowPositions | None) -> Sentence:
     return rows_named(rows[:ROWS_NAMED_MAX], places, row_count=len(rows))
 
 

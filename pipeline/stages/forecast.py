@@ -12,8 +12,8 @@ from pipeline.rules.unasked import UNASKED
 from pipeline.rules.warnings import warning_counts
 from schemas.forecast import ApiForecast, BrokenRule, Forecast, RejectedRow
 from schemas.outcomes import ApiName, Environment
-from schemas.places import Places, place_text
 from schemas.prices import Price
+from schemas.row_positions import RowPositions, position_text
 from schemas.summary import ROWS_LISTED_MAX, ROWS_NAMED_MAX
 
 
@@ -45,7 +45,7 @@ def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the f
     findings: tuple[pl.DataFrame, pl.DataFrame],
     planned: tuple[pl.DataFrame, pl.DataFrame, SparedChecks],
     limits: Mapping[ApiName, ApiLimits],
-    places: Places | None = None,
+    places: RowPositions | None = None,
 ) -> Forecast:
     """Forecast what checking a file takes, under the limits of each API that the profile has.
 
@@ -88,7 +88,7 @@ def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
     counts: Mapping[ApiName, QuestionCounts],
     limits: Mapping[ApiName, ApiLimits],
     *,
-    places: Places | None,
+    places: RowPositions | None,
     why_uncounted: str | None,
 ) -> Forecast:
     """Forecast what checking a file takes, by what was counted; else as `forecast`."""
@@ -109,7 +109,7 @@ def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
         saved_call_count=accepted_count - sum(count.question_count for count in counts.values()),
         rejects=[
             RejectedRow(
-                row=row, place=place_text(row, places) or None, field=field, code=code, message=message
+                row=row, place=position_text(row, places) or None, field=field, code=code, message=message
             )
             for row, field, code, message, _ in rejects.head(ROWS_LISTED_MAX).iter_rows()
         ],

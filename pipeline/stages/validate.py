@@ -40,7 +40,7 @@ from pipeline.rules.value_warnings import value_warnings
 from pipeline.rules.warnings import warnings_about
 from schemas.cop import AccountType
 from schemas.outcomes import VOP, ApiName
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 
 
 class Routes(NamedTuple):
@@ -75,7 +75,7 @@ class ValidationResult(NamedTuple):
     """Accepted payments that are asked about with an account type, and state none that could be read."""
 
 
-def validate(payments: Payments, routes: Routes, places: Places | None = None) -> ValidationResult:
+def validate(payments: Payments, routes: Routes, places: RowPositions | None = None) -> ValidationResult:
     """Sort the payments into accepted and rejected ones, by the APIs that the profile has.
 
     `Accepted` in row order; `Rejects` by row, then by the order of the rules; `Warnings`, which stop nothing.

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from pipeline.wording.catalogue import ENGLISH
 from pipeline.wording.sentences import Sentence, SurfaceKind, words
-from schemas.said import Said
+from schemas.localized import LocalizedText
 
 LANGUAGES: Mapping[str, str] = MappingProxyType({"en": "English", "de": "Deutsch", "fr": "Français"})
 """Code -> its name in itself."""
@@ -40,7 +40,7 @@ def speaking(code: str) -> Iterator[None]:
 
 def aloud(said: Sentence | str, surface: SurfaceKind) -> str:
     """A sentence, or one of a document, in the words of a surface and the language of now; text as it is."""
-    one = Sentence.of_data(said.sentence) if isinstance(said, Said) else said
+    one = Sentence.of_data(said.sentence) if isinstance(said, LocalizedText) else said
     return words(one, surface, language()) if isinstance(one, Sentence) else one
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from pipeline.wording.sentences import Sentence, Value
-from schemas.places import Places, batch_paths
+from schemas.row_positions import RowPositions, batch_paths
 
 
-def rows_named(rows: Sequence[int], places: Places | None, *, row_count: int | None = None) -> Sentence:
+def rows_named(rows: Sequence[int], places: RowPositions | None, *, row_count: int | None = None) -> Sentence:
     """Rows by their numbers, such as `rows 1, 2 (lines 2, 3) and 4 more`.
 
     Args:
@@ -17,13 +17,13 @@ def rows_named(rows: Sequence[int], places: Places | None, *, row_count: int | N
     count = len(rows) if row_count is None else row_count
     said = Sentence("places.rows", count=count, rows=list(map(str, rows)))
     if places is not None and rows:
-        said = Sentence("places.rows_at", rows=said, places=places_named(rows, places))
+        said = Sentence("places.rows_at", rows=said, places=positions_named(rows, places))
     if count == len(rows):
         return said
     return Sentence("places.rows_and_more", rows=said, more_count=count - len(rows))
 
 
-def places_named(rows: Sequence[int], places: Places) -> Value:
+def positions_named(rows: Sequence[int], places: RowPositions) -> Value:
     """Where rows are, such as `lines 2, 4`."""
     match places.unit:
         case "PmtInf":

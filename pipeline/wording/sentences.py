@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self, TypeAlias, TypeGuard
 
 from pipeline.wording.catalogue import ENGLISH, entry_of
 from pipeline.wording.values import List, Number, Time, day_of
-from schemas.said import Said
+from schemas.localized import LocalizedText
 
 
 class SurfaceKind(StrEnum):
@@ -115,9 +115,9 @@ class Sentence:
         """The same as a text of JSON."""
         return json.dumps(self.as_data(), ensure_ascii=False)
 
-    def recorded(self) -> Said:
+    def recorded(self) -> LocalizedText:
         """The sentence as a document has it."""
-        return Said.of(str(self), self.as_data())
+        return LocalizedText.of(str(self), self.as_data())
 
     @classmethod
     def of_data(cls, data: list[Any]) -> Self:

@@ -12,7 +12,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, no_defects
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 
 NAME = "counted"
 TITLE = "Counted text"
@@ -45,7 +45,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
         raise InputError(f"{where}: the first line does not count the payments; export the file again")
     cells = pl.DataFrame([row.split("|") for row in rows], schema=headers.split("|"), orient="row")
     cells = cells.with_columns(pl.when(pl.all() != "").then(pl.all()))
-    places = Places(unit="line", stretches=[(1, _FIRST_LINE, 1)])
+    places = RowPositions(unit="line", stretches=[(1, _FIRST_LINE, 1)])
     return Table(cells, no_defects(cells.height), Dialect("|", line_end="\n"), places=places)
 
 

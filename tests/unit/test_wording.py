@@ -34,8 +34,8 @@ from pipeline.wording.rows import rows_named
 from pipeline.wording.sentences import SYSTEM_ERRORS
 from schemas.outcomes import ABOUT_THE_PAYEE, Action, Environment, Outcome, WarningCode
 from schemas.payments import FIELDS, IGNORE
-from schemas.places import Places
 from schemas.review import Act
+from schemas.row_positions import RowPositions
 
 ROOT = Path(pipeline.wording.__file__).parents[1]
 CATALOGUES = Path(pipeline.wording.__file__).parent / "catalogues"
@@ -247,16 +247,28 @@ def test_numbers_and_lists_are_written_as_the_language_does():
         ([2], None, None, "en", "row 2"),
         (
             [2, 1200],
-            Places(unit="line", stretches=[(1, 2, 1)]),
+            RowPositions(unit="line", stretches=[(1, 2, 1)]),
             5,
             "en",
             "rows 2, 1200 (lines 3, 1201) and 3 more",
         ),
-        ([2], Places(unit="sheet row", stretches=[(1, 5, 1)]), None, "de", "Zeile 2 (Zeile 6 des Blatts)"),
-        ([2], Places(unit="PmtInf", stretches=[(1, 1, 0)]), None, "fr", "ligne 2 (PmtInf[1]/CdtTrfTxInf[2])"),
         (
             [2],
-            Places(unit="part", stretches=[(1, 1, 0)], names=["a.csv"]),
+            RowPositions(unit="sheet row", stretches=[(1, 5, 1)]),
+            None,
+            "de",
+            "Zeile 2 (Zeile 6 des Blatts)",
+        ),
+        (
+            [2],
+            RowPositions(unit="PmtInf", stretches=[(1, 1, 0)]),
+            None,
+            "fr",
+            "ligne 2 (PmtInf[1]/CdtTrfTxInf[2])",
+        ),
+        (
+            [2],
+            RowPositions(unit="part", stretches=[(1, 1, 0)], names=["a.csv"]),
             1,
             "de",
             "Zeile 2 (a.csv, Zeile 2)",

@@ -20,7 +20,7 @@ from pipeline.desk.review import last_decisions, opened
 from pipeline.desk.states import State
 from pipeline.jobs.show import story as story_of
 from pipeline.reports.reasons import sentence_of
-from pipeline.reports.wording import advice, places_in_words
+from pipeline.reports.wording import advice, positions_in_words
 from pipeline.wording import Sentence
 
 routes = web.RouteTableDef()
@@ -91,7 +91,7 @@ async def row_story(request: web.Request) -> web.Response:
             if person.has_names or field in OF_A_PAYMENT
         },
         has_names=person.has_names,
-        place=places_in_words([row], current.summary.input.places),
+        place=positions_in_words([row], current.summary.input.places),
         shared=[number for number, _ in shared if number != row][:20],
         reason=run.reason_of(row),
         findings=[

@@ -17,7 +17,7 @@ from pipeline.stages.validate import Routes
 from pipeline.wording import Sentence
 from schemas.data_set import PartRead
 from schemas.outcomes import Environment
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 
 POLARS = pl.__version__
 Task = TypeVar("Task")
@@ -62,7 +62,7 @@ class UsableRows(NamedTuple):
     parts: Sequence[int]
     """Their numbers, in order."""
     counts: Sequence[int]
-    places: Places
+    places: RowPositions
 
     @property
     def starts(self) -> list[int]:

@@ -33,10 +33,10 @@ from pipeline.formats.table import (
     no_defects,
 )
 from pipeline.headers.heading import COLUMNS_MAX
-from pipeline.rules.places import lines_of
+from pipeline.rules.row_positions import lines_of
 from pipeline.rules.unasked import ROW_TOO_LONG
 from pipeline.wording import Sentence
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 
 NAME = "csv"
 TITLE = "CSV and other delimited text"
@@ -95,7 +95,7 @@ def read(
         rows = (carefully or _read_carefully)(body, layout, where)
         if not _agree(rows.cells, expected):
             raise InputError(Sentence("csv.two_ways_count", where=where))
-    places: Places | None = Places(unit="line", stretches=[(1, layout.line_first, 1)])
+    places: RowPositions | None = RowPositions(unit="line", stretches=[(1, layout.line_first, 1)])
     if b'"' in text:
         if _line_end_count(body) + 1 > rows.cells.height:
             places = lines_of(_heights(rows.cells), first=layout.line_first)
@@ -228,7 +228,7 @@ def _heights(cells: pl.DataFrame) -> pl.Series:
     return cells.select(1 + pl.sum_horizontal(ends)).to_series()
 
 
-def _refuse_long_rows(cells: pl.DataFrame, places: Places | None, where: str) -> None:
+def _refuse_long_rows(cells: pl.DataFrame, places: RowPositions | None, where: str) -> None:
     """Refuse a row of many lines that is too long; single lines were measured before."""
     is_long = cells.select(pl.sum_horizontal(pl.all().str.len_bytes()) > RECORD_BYTES_MAX).to_series()
     if is_long.any():

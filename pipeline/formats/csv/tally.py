@@ -18,7 +18,7 @@ from pipeline.errors import InputError
 from pipeline.files.expansion import RECORD_BYTES_MAX
 from pipeline.wording import Sentence
 from pipeline.wording.rows import rows_named
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 
 CLOSED_SETS = (pl.Enum, pl.Categorical)
 """Types of columns that are text to everybody but polars."""
@@ -250,7 +250,7 @@ def long_line(line: int, where: str) -> InputError:
     )
 
 
-def long_row(row: int, where: str, places: Places | None = None) -> InputError:
+def long_row(row: int, where: str, places: RowPositions | None = None) -> InputError:
     """What to say of a row of many lines that no payment has."""
     return InputError(
         Sentence(

@@ -23,7 +23,7 @@ from pipeline.formats.table import load as load
 from pipeline.headers.columns import is_sufficient, recognised
 from pipeline.headers.heading import LINES_LOOKED_AT, Heading, header_line, heading_of, refuse_accounts_above
 from pipeline.wording import Sentence
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 
 NAME = "excel"
 TITLE = "Excel workbook"
@@ -115,7 +115,7 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) 
             sheet_name=grid[SHEET_NAME][0],
             numbers=tuple(_all_numbers(body, grid[NUMBERS][0].to_list())),
         ),
-        places=Places(unit="sheet row", stretches=[(1, numbers[heading.end], 1)]),
+        places=RowPositions(unit="sheet row", stretches=[(1, numbers[heading.end], 1)]),
         repeated_headers=tuple(numbers[at] for at in heading.repeated),
         decimals=_decimals(grid[DECIMALS].slice(heading.end), headers),
     )

@@ -22,8 +22,8 @@ from pipeline.formats.excel.grid import refuse_huge_sheets
 from pipeline.frames import DECISIONS
 from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, words
 from pipeline.wording.rows import rows_named
-from schemas.places import Places
 from schemas.review import Decision
+from schemas.row_positions import RowPositions
 
 RUN_ID = "Run id"
 """In the first column of a sheet, with the id beside it."""
@@ -57,7 +57,7 @@ _DECIDED = {column: DECISIONS[column] for column in _CELLS}
 _SCHEMA = dict.fromkeys(("sheet", *_CELLS, "run_id"), pl.String())
 
 
-def read(path: Path, *, run_id: str, row_count: int, places: Places | None = None) -> pl.DataFrame:
+def read(path: Path, *, run_id: str, row_count: int, places: RowPositions | None = None) -> pl.DataFrame:
     """Read the decisions of a workbook about a run: `Decisions` by row, without who decided and when.
 
     A name in a workbook is no signature, but a claim.
@@ -152,7 +152,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _require_sense(
-    where: Sentence, cells: Sequence[str | None], row_count: int, places: Places | None
+    where: Sentence, cells: Sequence[str | None], row_count: int, places: RowPositions | None
 ) -> None:
     row, decision, reason = cells
     if row is None or not row.isascii() or not row.isdigit() or not 1 <= int(row) <= row_count:

@@ -11,12 +11,12 @@ from pipeline.formats.table import Dialect
 from pipeline.frames import PAYMENTS, Original, Payments, Warnings, slim
 from pipeline.headers.readings import ColumnReading
 from pipeline.rules.account_country import located
-from pipeline.rules.places import batches_of, lines_at
+from pipeline.rules.row_positions import batches_of, lines_at
 from pipeline.stages.read.opening import identity_of
 from pipeline.stages.read.source import PaymentSource, ReadingArguments
 from pipeline.wording import PLACE, Sentence
 from schemas.payments import FIELDS
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 
 BATCH, LINE, LOCATION = "batch", "line", "location"
 """The columns that follow the fields in the outcome file: what the file calls the batch of a payment, its
@@ -123,7 +123,7 @@ def _recorded(origin: Sentence | str) -> str:
     return origin.recorded() if isinstance(origin, Sentence) else origin
 
 
-def _places(message: Message) -> Places | None:
+def _places(message: Message) -> RowPositions | None:
     """By batch and payment in a document, by line in all other files."""
     if message.levels.is_empty():
         return lines_at(message.places["line"])

@@ -13,7 +13,7 @@ from pipeline.formats.table import Dialect, ReadingOptions
 from pipeline.frames import WARNINGS, Original, Payments, Warnings
 from pipeline.headers.readings import ColumnReading
 from pipeline.wording import Sentence
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 from schemas.summary import NotPayment
 
 
@@ -80,7 +80,7 @@ class PaymentSource(NamedTuple):
     """How many columns of the original, the last ones, hold cells of rows that were too long."""
     earlier: pl.DataFrame
     """The outcome columns of an earlier run that the file has; the same height, or nothing at all."""
-    places: Places | None
+    places: RowPositions | None
     """Where the payments stand in the file; None where the format has no lines."""
     not_payments: list[NotPayment]
     """Rows of the table that are no payments: headers again, totals, who prepared it."""

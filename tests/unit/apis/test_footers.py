@@ -7,9 +7,9 @@ from tables import for_each
 from pipeline.frames import PAYMENTS
 from pipeline.headers.footer_labels import LabelKind, label_of
 from pipeline.headers.footers import FOOTERS_MAX, footers_of, likely_payment_count
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 
-LINES = Places(unit="line", stretches=[(1, 2, 1)])
+LINES = RowPositions(unit="line", stretches=[(1, 2, 1)])
 FIELDS = ("payment_id", "name", "sort_code", "account_number", "amount", "currency")
 ADA = ("P1", "Ada Quillon", "12-34-56", "12345678", "100.00", "GBP")
 BO = ("P2", "Bo Marrow", "12-34-56", "12345679", "50.00", "GBP")

@@ -8,7 +8,7 @@ from pipeline.formats.message import difference_of
 from pipeline.reports.terminal import ROWS_SHOWN_MAX, print_summary, render
 from pipeline.reports.wording import CONTROLS_SHOWN_MAX, visible, warning_text, which_rows
 from schemas.outcomes import Environment, Outcome
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 from schemas.summary import CurrencySources, OutcomeTotal, StatedControl, WarningCount
 
 HOSTILE = "[/ltd] [bold]Quillon[link=https://x] \x1b[31m\x9b2J\x07\u202e\u2028:boom:"
@@ -212,7 +212,7 @@ def test_one_row_is_a_row_and_more_are_rows(rows, said):
 
 
 def test_rows_are_named_with_their_places():
-    places = Places(unit="sheet row", stretches=[(1, 5, 1)])
+    places = RowPositions(unit="sheet row", stretches=[(1, 5, 1)])
     assert which_rows([2], places=places) == "row 2 (sheet row 6)"
     assert which_rows([2, 4], 5, places=places) == "rows 2, 4 (sheet rows 6, 8) and 3 more"
     count = WarningCount(code="MIXED_SCRIPTS", row_count=12, rows=[1, 2], every_row=[1, 2])
@@ -221,7 +221,7 @@ def test_rows_are_named_with_their_places():
 
 def test_a_payment_of_a_pain_001_is_named_by_its_batch_and_its_number_there(summary_of, attention_row, shown):
     summary = summary_of(attention=[attention_row(row=20), attention_row(row=3)])
-    places = Places(unit="PmtInf", stretches=[(1, 1, 0), (18, 2, 0)])
+    places = RowPositions(unit="PmtInf", stretches=[(1, 1, 0), (18, 2, 0)])
     located = summary.input.model_copy(update={"places": places})
 
     lines = shown(render(summary.model_copy(update={"input": located})), width=80).splitlines()
@@ -233,7 +233,7 @@ def test_a_payment_of_a_pain_001_is_named_by_its_batch_and_its_number_there(summ
 
 
 def test_payments_of_many_batches_are_named_in_few_words():
-    each_its_own = Places(unit="PmtInf", stretches=[(row, row, 0) for row in range(1, 13)])
+    each_its_own = RowPositions(unit="PmtInf", stretches=[(row, row, 0) for row in range(1, 13)])
     assert which_rows(range(1, 12), places=each_its_own) == (
         "rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 (PmtInf[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]/CdtTrfTxInf[1]) and 1 more"
     )

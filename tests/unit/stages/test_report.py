@@ -10,8 +10,8 @@ from pipeline.rules.totals import plain
 from pipeline.stages.forecast import ApiLimits, QuestionCounts, SparedChecks, forecast, forecast_by_counts
 from pipeline.stages.summarise import SummaryHeader, route_counts, summarise
 from schemas.outcomes import ApiName, Environment, Outcome
-from schemas.places import Places
 from schemas.prices import Price
+from schemas.row_positions import RowPositions
 from schemas.summary import ROWS_LISTED_MAX, ApiCalls, InputFile, Summary
 
 TIME = "2030-01-02T03:04:05.678Z"
@@ -245,7 +245,7 @@ def test_forecast_counts_questions_time_and_days(forecast_of):
 
 def test_each_reject_says_where_its_row_stands_in_the_file(forecast_of):
     rejects = [(11, "name", "NAME_MISSING", "no name"), (12, "name", "NAME_MISSING", "no name")]
-    places = Places(unit="sheet row", stretches=[(1, 5, 1), (12, 40, 1)])
+    places = RowPositions(unit="sheet row", stretches=[(1, 5, 1), (12, 40, 1)])
 
     limits = {ApiName.COP: ApiLimits(2.0, None)}
     assert [told.place for told in forecast_of(1, 1, limits, rejects, places=places).rejects] == [

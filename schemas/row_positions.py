@@ -1,4 +1,4 @@
-"""Where the rows of a payment file stand in it, as the people who open the file see them."""
+"""Positions of the rows of a payment file: the line, sheet row, batch or part that its reader sees."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -7,11 +7,11 @@ from typing import Literal
 from schemas.strict import OwnDocument
 
 Unit = Literal["line", "sheet row", "PmtInf", "part"]
-"""Of a pain.001, whose text may be a single line, it is the batch; of a data set, it is the file."""
+"""The batch (`PmtInf`) for pain.001, whose text may be a single line; the file for a data set."""
 
 
-class Places(OwnDocument):
-    """The place of every row: its line in a text, where a row may take several, or its row in a sheet."""
+class RowPositions(OwnDocument):
+    """The position of every row: its line in a text file, its row in a sheet, its batch or its part."""
 
     unit: Unit
     stretches: list[tuple[int, int, int]]
@@ -23,7 +23,7 @@ class Places(OwnDocument):
     def of(self, row: int) -> int:
         """The place of a row; rows are counted from 1.
 
-        >>> Places(unit="line", stretches=[(1, 2, 1), (3, 4, 2)]).of(4)
+        >>> RowPositions(unit="line", stretches=[(1, 2, 1), (3, 4, 2)]).of(4)
         6
         """
         first, place, step = self._stretch(row)
@@ -32,11 +32,11 @@ class Places(OwnDocument):
     def text(self, row: int) -> str:
         """The place of a row in words.
 
-        >>> Places(unit="sheet row", stretches=[(1, 5, 1)]).text(1)
+        >>> RowPositions(unit="sheet row", stretches=[(1, 5, 1)]).text(1)
         'sheet row 5'
-        >>> Places(unit="PmtInf", stretches=[(1, 1, 0), (18, 2, 0)]).text(20)
+        >>> RowPositions(unit="PmtInf", stretches=[(1, 1, 0), (18, 2, 0)]).text(20)
         'PmtInf[2]/CdtTrfTxInf[3]'
-        >>> Places(unit="part", stretches=[(1, 1, 0), (18, 2, 0)], names=["a.csv", "b.csv"]).text(20)
+        >>> RowPositions(unit="part", stretches=[(1, 1, 0), (18, 2, 0)], names=["a.csv", "b.csv"]).text(20)
         'b.csv row 3'
         """
         match self.unit:
@@ -64,19 +64,19 @@ class Places(OwnDocument):
         return self.stretches[bisect_right(self.stretches, row, key=lambda stretch: stretch[0]) - 1]
 
 
-def place_text(row: int, places: Places | None) -> str:
+def position_text(row: int, places: RowPositions | None) -> str:
     """The place of a row in words; empty where the format has none.
 
-    >>> place_text(1, Places(unit="sheet row", stretches=[(1, 5, 1)])), place_text(1, None)
+    >>> position_text(1, RowPositions(unit="sheet row", stretches=[(1, 5, 1)])), position_text(1, None)
     ('sheet row 5', '')
     """
     return "" if places is None else places.text(row)
 
 
-def batch_paths(rows: Sequence[int], places: Places) -> list[str]:
+def batch_paths(rows: Sequence[int], places: RowPositions) -> list[str]:
     """The paths of payments, each batch once; batches of which the same payments are meant together.
 
-    >>> places = Places(unit="PmtInf", stretches=[(1, 1, 0), (18, 2, 0), (20, 3, 0)])
+    >>> places = RowPositions(unit="PmtInf", stretches=[(1, 1, 0), (18, 2, 0), (20, 3, 0)])
     >>> batch_paths([1, 2, 18], places), batch_paths([18, 20], places)
     (['PmtInf[1]/CdtTrfTxInf[1, 2]', 'PmtInf[2]/CdtTrfTxInf[1]'], ['PmtInf[2, 3]/CdtTrfTxInf[1]'])
     """
@@ -92,10 +92,10 @@ def batch_paths(rows: Sequence[int], places: Places) -> list[str]:
     ]
 
 
-def in_brackets(rows: Sequence[int], places: Places | None) -> str:
+def in_brackets(rows: Sequence[int], places: RowPositions | None) -> str:
     """The places of rows that a sentence has just named, to be added to it.
 
-    >>> in_brackets([1, 3], Places(unit="line", stretches=[(1, 2, 1)])), in_brackets([1], None)
+    >>> in_brackets([1, 3], RowPositions(unit="line", stretches=[(1, 2, 1)])), in_brackets([1], None)
     (' (lines 2, 4)', '')
     """
     if places is None or not rows:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from pipeline.formats import csv as delimited
 from pipeline.formats.table import ReadingOptions
-from pipeline.rules.places import STRETCHES_MAX, lines_of, place_texts
-from schemas.places import Places
+from pipeline.rules.row_positions import STRETCHES_MAX, lines_of, position_texts
+from schemas.row_positions import RowPositions
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=30), st.integers(2, 21))
@@ -17,7 +17,7 @@ def test_the_place_of_a_row_is_the_sum_of_the_lines_above_it(heights, first):
     rows = range(1, len(heights) + 1)
     lines = [first + sum(heights[: row - 1]) for row in rows]
     assert [places.of(row) for row in rows] == lines
-    texts = place_texts(pl.Series(rows, dtype=pl.UInt32).reverse(), places)
+    texts = position_texts(pl.Series(rows, dtype=pl.UInt32).reverse(), places)
     assert texts.to_list() == [f"line {line}" for line in reversed(lines)]
 
 
@@ -30,7 +30,7 @@ def test_a_file_of_too_many_stretches_has_no_places():
 
 
 def test_a_file_without_lines_has_no_places():
-    assert place_texts(pl.Series([1, 2]), None).to_list() == [None, None]
+    assert position_texts(pl.Series([1, 2]), None).to_list() == [None, None]
 
 
 @given(
@@ -53,9 +53,9 @@ def test_the_line_of_a_row_is_the_one_that_an_editor_shows(cells, end, title):
 def test_places_are_told_once_for_all_regular_rows():
     text = "name,iban\n" + 'a,"b, c"\n' * 1000
     table = delimited.read(text.encode(), ReadingOptions({}), where="f.csv")
-    assert table.places == Places(unit="line", stretches=[(1, 2, 1)])
+    assert table.places == RowPositions(unit="line", stretches=[(1, 2, 1)])
 
 
 @pytest.mark.parametrize(("row", "line"), [(1, 2), (2, 4), (3, 6), (4, 7)])
 def test_the_place_is_found_within_its_stretch(row, line):
-    assert Places(unit="line", stretches=[(1, 2, 2), (3, 6, 1)]).of(row) == line
+    assert RowPositions(unit="line", stretches=[(1, 2, 2), (3, 6, 1)]).of(row) == line

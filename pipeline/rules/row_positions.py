@@ -1,14 +1,14 @@
-"""Places of many rows at once: the lines or sheet rows of `schemas.places`, as columns."""
+"""Positions of many rows at once, as columns: the vectorised side of `schemas.row_positions`."""
 
 import polars as pl
 
-from schemas.places import Places
+from schemas.row_positions import RowPositions
 
 STRETCHES_MAX = 100_000
 """A file with more rows of changing height has no places: they would be more text than its report."""
 
 
-def lines_of(heights: pl.Series, *, first: int) -> Places | None:
+def lines_of(heights: pl.Series, *, first: int) -> RowPositions | None:
     """The places of rows, one at least, that take so many lines each, from the line of the first row on."""
     runs = _runs(heights)
     if runs.height > STRETCHES_MAX:
@@ -18,22 +18,22 @@ def lines_of(heights: pl.Series, *, first: int) -> Places | None:
         place=first + (pl.col("len") * pl.col("value")).cum_sum() - pl.col("len") * pl.col("value"),
         step="value",
     )
-    return Places(unit="line", stretches=stretches.rows())
+    return RowPositions(unit="line", stretches=stretches.rows())
 
 
-def lines_at(lines: pl.Series) -> Places | None:
+def lines_at(lines: pl.Series) -> RowPositions | None:
     """The places of rows that stand on these lines, in order; at least one."""
     heights = lines.cast(pl.Int64).diff(null_behavior="drop").extend_constant(1, 1)
     return lines_of(heights, first=lines[0])
 
 
-def batches_of(batches: pl.Series) -> Places | None:
+def batches_of(batches: pl.Series) -> RowPositions | None:
     """The places of payments by the numbers of their batches, in order; at least one."""
     runs = _runs(batches)
     if runs.height > STRETCHES_MAX:
         return None
     stretches = runs.select(pl.col("len").cum_sum() - pl.col("len") + 1, "value", step=pl.lit(0))
-    return Places(unit="PmtInf", stretches=stretches.rows())
+    return RowPositions(unit="PmtInf", stretches=stretches.rows())
 
 
 def _runs(values: pl.Series) -> pl.DataFrame:
@@ -41,7 +41,7 @@ def _runs(values: pl.Series) -> pl.DataFrame:
     return pl.DataFrame({"runs": values.rle()}).unnest("runs").select(pl.all().cast(pl.Int64))
 
 
-def place_texts(rows: pl.Series, places: Places | None, pattern: str = "") -> pl.Series:
+def position_texts(rows: pl.Series, places: RowPositions | None, pattern: str = "") -> pl.Series:
     """The place of each row, in any order, in words such as `line 18`; null where the format has none.
 
     With a pattern such as `Zeile {}` a line or a sheet row is in other words.

@@ -1,4 +1,4 @@
-"""What a document says to people: an English text to compare, and the sentence that it was made of."""
+"""Texts of documents that people read: in English, with the sentence from which other languages are made."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:  # slow to import, and a sentence that is printed needs neithe
     from pydantic_core import CoreSchema
 
 
-class Said(str):
+class LocalizedText(str):
     """English, with the key and the values of its sentence, for pages in other languages.
 
     In a document it is `{"text": "...", "sentence": ["room.key", {"value": 1}]}`.
