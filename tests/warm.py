@@ -22,7 +22,8 @@ import signal
 import socket
 import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import version
@@ -83,6 +84,14 @@ class Warm:
         named = {"here": str(HERE), "door": str(self._door), "python_path": self.python_path}
         command.write_text(FOR_SHELLS.format(python=sys.executable, **named))
         command.chmod(0o700)
+
+    @contextmanager
+    def in_place_of_interpreters(self, folder: Path) -> Iterator[None]:
+        """What the Python API starts in the block is one of these processes, through a file in the folder."""
+        self.install(folder)
+        interpreter, sys.executable = sys.executable, str(folder / "precheck")
+        yield
+        sys.executable = interpreter
 
     @property
     def _door(self) -> Path:
@@ -271,6 +280,9 @@ def command():
             said = sys.argv[2]
             sys.argv = ["-c", "--multiprocessing-fork"]
             spawn.spawn_main(**{name: int(value) for name, value in re.findall(r"(\w+)=(\d+)", said)})
+        if sys.argv[1:3] == ["-I", "-c"]:  # as the Python API starts an interpreter
+            payee_precheck.answer()
+            return
         payee_precheck.main()
 
     return run

@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from click.testing import CliRunner
+from desk import WARM
 
 from payee_precheck import CheckOptions, PlanOptions, PrecheckError, check, plan
 from pipeline.cli.main import main
@@ -41,6 +42,13 @@ def payments():
     )
 
 
+@pytest.fixture
+def warm(tmp_path_factory):
+    """Calls are answered by forks. The first test and those with a program of another start interpreters."""
+    with WARM.in_place_of_interpreters(tmp_path_factory.mktemp("warm")):
+        yield
+
+
 def test_a_file_is_checked_once(tmp_path):
     first = check(SAMPLES / "payments_mixed.csv", out=tmp_path / "run")
     assert first.exit_code == 0
@@ -53,6 +61,7 @@ def test_a_file_is_checked_once(tmp_path):
     assert again.summary.finished == first.summary.finished
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_frame_is_checked_and_leaves_no_copy(tmp_path, payments, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "private"))
     (tmp_path / "private").mkdir()
@@ -63,6 +72,7 @@ def test_a_frame_is_checked_and_leaves_no_copy(tmp_path, payments, monkeypatch):
     assert check(payments, out=tmp_path / "run").outcomes.equals(result.outcomes)
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.parametrize(
     ("column", "cells"),
     [
@@ -77,6 +87,7 @@ def test_numbers_that_lost_something_are_refused(tmp_path, payments, column, cel
     assert refusal.value.exit_code == 65
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_refusal_says_what_to_do(tmp_path, payments):
     with pytest.raises(PrecheckError) as missing:
         check(tmp_path / "none.csv")
@@ -88,12 +99,14 @@ def test_a_refusal_says_what_to_do(tmp_path, payments):
         check(payments)
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_mistaken_option_is_refused_in_english_whatever_the_locale(tmp_path, monkeypatch):
     monkeypatch.setenv("PRECHECK_LANG", "de")
     with pytest.raises(PrecheckError, match="Invalid value for '--country': 'UKX' is not a country"):
         plan(tmp_path / "none.csv", country="UKX")
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_check_that_is_not_complete_never_looks_complete(tmp_path):
     with pytest.raises(PrecheckError) as incomplete:
         check(SAMPLES / "payments_mixed.csv", out=tmp_path / "run", limit=1)
@@ -102,6 +115,7 @@ def test_a_check_that_is_not_complete_never_looks_complete(tmp_path):
     assert "deferred" in incomplete.value.result.outcomes["check_outcome"].to_list()
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.parametrize(
     "name", ["-", *(pytest.param(name, marks=pytest.mark.nightly) for name in ("--help", "--json"))]
 )
@@ -112,6 +126,7 @@ def test_a_name_is_never_an_option_and_never_standard_input(tmp_path, monkeypatc
     assert refusal.value.exit_code == 65
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.parametrize(
     "delimiter", [";", *(pytest.param(delimiter, marks=pytest.mark.nightly) for delimiter in "\t,")]
 )
@@ -165,6 +180,7 @@ def test_the_callers_modules_loop_threads_and_signals_do_not_matter(tmp_path):
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "[24, 24]\n", "")
 
 
+@pytest.mark.usefixtures("warm")
 def test_two_calls_for_one_folder_do_not_mix(tmp_path):
     def called(_number: int) -> int:
         try:
