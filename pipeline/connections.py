@@ -260,14 +260,14 @@ async def _opened(
     except (TlsError, CredentialsError, IncompleteError) as error:
         unreachable = error
     pace, door = Pace(server.rate_per_s), Pace(server.rate_per_s)
-    places = ConcurrencyLimit(server.in_flight_max, server.rate_per_s, pace.clock)
+    concurrency = ConcurrencyLimit(server.in_flight_max, server.rate_per_s, pace.clock)
 
     def use(part: ShareLimits) -> None:
         for each in (pace, door):
             each.resize(part.rate_per_s, until=part.until)
-        places.resize(part.in_flight_max, part.rate_per_s, kept=part.kept_places)
+        concurrency.resize(part.in_flight_max, part.rate_per_s, kept=part.kept_places)
 
-    share.follow(use, in_flight=lambda: places.in_flight)
+    share.follow(use, in_flight=lambda: concurrency.in_flight)
     if (in_flight_max := connections_allowed(server.in_flight_max)) < server.in_flight_max:
         log.warning(
             "the limit of open files allows fewer requests in flight",
@@ -287,7 +287,7 @@ async def _opened(
         sender=await stack.enter_async_context(client),
         share=share,
         pace=pace,
-        places=places,
+        concurrency=concurrency,
         quota=quota,
         in_flight_max=in_flight_max,
         attempts_max=server.attempts_max,

@@ -65,8 +65,8 @@ def progress_of(folder: FileFolder) -> CheckProgress | None:
     is_on = is_running(folder)  # first: a process says how it ended before it lets go of the lock
     said = _said(folder)
     if is_on:
-        told = said or CheckProgress(phase="starting", started="")
-        return told.model_copy(update={"exit_code": None})
+        progress = said or CheckProgress(phase="starting", started="")
+        return progress.model_copy(update={"exit_code": None})
     if said is None:
         # It had the lock and never said anything.
         return _lost(CheckProgress(phase="starting", started="")) if folder.log.exists() else None

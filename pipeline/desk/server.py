@@ -106,7 +106,7 @@ async def serve(
     """
     if count := context.home.attend():
         context.record_of(BY_ITSELF, Deed.PURGED, unfinished_upload_count=count)
-    cleaning = asyncio.create_task(_keep_no_longer_than_told(context))
+    cleaning = asyncio.create_task(_delete_old_files(context))
     runner = web.AppRunner(application(context), access_log=None, shutdown_timeout=SHUTDOWN_MAX_S)
     await runner.setup()
     try:
@@ -119,7 +119,7 @@ async def serve(
         await asyncio.gather(*context.sending, return_exceptions=True)
 
 
-async def _keep_no_longer_than_told(context: Context) -> None:
+async def _delete_old_files(context: Context) -> None:
     """Delete what is older than the configuration has it kept, now and every hour."""
     keep_days = context.settings.keep_days
     while keep_days is not None:

@@ -125,7 +125,7 @@ class LiveMetrics(Collector):
             pauses.update(run.pauses)
             for api, channel in run.channels.items():
                 rates[api] += channel.pace.rate_per_s
-                places[api] += channel.places.window
+                places[api] += channel.concurrency.window
                 closed[api] += api in run.tally.closures
         names = ["api", *self._labels]
         total = CounterMetricFamily(*self._named("pauses", "Pauses that the server asked for."), labels=names)

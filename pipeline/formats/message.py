@@ -12,7 +12,7 @@ import polars as pl
 
 from pipeline.frames import WARNINGS, Schema
 from pipeline.rules.account_country import AccountSigns
-from pipeline.rules.findings import said
+from pipeline.rules.findings import finding_columns
 from pipeline.rules.unasked import CODE_UNKNOWN
 from pipeline.wording import Sentence
 from schemas.localized import LocalizedText
@@ -151,7 +151,7 @@ def truncated_names(names: pl.Series, *, length_max: int) -> pl.DataFrame:
             pl.col("row").cast(pl.UInt32),
             field=pl.lit("name"),
             code=pl.lit(WarningCode.NAME_TRUNCATED.value),
-            **said(Sentence("rule.name_truncated", length_max=length_max)),
+            **finding_columns(Sentence("rule.name_truncated", length_max=length_max)),
         )
         .match_to_schema(WARNINGS)
     )

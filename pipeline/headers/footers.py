@@ -134,7 +134,7 @@ def footers_of(payments: pl.DataFrame, original: pl.DataFrame, places: RowPositi
     above = payments["defect"].head(found[0].at).ne_missing(ROW_BLANK).arg_true()
     count = 0 if above.is_empty() else int(above[-1]) + 1
     sums = _sums(payments.head(count))
-    return Footers(count, [_told(row, sums, places) for row in found])
+    return Footers(count, [_not_payment(row, sums, places) for row in found])
 
 
 def likely_payment_count(original: pl.DataFrame) -> int:
@@ -198,11 +198,11 @@ def _count(row: _Row) -> int | None:
     return int(numbers[0]) if numbers else None
 
 
-def _told(row: _Row, sums: _Sums, places: RowPositions | None) -> NotPayment:
+def _not_payment(row: _Row, sums: _Sums, places: RowPositions | None) -> NotPayment:
     kind = LabelKind.TOTAL if row.label is None else row.label.kind
     where = _place(row, places)
     label = "" if row.label is None else Sentence("footer.label", label=row.label.words)
-    told = NotPayment(
+    footer = NotPayment(
         place=None if places is None else places.of(row.at + 1),
         row=row.at + 1,
         kind=kind.value,
@@ -212,7 +212,7 @@ def _told(row: _Row, sums: _Sums, places: RowPositions | None) -> NotPayment:
 
     def with_reason(why: Sentence, **found: object) -> NotPayment:
         said = Sentence("footer.is_no_payment_as", place=where, label=label, why=why).recorded()
-        return told.model_copy(update={"said": said, **found})
+        return footer.model_copy(update={"said": said, **found})
 
     amount, currency = _figure(row)
     if kind is LabelKind.COUNT and (count := _count(row)) is not None:
@@ -226,7 +226,7 @@ def _told(row: _Row, sums: _Sums, places: RowPositions | None) -> NotPayment:
     if row.label is None and amount is None:
         return with_reason(Sentence("footer.text_below"), kind=LabelKind.NOTE.value)
     if kind is LabelKind.NOTE or amount is None:
-        return told
+        return footer
     agrees = sums.are(amount, currency) or (kind is LabelKind.SUBTOTAL and sums.end_in(amount, count_min=1))
     if agrees:
         why = Sentence("footer.sum", money=_money(amount, currency))

@@ -25,7 +25,7 @@ from pipeline.frames import (
     Accepted,
     Check,
 )
-from pipeline.rules.findings import said as finding
+from pipeline.rules.findings import finding_columns as finding
 from pipeline.rules.identifiers import masked
 from pipeline.rules.rules import MODULUS_RULES
 from pipeline.rules.totals import currency_shown
@@ -117,8 +117,8 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
             places,
             batches_in(rows.original),
         )
-        told = assembled(row, context, partial(record.attempts, secret=run.key_of_names(record)))
-        return told.model_copy(
+        built = assembled(row, context, partial(record.attempts, secret=run.key_of_names(record)))
+        return built.model_copy(
             update={
                 "decisions": _decisions(row, manifest.approvals),
                 "payment_file": _payment_file(row, manifest.splits),

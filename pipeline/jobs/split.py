@@ -102,7 +102,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         control = require_sums(run, payment_files)
         _write_reasons(run, placements, decisions, files)
         approvals = (
-            [approval_of_none(approver, job.decisions, _told("no decision on any row", release))]
+            [approval_of_none(approver, job.decisions, _note_of("no decision on any row", release))]
             if decisions.is_empty()
             else _approvals(
                 _not_on_record(decisions, approvals_of(job.folder)),
@@ -209,7 +209,7 @@ def _approvals(
     counted = [
         approval
         for (word,), said in kept.group_by("decision", maintain_order=True)
-        for approval in sign(said, _told(str(word), release), Decision(word))
+        for approval in sign(said, _note_of(str(word), release), Decision(word))
     ]
     return [*counted, *sign(refused, "release refused: the rows stay held", None)]
 
@@ -231,7 +231,7 @@ def _refuse_undecided(run: FinishedRun) -> None:
         )
 
 
-def _told(decision: str, release: PaymentFile | None) -> str:
+def _note_of(decision: str, release: PaymentFile | None) -> str:
     """What was decided; which file it let the payments into, or kept them out of."""
     if release is None:
         return f"{decision}: no payment was released"

@@ -78,12 +78,12 @@ def compared_with(comparison: Comparison) -> str:
 
 def counts_in_words(counts: Iterable[WarningCount]) -> str:
     """How many payments have changed in which way, as a sentence; empty where none has."""
-    told = [
+    words = [
         Sentence("changes.counted", payments=counted(count.row_count, "payment"), what=WORDS[count.code])
         for count in counts
         if count.code in WORDS
     ]
-    return say("changes.told", told=told) if told else ""
+    return say("changes.told", told=words) if words else ""
 
 
 def sides(change: Change) -> tuple[str, str]:
@@ -127,7 +127,7 @@ def lines(changes: Iterable[Change], rows: pl.DataFrame, places: RowPositions | 
 
 def beside_rows(changes: Iterable[Change]) -> pl.DataFrame:
     """What changed about each payment, in one line: `row`, `changed`, `then` and `now`."""
-    told = [(change.row, in_words(WORDS[change.code]), *sides(change)) for change in changes]
+    pairs = [(change.row, in_words(WORDS[change.code]), *sides(change)) for change in changes]
     columns = {"row": pl.UInt32(), **dict.fromkeys(("changed", "then", "now"), pl.String())}
     joined = [pl.col(column).str.join("; ") for column in ("changed", "then", "now")]
-    return pl.DataFrame(told, columns, orient="row").group_by("row", maintain_order=True).agg(joined)
+    return pl.DataFrame(pairs, columns, orient="row").group_by("row", maintain_order=True).agg(joined)

@@ -132,7 +132,7 @@ class PolicyLine(NamedTuple):
     why: str
 
 
-def told(summary: Summary, policy: Policy) -> list[PolicyLine]:
+def policy_lines(summary: Summary, policy: Policy) -> list[PolicyLine]:
     """The verdicts of the policy on the rows of a run, by their keys; empty where the policy is not known."""
     if policy.verdicts is None:
         return []

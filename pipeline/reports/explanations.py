@@ -111,11 +111,11 @@ def explanations() -> Mapping[str, Explanation]:
 
 
 def _of_answers() -> Iterator[tuple[str, Case]]:
-    told = set()  # one table of codes may be that of several APIs
+    seen = set()  # one table of codes may be that of several APIs
     for api in APIS.values():
         for asked_by, where in api.asked.items():
-            if where not in told:
-                told.add(where)
+            if where not in seen:
+                seen.add(where)
                 for (basis, code), meaning in api.meanings.items():
                     if basis is asked_by:
                         yield str(code), _case(Sentence("explain.from_api", api=where), meaning)

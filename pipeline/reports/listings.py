@@ -15,11 +15,11 @@ from pipeline.reports.terminal import outcome_table, rule_table, table_of, text_
 from pipeline.reports.wording import (
     SIMULATED,
     counted,
-    currencies_told,
-    differing_told,
+    currency_sentences,
+    difference_sentences,
     in_words,
-    not_payments_told,
-    notes_told,
+    not_payment_sentences,
+    note_sentences,
     number,
     positions_in_words,
     price_text,
@@ -63,15 +63,15 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
     saved = Sentence("terminal.calls_saved", count=forecast.saved_call_count)
     for said in (*_spared(forecast), saved, *_costs(forecast)):
         console.print(text_line(said))
-    told: tuple[Sentence | str, ...] = (
-        *notes_told(forecast.notes),
+    sentences: tuple[Sentence | str, ...] = (
+        *note_sentences(forecast.notes),
         *(Sentence("terminal.totals_differ") for one in forecast.controls[:1] if not one.agrees),
-        *not_payments_told(forecast.not_payments),
+        *not_payment_sentences(forecast.not_payments),
         *(aside.said for aside in forecast.set_aside),
-        *differing_told(forecast.controls),
-        *currencies_told(forecast.currency_sources),
+        *difference_sentences(forecast.controls),
+        *currency_sentences(forecast.currency_sources),
     )
-    for line in told:
+    for line in sentences:
         console.print(text_line(line))
     if forecast.refusal:
         refused = Sentence("terminal.would_be_refused", why=in_words(forecast.refusal))
@@ -170,15 +170,15 @@ def _rows_of(kind: BrokenRule, places: RowPositions | None) -> str:
     return in_words(rows_named(kind.rows, places, row_count=kind.row_count))
 
 
-def print_columns(told: ColumnsRead, console: Console) -> None:
+def print_columns(read: ColumnsRead, console: Console) -> None:
     """Show how the columns of a file are read, one a row, and what is noted of them."""
-    if told.format is not None:
-        print_fields(told, console)
+    if read.format is not None:
+        print_fields(read, console)
         return
-    console.print(_columns_table(told.columns, has_room=console.width >= COLUMNS_WIDTH_MIN))
-    if any(column.field is None for column in told.columns) and told.refusal is None:
+    console.print(_columns_table(read.columns, has_room=console.width >= COLUMNS_WIDTH_MIN))
+    if any(column.field is None for column in read.columns) and read.refusal is None:
         console.print(text_line(Sentence("terminal.columns_not_read")))
-    for line in notes_told(told.notes):
+    for line in note_sentences(read.notes):
         console.print(Text(visible(line)))
 
 
@@ -271,17 +271,17 @@ def _duration(api: ApiForecast) -> str:
     )
 
 
-def print_changes(told: Summary | Forecast, changes: Sequence[Change], console: Console) -> None:
+def print_changes(result: Summary | Forecast, changes: Sequence[Change], console: Console) -> None:
     """Show the gravest of the listed changes on a console, if a run or a plan compared the file."""
-    if told.compared is None:
+    if result.compared is None:
         return
-    nothing = say("changes.nothing") if told.compared.runs else ""
-    what = counts_in_words(told.warning_codes) or nothing
-    said = " ".join(filter(None, (compared_with(told.compared), what)))
+    nothing = say("changes.nothing") if result.compared.runs else ""
+    what = counts_in_words(result.warning_codes) or nothing
+    said = " ".join(filter(None, (compared_with(result.compared), what)))
     console.print(Text(f"\n{visible(said)}", style="bold"))
     if not changes:
         return
-    places = told.places if isinstance(told, Forecast) else told.input.places
+    places = result.places if isinstance(result, Forecast) else result.input.places
     table = table_of(
         ">row", *([] if places is None else [f">{places.unit}"]), ">amount", "what", "then", "now"
     )

@@ -11,7 +11,7 @@ from pipeline.reports.wording import (
     controls_in_words,
     counted,
     facts_in_words,
-    notes_told,
+    note_sentences,
     number,
     say,
     visible,
@@ -27,20 +27,20 @@ VALUE_CHARS_MAX = 34
 CONTROLS_LISTED_MAX = 20
 
 
-def print_fields(told: ColumnsRead, console: Console) -> None:
+def print_fields(read: ColumnsRead, console: Console) -> None:
     """Show where each field of a payment format stands, what the file is, and whether its totals agree."""
-    payments = counted(told.row_count or 0, "payment")
-    title = say("terminal.fields_title", file=told.file, format=told.format, payments=payments)
+    payments = counted(read.row_count or 0, "payment")
+    title = say("terminal.fields_title", file=read.file, format=read.format, payments=payments)
     console.print(Text(visible(title), style="bold"))
     console.print()
-    console.print(_fields(told.columns, has_room=console.width >= COLUMNS_WIDTH_MIN))
+    console.print(_fields(read.columns, has_room=console.width >= COLUMNS_WIDTH_MIN))
     console.print()
-    console.print(_facts(told.facts))
-    if told.controls:
+    console.print(_facts(read.facts))
+    if read.controls:
         console.print()
-        for part in _controls(told):
+        for part in _controls(read):
             console.print(part)
-    lines = [*(aside.said for aside in told.set_aside), *notes_told(told.notes)]
+    lines = [*(aside.said for aside in read.set_aside), *note_sentences(read.notes)]
     if lines:
         console.print()
     for line in lines:
@@ -81,15 +81,15 @@ def _facts(facts: Mapping[str, str]) -> Table:
     return table
 
 
-def _controls(told: ColumnsRead) -> Iterator[Text | Table]:
+def _controls(read: ColumnsRead) -> Iterator[Text | Table]:
     """The totals that the file states, beside what is there; those that differ come first."""
-    all_agree = all(control.agrees for control in told.controls)
+    all_agree = all(control.agrees for control in read.controls)
     yield Text(
-        controls_in_words(told.controls, told.control_count), style="green" if all_agree else "bold yellow"
+        controls_in_words(read.controls, read.control_count), style="green" if all_agree else "bold yellow"
     )
     table = table_of("control total", ">the file says", ">there is", "")
     table.columns[0].no_wrap = False
-    for control in told.controls[:CONTROLS_LISTED_MAX]:
+    for control in read.controls[:CONTROLS_LISTED_MAX]:
         table.add_row(
             Text(visible(control.where)),
             Text(visible(control.said)),
@@ -97,7 +97,7 @@ def _controls(told: ColumnsRead) -> Iterator[Text | Table]:
             _mark(control),
         )
     yield table
-    if (more := told.control_count - CONTROLS_LISTED_MAX) > 0:
+    if (more := read.control_count - CONTROLS_LISTED_MAX) > 0:
         yield text_line(Sentence("terminal.more_in_json", number=more))
 
 

@@ -210,8 +210,8 @@ def warning_lines(warnings: Iterable[WarningRow], places: RowPositions | None) -
     rows: dict[str, list[int]] = {}
     for warning in warnings:
         # The sentence of each code is in every language; what was said of the row itself, in English.
-        told = warning.message if language() == ENGLISH else say(f"warned.{warning.code}")
-        rows.setdefault(told, []).append(warning.row)
+        text = warning.message if language() == ENGLISH else say(f"warned.{warning.code}")
+        rows.setdefault(text, []).append(warning.row)
     return [
         WarningLine(shown(message, REASON_CHARS_MAX), which_rows(numbers, places=places))
         for message, numbers in list(rows.items())[:LINES_MAX]

@@ -11,7 +11,7 @@ from pipeline.reports.wording import (
     counted,
     in_words,
     money_lines,
-    notes_told,
+    note_sentences,
     number,
     say,
     visible,
@@ -33,7 +33,7 @@ def print_fix(done: Fix, console: Console) -> None:
         rows = counted(len(done.corrected_rows), "row")
         said = Sentence("review.corrected_rows", rows=rows, which=which, path=done.corrected.path)
         console.print(text_line(said, "bold"), soft_wrap=True)
-    for note in notes_told(done.notes):
+    for note in note_sentences(done.notes):
         console.print(text_line(note, "bold yellow"), soft_wrap=True)
     if done.refused_rows:
         which = which_rows(done.refused_rows, places=done.places)
@@ -74,8 +74,8 @@ def print_split(done: Split, console: Console) -> None:
         for count in done.released_warnings
     ]
     differs = [Sentence("terminal.warning", said=in_words(difference)) for difference in done.differences]
-    told: list[Sentence | str] = [*differs, *warned, *notes_told(done.notes)]
-    for said in told:
+    lines: list[Sentence | str] = [*differs, *warned, *note_sentences(done.notes)]
+    for said in lines:
         console.print(text_line(said, "bold yellow"), soft_wrap=True)
     if done.how_to_hold is not None:
         console.print(text_line(done.how_to_hold), "", soft_wrap=True)

@@ -17,13 +17,13 @@ from pipeline.reports.reasons import SaidReasons, sentences_of
 from pipeline.reports.wording import (
     SIMULATED,
     advice,
-    currencies_told,
-    differing_told,
+    currency_sentences,
+    difference_sentences,
     in_brackets,
     in_words,
     money_lines,
-    not_payments_told,
-    notes_told,
+    not_payment_sentences,
+    note_sentences,
     number,
     visible,
     warning_text,
@@ -257,17 +257,17 @@ def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableT
     is_list = any(note.sentence[0] == "stages.list_of_payees" for note in summary.input.notes)
     if "amount" not in summary.input.columns.values() and not is_list:
         said.append(Sentence("terminal.no_amount_column"))
-    said += notes_told(summary.input.notes)
+    said += note_sentences(summary.input.notes)
     if summary.input.warning_codes:
         said.append(Sentence("terminal.totals_differ"))
-    said += not_payments_told(summary.input.not_payments)
+    said += not_payment_sentences(summary.input.not_payments)
     said += [aside.said for aside in summary.input.set_aside]
-    said += differing_told(summary.input.controls)
+    said += difference_sentences(summary.input.controls)
     if summary.modulus is not None and summary.modulus.is_old:
         said.append(Sentence("terminal.old_modulus_tables"))
     if summary.modulus is not None and (count := summary.modulus.uncovered_count):
         said.append(Sentence("terminal.not_covered_by_modulus", count=count))
-    said += currencies_told(summary.input.currency_sources)
+    said += currency_sentences(summary.input.currency_sources)
     said += [warning_text(count, summary.input.places) for count in summary.warning_codes]
     if step := next_step or summary.next_step:
         said.append(step)

@@ -170,16 +170,16 @@ def warning_text(count: WarningCount, places: RowPositions | None = None) -> str
     rows = ", ".join(map(str, count.rows))
     where = f"; {positions_in_words(count.rows, places)}{more}" if places is not None else ""
     what = Sentence(f"warned.{count.code}")
-    told = Sentence("terminal.warned_rows", what=what, count=count.row_count, rows=f"{rows}{more}{where}")
-    return in_words(told)
+    sentence = Sentence("terminal.warned_rows", what=what, count=count.row_count, rows=f"{rows}{more}{where}")
+    return in_words(sentence)
 
 
-def notes_told(notes: Iterable[str]) -> list[str]:
+def note_sentences(notes: Iterable[str]) -> list[str]:
     """A line for each choice among columns."""
     return [in_words(Sentence("terminal.note", note=in_words(note))) for note in notes]
 
 
-def not_payments_told(rows: Iterable[NotPayment]) -> list[str]:
+def not_payment_sentences(rows: Iterable[NotPayment]) -> list[str]:
     """A line for each row that is no payment; a figure that is not that of the payments is a warning."""
     return [_warning(row.said) if row.agrees is False else in_words(row.said) for row in rows]
 
@@ -193,7 +193,7 @@ def _warning(said: str) -> str:
     return in_words(Sentence("terminal.warning", said=in_words(said)))
 
 
-def currencies_told(sources: CurrencySources) -> list[str]:
+def currency_sentences(sources: CurrencySources) -> list[str]:
     """How the currencies are known, where the file does not state all of them."""
     ways = [
         (sources.given, Sentence("terminal.by_currency_column")),
@@ -203,8 +203,8 @@ def currencies_told(sources: CurrencySources) -> list[str]:
     ]
     if sources.given == sum(count for count, _ in ways):
         return []
-    told = [Sentence("terminal.rows_by_way", count=count, way=way) for count, way in ways if count]
-    return [in_words(Sentence("terminal.currencies", told=told))]
+    ways_used = [Sentence("terminal.rows_by_way", count=count, way=way) for count, way in ways if count]
+    return [in_words(Sentence("terminal.currencies", told=ways_used))]
 
 
 CONTROLS_SHOWN_MAX = 5
@@ -235,7 +235,7 @@ def controls_in_words(controls: Sequence[StatedControl], count: int) -> str:
     return say("controls.differ", count=differing_count, all=count)
 
 
-def differing_told(controls: Sequence[StatedControl]) -> list[str]:
+def difference_sentences(controls: Sequence[StatedControl]) -> list[str]:
     """A warning for each control total of the file that its payments do not keep, of many for the first."""
     sentences = [control.difference for control in controls if control.difference]
     lines = [_warning(sentence) for sentence in sentences[:CONTROLS_SHOWN_MAX]]

@@ -27,7 +27,7 @@ from pipeline.files.atomic import write_atomically
 from pipeline.formats.excel.decisions import DECISION, ROW, RUN_ID
 from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_text, rows_xml
 from pipeline.reports.changes import beside_rows
-from pipeline.reports.choices import Policy, offered, policy_of, told, write_lists
+from pipeline.reports.choices import Policy, offered, policy_lines, policy_of, write_lists
 from pipeline.reports.sheets import (
     ALL,
     CHANGED,
@@ -266,7 +266,7 @@ class _Writer:
 
     def _write_summary(self) -> None:
         summary = self._summary
-        title = say("sheet.title", file=_told(summary.input.name))
+        title = say("sheet.title", file=_printable(summary.input.name))
         page = self._page(say("sheet.summary"), title, [27, 11, 25, 14, _MEANING_WIDTH])
         page.hide_gridlines(2)
         page.repeat_rows(0, 1)
@@ -275,7 +275,7 @@ class _Writer:
         page.write_number(line, 1, summary.input.row_count, self._number_fact)
         facts = [
             (say("sheet.environment"), summary.environment.value),
-            (say("sheet.profile"), _told(summary.profile)),
+            (say("sheet.profile"), _printable(summary.profile)),
             (say("sheet.finished"), summary.finished),
             (say("sheet.sha_256"), summary.input.sha256),
             (header_in_words(RUN_ID), summary.run_id),
@@ -283,22 +283,24 @@ class _Writer:
         ]
         differs = say("sheet.differs")
         facts += [
-            (differs if row.agrees is False else say("sheet.no_payment"), _told(in_words(row.said)))
+            (differs if row.agrees is False else say("sheet.no_payment"), _printable(in_words(row.said)))
             for row in summary.input.not_payments
         ]
         file = summary.input
-        facts += [(name[:1].upper() + name[1:], _told(fact)) for name, fact in facts_in_words(file.facts)]
+        facts += [
+            (name[:1].upper() + name[1:], _printable(fact)) for name, fact in facts_in_words(file.facts)
+        ]
         if file.control_count:
             facts.append((say("sheet.totals"), controls_in_words(file.controls, file.control_count)))
         facts += [
-            (say("sheet.not_checked"), _told(in_words(aside.said))) for aside in summary.input.set_aside
+            (say("sheet.not_checked"), _printable(in_words(aside.said))) for aside in summary.input.set_aside
         ]
         differing = [control.difference for control in summary.input.controls if control.difference]
-        facts += [(differs, _told(in_words(sentence))) for sentence in differing[:CONTROLS_SHOWN_MAX]]
+        facts += [(differs, _printable(in_words(sentence))) for sentence in differing[:CONTROLS_SHOWN_MAX]]
         if more := len(differing[CONTROLS_SHOWN_MAX:]):
             facts.append((differs, say("page.more_differ", count=more)))
         if summary.next_step:
-            facts.append((say("sheet.not_complete"), _told(in_words(summary.next_step))))
+            facts.append((say("sheet.not_complete"), _printable(in_words(summary.next_step))))
         for label, fact in facts:
             line += 1
             page.write_string(line, 0, label, self._label)
@@ -310,13 +312,13 @@ class _Writer:
     def _write_outcomes(self, page: Worksheet, line: int) -> int:
         """A line for each outcome and currency, and for the whole file; the number of the last line."""
         self._write_headers(page, line, ["Outcome", "Rows", "Amount", "Currency"])
-        told = self._summary.outcomes
+        outcomes = self._summary.outcomes
         of_outcomes = [
-            (say(f"outcome.{one.outcome}"), one.row_count, one.totals) for one in told if one.row_count
+            (say(f"outcome.{one.outcome}"), one.row_count, one.totals) for one in outcomes if one.row_count
         ]
         for word, row_count, totals in (
             *of_outcomes,
-            (say("sheet.file"), self._summary.input.row_count, control_totals(told)),
+            (say("sheet.file"), self._summary.input.row_count, control_totals(outcomes)),
         ):
             line += 1
             page.write_string(line, 0, word, self._text)
@@ -336,7 +338,7 @@ class _Writer:
         self._write_headers(page, line, ["Batch", "Place", "Rows", "To look at", "Amount", "Currency"])
         for batch in batches:
             line += 1
-            page.write_string(line, 0, _told(batch.batch or ""), self._text)
+            page.write_string(line, 0, _printable(batch.batch or ""), self._text)
             page.write_string(line, 1, batch.location, self._text)
             page.write_number(line, 2, batch.row_count, self._count)
             page.write_number(line, 3, batch.to_look_at_count, self._count)
@@ -366,7 +368,7 @@ class _Writer:
                 for blank in range(at):
                     page.write_blank(line, blank, None, self._text)
             self._write_amount(page, line, at, money.amount)
-            page.write_string(line, at + 1, _told(money.currency or say("sheet.none")), self._text)
+            page.write_string(line, at + 1, _printable(money.currency or say("sheet.none")), self._text)
         return line
 
     def _write_codes(self, page: Worksheet, line: int) -> int:
@@ -374,9 +376,9 @@ class _Writer:
         headers = ["Code", "Rows", "What to do", "Outcome", "What it means"]
         self._write_headers(page, line, headers)
         for line_of_code, code in enumerate(self._summary.codes, start=line + 1):
-            meaning = _told(code.reason)
+            meaning = _printable(code.reason)
             page.set_row(line_of_code, LINE_POINTS * ceil(len(meaning) / _MEANING_CHARS))
-            page.write_string(line_of_code, 0, _told(code.code), self._text)
+            page.write_string(line_of_code, 0, _printable(code.code), self._text)
             page.write_number(line_of_code, 1, code.row_count, self._count)
             page.write_string(line_of_code, 2, say(f"action.{code.action}"), self._text)
             page.write_string(line_of_code, 3, say(f"outcome.{code.outcome}"), self._text)
@@ -385,7 +387,7 @@ class _Writer:
 
     def _write_policy(self, page: Worksheet, line: int) -> None:
         """The verdict of the policy on these rows, the decisions that it can follow, and how to change it."""
-        said = told(self._summary, self._policy)
+        said = policy_lines(self._summary, self._policy)
         if not said:
             page.write_string(line, 0, say("sheet.policy_unknown"), self._label)
             return
@@ -397,7 +399,7 @@ class _Writer:
             page.write_number(line_of_key, 1, one.row_count, self._count)
             page.write_string(line_of_key, 2, one.verdict, self._text)
             page.write_string(line_of_key, 3, ", ".join(one.words), self._text)
-            page.write_string(line_of_key, 4, _told(one.why), self._wrapped)
+            page.write_string(line_of_key, 4, _printable(one.why), self._wrapped)
 
 
 def _titled(sheet: ReportSheet, count: int, shown_count: int | None = None) -> str:
@@ -407,6 +409,6 @@ def _titled(sheet: ReportSheet, count: int, shown_count: int | None = None) -> s
     return say(key, sheet=name, count=count, title=title, shown=shown_count)
 
 
-def _told(text: str) -> str:
+def _printable(text: str) -> str:
     """Text from outside, harmless: from `<r>` to `</r>`, the library would take it for its own markup."""
     return visible(text) + (" " if text.endswith("</r>") else "")

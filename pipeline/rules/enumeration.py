@@ -19,7 +19,7 @@ from pipeline.frames import (
     Assignments,
     Warnings,
 )
-from pipeline.rules.findings import said
+from pipeline.rules.findings import finding_columns
 from pipeline.wording import Sentence
 from pipeline.wording.rows import rows_named
 from schemas.cop import ReasonCode
@@ -143,7 +143,7 @@ def sequence_warnings(rows: pl.Series) -> Warnings:
             "row",
             field=pl.lit("account_number"),
             code=pl.lit(WarningCode.ENUMERATION.value),
-            **said(Sentence("rule.enumeration")),
+            **finding_columns(Sentence("rule.enumeration")),
         )
         .cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
     )

@@ -7,15 +7,15 @@ import polars as pl
 from pipeline.wording import Sentence
 
 
-def said(sentence: Sentence) -> Mapping[str, pl.Expr]:
-    """`message` and `said` of `FINDINGS`, the same in each row."""
+def finding_columns(sentence: Sentence) -> Mapping[str, pl.Expr]:
+    """`message` and `finding_columns` of `FINDINGS`, the same in each row."""
     return {"message": pl.lit(str(sentence)), "said": pl.lit(sentence.as_text())}
 
 
-def said_of_each(
+def row_finding_columns(
     key: str, *, in_english: Mapping[str, pl.Expr] | None = None, **values: pl.Expr
 ) -> Mapping[str, pl.Expr]:
-    """`message` and `said` of a sentence that has other values in each row.
+    """`message` and `finding_columns` of a sentence that has other values in each row.
 
     Args:
         key: of the sentence.
@@ -25,5 +25,5 @@ def said_of_each(
     english = str(Sentence(key, **dict.fromkeys(values, "{}")))
     shown = {**values, **(in_english or {})}
     data = pl.struct([value.alias(name) for name, value in values.items()]).struct.json_encode()
-    said = pl.concat_str(pl.lit(f'["{key}",'), data, pl.lit("]"))
-    return {"message": pl.format(english, *shown.values()), "said": said}
+    finding_columns = pl.concat_str(pl.lit(f'["{key}",'), data, pl.lit("]"))
+    return {"message": pl.format(english, *shown.values()), "said": finding_columns}

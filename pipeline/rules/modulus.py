@@ -12,7 +12,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.frames import ACCEPTED, IS_UK, WARNINGS, RouteReason
-from pipeline.rules.findings import said
+from pipeline.rules.findings import finding_columns
 from pipeline.rules.modulus_checks import ACCOUNT_NUMBER, SORT_CODE, exceptions_of, passes
 from pipeline.rules.modulus_tables import ModulusTables, WeightedSum
 from pipeline.wording import Sentence
@@ -99,7 +99,7 @@ def old_failures(accepted: pl.DataFrame, tables: ModulusTables) -> pl.DataFrame:
         .then(pl.lit("iban"))
         .otherwise(pl.lit("account_number")),
         code=pl.lit(WarningCode.MODULUS_OLD_TABLES.value),
-        **said(Sentence("rule.modulus_old_tables")),
+        **finding_columns(Sentence("rule.modulus_old_tables")),
     ).cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.frames import WARNINGS, RouteReason
-from pipeline.rules.findings import said
+from pipeline.rules.findings import finding_columns
 from pipeline.rules.identifiers import other_countries
 from pipeline.rules.payee_names import DAMAGED, NOT_LATIN, UNMARKED, UNWRAPPED
 from pipeline.rules.selected_values import beyond_ascii, noted
@@ -101,7 +101,7 @@ def value_warnings(routed: pl.DataFrame, is_fit: pl.Expr) -> pl.DataFrame:
             "row",
             field=pl.lit(rule.field),
             code=pl.lit(rule.code.value),
-            **said(rule.sentence),
+            **finding_columns(rule.sentence),
         )
         for rule in WARNING_RULES
     ]

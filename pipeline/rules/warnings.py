@@ -7,7 +7,7 @@ import polars as pl
 
 from pipeline.frames import ACCEPTED, IS_UK, WARNINGS, Payments, recurring
 from pipeline.rules.enumeration import many_payees, same_name
-from pipeline.rules.findings import said, said_of_each
+from pipeline.rules.findings import finding_columns, row_finding_columns
 from pipeline.rules.row_positions import position_texts
 from pipeline.rules.selected_values import beyond_ascii
 from pipeline.rules.totals import with_money
@@ -60,7 +60,7 @@ def _many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
         "row",
         field=pl.lit("name"),
         code=pl.lit(WarningCode.MANY_NAMES.value),
-        **said_of_each("rule.many_names", payee_count=pl.col("payee_count")),
+        **row_finding_columns("rule.many_names", payee_count=pl.col("payee_count")),
     )
     return warnings.cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
 
@@ -76,7 +76,7 @@ def _mixed_scripts(accepted: pl.DataFrame) -> pl.DataFrame:
         "row",
         field=pl.lit("name"),
         code=pl.lit(WarningCode.MIXED_SCRIPTS.value),
-        **said(Sentence("rule.mixed_scripts")),
+        **finding_columns(Sentence("rule.mixed_scripts")),
     )
     return warnings.cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
 
@@ -133,7 +133,7 @@ def _repeated_payments(
         "row",
         field=pl.lit("row"),
         code=pl.lit(WarningCode.PAYMENT_REPEATED.value),
-        **said_of_each("rule.payment_repeated", in_english={"row": located}, row=pl.col("first")),
+        **row_finding_columns("rule.payment_repeated", in_english={"row": located}, row=pl.col("first")),
     ).cast(WARNINGS)  # type: ignore[arg-type]  # polars' stubs want an invariant mapping
 
 

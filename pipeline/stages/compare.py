@@ -11,7 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES, WARNINGS, Changes, Payees, Warnings
-from pipeline.rules.findings import said, said_of_each
+from pipeline.rules.findings import finding_columns, row_finding_columns
 from pipeline.rules.payees import KEYED, Hashed, keyed, keyed_ids, masked_account, masked_name
 from pipeline.wording import Sentence
 from schemas.outcomes import WarningCode
@@ -263,13 +263,13 @@ def warnings_of(changes: Changes, *, with_names: bool = False) -> Warnings:
     )
     kept = {"then": pl.col("then").fill_null(str(Sentence("rule.no_longer_kept")))}
     sides = {column: pl.col(column) for column in ("earlier", "then", "now")}
-    account = said_of_each("rule.account_changed", in_english=kept, **sides)
+    account = row_finding_columns("rule.account_changed", in_english=kept, **sides)
     name = (
-        said_of_each("rule.name_changed_from", in_english=kept, **sides)
+        row_finding_columns("rule.name_changed_from", in_english=kept, **sides)
         if with_names
-        else said_of_each("rule.name_changed", earlier=sides["earlier"])
+        else row_finding_columns("rule.name_changed", earlier=sides["earlier"])
     )
-    new = said(Sentence("rule.payee_new"))
+    new = finding_columns(Sentence("rule.payee_new"))
     warnings = changes.select(
         "row",
         "code",

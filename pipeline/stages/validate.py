@@ -31,7 +31,7 @@ from pipeline.frames import (
 )
 from pipeline.rules import responder_bics as agents
 from pipeline.rules.cleaning import cleaned, normalized
-from pipeline.rules.findings import said
+from pipeline.rules.findings import finding_columns
 from pipeline.rules.modulus import MODULUS, Modulus, old_failures, states
 from pipeline.rules.payee_names import NOT_LATIN
 from pipeline.rules.rules import DEFECTS, HAS_IDENTIFICATION, PLAIN, RULES, RULES_BY_SUSPECTS, Rule
@@ -256,7 +256,7 @@ def _findings(rows: pl.Series, position: int) -> pl.DataFrame:
     return rows.to_frame().with_columns(
         field=pl.lit(rule.field),
         code=pl.lit(rule.code),
-        **said(rule.sentence),
+        **finding_columns(rule.sentence),
         position=pl.lit(position, pl.UInt32),
     )
 

@@ -397,7 +397,7 @@ async def _channel(
             sender=client,
             share=share,
             pace=pace,
-            places=places,
+            concurrency=places,
             quota=quota if is_cop else None,
             in_flight_max=in_flight_max,
             attempts_max=ATTEMPTS_MAX,

@@ -107,7 +107,7 @@ def said_in_code():
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             match node:
                 case ast.Call(
-                    func=ast.Name("Sentence" | "say" | "said_of_each"),
+                    func=ast.Name("Sentence" | "say" | "row_finding_columns"),
                     args=[ast.Constant(str(key))],
                     keywords=values,
                 ):

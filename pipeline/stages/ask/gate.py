@@ -99,7 +99,7 @@ class RequestGate:
         self._paused_until = -inf  # on the clock of the world
         self._pause_count = self._pauses_in_a_row = 0
         self._paused_s = 0.0  # by the pauses in a row
-        self._places = channel.places
+        self._concurrency = channel.concurrency
         self._under_way: set[int] = set()  # checks that are on their way through here, or have left
         self._tickets: dict[int, DepartureState] = {}  # by check, of those that have left
         self._units = channel.quota if isinstance(channel.quota, Quota) else None
@@ -132,12 +132,12 @@ class RequestGate:
                 return GateDecision.LATER
             if self._wait_s() > 0:
                 await self._sit_out()
-            elif await self._places.take():
-                ticket = DepartureState(not self._places.is_open, self._pause_count)
+            elif await self._concurrency.take():
+                ticket = DepartureState(not self._concurrency.is_open, self._pause_count)
                 if self._is_free(responder) and await self._has_its_turn(responder):
                     self._let_go(check, responder, ticket)
                     return GateDecision.GO
-                self._places.give_back()  # something happened while it waited
+                self._concurrency.give_back()  # something happened while it waited
 
     def _let_go(self, check: Check, responder: str, ticket: DepartureState) -> None:
         self._server.start()
@@ -154,7 +154,7 @@ class RequestGate:
         The server may have asked for a pause since; and the share under which it took its place may have
         lapsed, and another one have come that has fewer places.
         """
-        return self._paused_until <= self._world.clock() and not self._places.is_exceeded
+        return self._paused_until <= self._world.clock() and not self._concurrency.is_exceeded
 
     def later(self, check: Check) -> float | str:
         """How long a question that was put off is to wait, or the code that it ends with."""
@@ -170,7 +170,7 @@ class RequestGate:
         """Give back the place of a question that went through the gate, of which nothing is in flight."""
         responder = self._channel.api.responder(check)
         self._bulkhead.withdraw(responder, check.check)
-        self._places.give_back()
+        self._concurrency.give_back()
         self._under_way.remove(check.check)
         del self._tickets[check.check]
         self._abstain(responder)
@@ -187,7 +187,7 @@ class RequestGate:
         streak: int | None = self._server.streak
         now = self._world.clock()
         self._bulkhead.give_back(responder, check.check, now)
-        self._places.give_back()
+        self._concurrency.give_back()
         self._under_way.remove(check.check)
         ticket = self._tickets.pop(check.check)
         match reply:
@@ -230,18 +230,18 @@ class RequestGate:
             self._responders[responder].succeed()
         if ticket.pause_count == self._pause_count:
             self._pauses_in_a_row, self._paused_s = 0, 0.0
-            self._places.grow()
+            self._concurrency.grow()
             self._publish_window()
 
     def answered(self) -> None:
         """A question was answered: others may follow."""
-        self._places.open()
+        self._concurrency.open()
 
     def ask_alone(self) -> None:
         """Send one question at a time, until one is answered."""
-        if self._places.is_open:
+        if self._concurrency.is_open:
             log.warning("asking one question at a time", api=self._channel.api.name.value)
-        self._places.shut()
+        self._concurrency.shut()
 
     def was_outage(self, streak: int | None) -> bool | None:
         """Whether a run of failures, as returned by `note`, became an outage; None while that is open."""
@@ -290,7 +290,7 @@ class RequestGate:
         self._paused_s += pause_s
         self._pause_count += 1
         self._world.tally.pauses[self._channel.api.name] += 1
-        self._places.halve()
+        self._concurrency.halve()
         self._publish_window()
 
     def _pause_for(self, pause_s: float) -> None:
@@ -300,8 +300,8 @@ class RequestGate:
 
     def _publish_window(self) -> None:
         """Put into the tally how many requests may be in flight, where that is not all."""
-        tally, name, window = self._world.tally, self._channel.api.name, self._places.window
-        if self._places.is_slowed:
+        tally, name, window = self._world.tally, self._channel.api.name, self._concurrency.window
+        if self._concurrency.is_slowed:
             tally.slowed[name] = window
             tally.slowest[name] = min(window, tally.slowest.get(name, window))
         else:
@@ -324,7 +324,7 @@ class RequestGate:
             self.closed = self._world.tally.closures[name] = Closure(state, code)
             # Whoever waits here is told at once: a turn may be minutes away, and each would wait for its own.
             self._is_closed.set()
-            self._places.end()
+            self._concurrency.end()
             self._channel.pace.end()
             self._wake()
 
@@ -368,7 +368,7 @@ class RequestGate:
         """Wait for a slot, and for a unit of the daily cap; whether the request may still leave then."""
         has_slot = await self._channel.pace.slot()
         # Another share, with fewer places, may have come while it waited.
-        return has_slot and not self._places.is_exceeded and await self._reserve(responder)
+        return has_slot and not self._concurrency.is_exceeded and await self._reserve(responder)
 
     async def _reserve(self, responder: str) -> bool:
         """Reserve one request of the daily cap, if it is counted here: last of all, and never given back."""

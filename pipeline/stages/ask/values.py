@@ -58,12 +58,12 @@ class ApiChannel:
     api: Api
     sender: RequestSender
     share: Share
-    """What this process may use of the account; `pace` and `places` keep to it."""
+    """What this process may use of the account; `pace` and `concurrency` keep to it."""
     pace: Pace
-    places: ConcurrencyLimit
+    concurrency: ConcurrencyLimit
     quota: CapCount | None
     in_flight_max: int
-    """By all processes together; how many by this one, `places` says."""
+    """By all processes together; how many by this one, `concurrency` says."""
     attempts_max: int
     deadline_s: float
     server_patience: Patience = SERVER

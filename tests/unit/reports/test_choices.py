@@ -5,7 +5,7 @@ import pytest
 from tables import for_each
 
 from pipeline.frames import DECISIONS, WARNED
-from pipeline.reports.choices import Policy, choice, how_to_release, offered, told
+from pipeline.reports.choices import Policy, choice, how_to_release, offered, policy_lines
 from pipeline.review.corrections import correctable, fix
 from pipeline.review.placements import split
 from schemas.outcomes import Action, Outcome
@@ -84,7 +84,7 @@ def test_summary_tells_each_key_of_the_policy_that_decides_over_rows(summary_of)
     warnings = [WarningCount(code="PAYMENT_REPEATED", row_count=2, rows=[1, 2])]
     summary = summary_of(codes=codes, warning_codes=warnings)
     policy = {"MBAM": Verdict.REVIEW, "PAYMENT_REPEATED": Verdict.HOLD, "MIXED_SCRIPTS": Verdict.HOLD}
-    found = told(summary, Policy(policy, pl.DataFrame(schema=WARNED), "main"))
+    found = policy_lines(summary, Policy(policy, pl.DataFrame(schema=WARNED), "main"))
     assert [(one.key, one.row_count, one.verdict, Decision.RELEASE in one.words) for one in found] == [
         ("match", 5, "release", True),
         ("no_match", 5, "hold", False),
@@ -92,4 +92,4 @@ def test_summary_tells_each_key_of_the_policy_that_decides_over_rows(summary_of)
         ("rejected", 4, "hold", False),
         ("PAYMENT_REPEATED", 2, "hold", False),
     ]
-    assert told(summary, Policy(None, pl.DataFrame(schema=WARNED), "main")) == []
+    assert policy_lines(summary, Policy(None, pl.DataFrame(schema=WARNED), "main")) == []
