@@ -321,12 +321,12 @@ def _start(module: str, function: str, **arguments: str) -> None:
     forbid_core_dumps()
     try:
         command(**arguments)
-    except Exception as error:  # noqa: BLE001 (the last to be told: what reports mistakes made one itself)
+    except Exception as error:  # noqa: BLE001 (the last resort: the code that reports errors failed itself)
         _refuse(f"it failed and could not report it ({_where(error)}): another program's module?", _MISTAKE)
 
 
 def _forget_what_imports_would_obey() -> None:
-    """Leave nothing in the environment that has libraries do what nobody here wants."""
+    """Remove environment variables that change the behaviour of libraries."""
     # Some make a TLS context while they are imported. It would write its secrets to this file,
     os.environ.pop("SSLKEYLOGFILE", None)
     # and read the authorities of the machine, which nothing here trusts: `transport/tls.py` names its own.

@@ -24,7 +24,7 @@ class AnswerState(StrEnum):
     """What became of one question."""
 
     ANSWERED = "answered"  # a responder's outcome, in a well-formed 200
-    REUSED = "reused"  # a match that an earlier run was told, used again instead of asking
+    REUSED = "reused"  # a match from an earlier run, reused instead of asking again
     REFUSED = "refused"  # a 400: the server will not look at it, today or tomorrow
     UNANSWERED = "unanswered"  # no usable reply; worth asking again in a later run
     DEFERRED = "deferred"  # not asked: a limit left it for a later run
@@ -45,7 +45,7 @@ class OwnCode(StrEnum):
 
 
 TURNED_AWAY_STATUSES = frozenset({*range(201, 500), *range(600, 1000)}) - {408, 425, 429}
-"""HTTP statuses by which a server, or what stands before it, does not let a question in: all but 200, those
+"""HTTP statuses with which a server, or a proxy before it, refuses a question: all but 200, those
 of a server in trouble, and those that ask to be tried again. 400, 413, 415 and 422 are among them where they
 are not the API's own refusal of the question."""
 TURNED_AWAY_CODES = frozenset({OwnCode.CLOCK, *(f"HTTP_{status}" for status in TURNED_AWAY_STATUSES)})
@@ -186,7 +186,7 @@ BASES: Schema = {
     "api": API,
     "by_name": pl.Boolean(),  # otherwise by an identification
 }
-"""Of each question what its answer is read by, once nobody asks it any more."""
+"""Per question, the columns that its answer is read with once asking has ended."""
 
 ASSIGNMENTS: Schema = {"row": pl.UInt32(), "check": pl.UInt32()}
 """Which question answers which payment: one row per accepted payment."""
@@ -234,7 +234,7 @@ DECISIONS: Schema = {
     "reason": pl.String(),  # null only where the decision is to hold
     "by": pl.String(),  # who decided
     "time": pl.String(),  # when, UTC, ISO 8601 with Z
-    "claimed_by": pl.String(),  # who decided by a workbook's own word; null where it names nobody
+    "claimed_by": pl.String(),  # the approver that a workbook names, unverified; null if none
 }
 """What people decided: at most one row per payment."""
 

@@ -21,7 +21,7 @@ class Comparison(OwnDocument):
     """With what a file was compared, and what that came to. It holds no name and no account."""
 
     said: str
-    """What the user gave: the folders, or the pattern of which the newest was taken."""
+    """The folders that the user gave, or the pattern whose newest match was taken."""
     runs: list[EarlierRun]
     """Latest first; none where nothing fitted the pattern."""
     payee_count: int

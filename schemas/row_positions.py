@@ -74,7 +74,7 @@ def position_text(row: int, places: RowPositions | None) -> str:
 
 
 def batch_paths(rows: Sequence[int], places: RowPositions) -> list[str]:
-    """The paths of payments, each batch once; batches of which the same payments are meant together.
+    """The paths of payments, each batch once; batches with the same payments are joined.
 
     >>> places = RowPositions(unit="PmtInf", stretches=[(1, 1, 0), (18, 2, 0), (20, 3, 0)])
     >>> batch_paths([1, 2, 18], places), batch_paths([18, 20], places)

@@ -69,7 +69,7 @@ class StoryDecision(OwnDocument):
     approved_by: str
     self_approved: bool
     claimed_by: str | None
-    """Who decided by the word of a workbook; None where it names nobody."""
+    """The approver that a workbook names, unverified; None if none."""
 
 
 class StoryPayment(OwnDocument):

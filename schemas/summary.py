@@ -58,7 +58,7 @@ class StatedControl(OwnDocument):
 
 
 class SetAside(OwnDocument):
-    """What a payment format has beside payments: told, never checked."""
+    """Entries of a format that are not payments: reported, never checked."""
 
     kind: str
     """Singular: direct debit."""

@@ -103,7 +103,7 @@ class ApiDeclaration(NamedTuple):
     routes: Mapping[RouteReason, Route]
     """By what its payments say where the money goes: only UK accounts, or none of them."""
     meanings: Mapping[tuple[Basis, str], Meaning]
-    """Those of its `Api`, whoever asks."""
+    """The settings of its `Api`, the same for every caller."""
     asked: Mapping[Basis, str]
     """What a person calls it, by what it is asked by."""
 

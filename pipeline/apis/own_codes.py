@@ -53,7 +53,7 @@ _TURNED_AWAY = {
     "HTTP_451": Sentence("answer.http_451"),
     **{f"HTTP_{status}": Sentence("answer.http_3xx", status=status) for status in (301, 302, 303, 307, 308)},
 }
-"""HTTP status by which a question is refused access -> what the server did."""
+"""HTTP status that refuses access -> what the server did."""
 
 
 def _not_the_row(reason: Sentence) -> Meaning:

@@ -39,7 +39,7 @@ ENDINGS = {
 }
 """Exit status of a run -> what it means."""
 _interrupts: list[int] = []
-"""The signals by which the command was interrupted."""
+"""The signals that interrupted the command."""
 _REPEATED = (signal.SIGHUP, signal.SIGXCPU)
 """Sent more than once for one reason: by the terminal and by the shell, or for every further second."""
 

@@ -1,7 +1,7 @@
 """structlog as where Rich is not installed.
 
-It would import Rich for tracebacks that nobody here wants: they show what is in variables, and take a tenth
-of the start. A terminal that is written to gets Rich all the same, from whoever writes to it.
+It would import Rich for tracebacks that we do not use: they show the values of variables, and take a tenth
+of the start. A terminal that is written to gets Rich all the same, from the code that writes to it.
 """
 
 import sys

@@ -288,7 +288,7 @@ def _report(name: str, result: "RunResult", folder: Path, answers: "Console | No
 
 
 def _say_in_quiet(name: str, result: "RunResult") -> None:
-    """What nobody may miss, however quiet the command is to be."""
+    """The warnings that are printed even with `--quiet`."""
     from pipeline.reports.wording import SIMULATED
 
     if result.summary.simulated:

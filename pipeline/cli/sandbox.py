@@ -208,7 +208,7 @@ def sandbox(given: Given) -> None:
         faults=tuple(map(parse, given.faults)),
     )
     if given.while_stdin_is_open:
-        # Whoever started this process says what there is to be said.
+        # The parent process reports the interruption.
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         threading.Thread(target=_end_with_stdin, daemon=True).start()
     serve(settings, announce=announce, conclude=conclude)

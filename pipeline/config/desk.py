@@ -22,11 +22,11 @@ class DeskSection(Section):
     """The section `desk` of the configuration."""
 
     host: Words | None = None
-    """The name by which browsers know the desk of a team, with a port if it is not 443."""
+    """The host name of the desk of a team in browsers, with a port if it is not 443."""
     proxy_user: Words | None = None
-    """The user as whom the proxy runs: nobody else may speak to the socket."""
+    """The user that the proxy runs as; only this user may connect to the socket."""
     identity_header: HeaderName = "X-Forwarded-Email"
-    """The one header by which the proxy says who asks."""
+    """The header in which the proxy names the user."""
     upload_mib_max: Annotated[int, Field(ge=1)] = 512
     """Of one file."""
     person_mib_max: Annotated[int, Field(ge=1)] = 8192

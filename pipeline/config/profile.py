@@ -83,7 +83,7 @@ class Choices(Section):
     sign_with_password_env: VariableName | None = None
     sign_with_password_file: FilePath | None = None
     compare_with: NewestOf | None = None
-    """The folders of runs, of which the newest is compared with."""
+    """Folders of runs; the newest run is the one to compare with."""
     modulus_weights: FilePath | None = None
     modulus_substitutions: FilePath | None = None
     modulus_weights_date: dt.date | None = None

@@ -49,7 +49,7 @@ class Chosen(NamedTuple):
     policy: Mapping[str, Verdict] = MappingProxyType({})
     """What `precheck split` does with its rows."""
     newest_of: str | None = None
-    """The pattern of folders of which the newest run is compared with."""
+    """The pattern of folders; the newest matching run is the one to compare with."""
     default_country: str | None = None
     """Of accounts that are no IBAN."""
     signer: Signer | None = None

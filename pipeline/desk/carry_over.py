@@ -70,7 +70,7 @@ def row_before(file: DeskFile, row: int) -> int:
 
 
 def held_since(home: DeskHome, folder: FileFolder) -> list[int]:
-    """The rows held in the earlier file, and of which this, its correction, has nothing on record."""
+    """Rows held in the earlier file without a recorded decision in this correction of it."""
     file = folder.read()
     if file.corrects is None:
         return []
@@ -121,7 +121,7 @@ def corrected_before(home: DeskHome, file: DeskFile, row: int) -> list[Corrected
         found += [
             CorrectedBefore(folder.id, row, before.name, approval)
             for approval in approvals
-            # Of all that were approved there, those by which this very file was made.
+            # Only the approved corrections that this file was made from.
             if approval.decision is Decision.FIX and row in approval.rows and file.sha256 in approval.what
         ]
         file = before

@@ -1,7 +1,7 @@
 """The check of a file, in a process of its own: started, watched and stopped through files.
 
-The process holds `check.lock` from before it begins until it is gone, however it ends: whoever can lock that
-knows that nothing runs. So a desk that is killed leaves its checks running, and finds them when it is back.
+The process holds `check.lock` for its whole life, however it ends: a desk that can take the lock knows that
+nothing runs. If the desk is killed, its checks keep running, and it finds them when it is back.
 """
 
 import fcntl

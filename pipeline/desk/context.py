@@ -54,7 +54,7 @@ class Context:
         await asyncio.to_thread(self.record_of, person_of(request).name, deed, run, **facts)
 
     async def record_refusal(self, request: web.Request, refusal: DeskRefusal) -> None:
-        """Record who was refused, on which page, and by which rule, but nothing of what they sent.
+        """Record the refused user, the page and the rule, but nothing of the request's content.
 
         The page is the route, without the values in its address.
         """

@@ -23,7 +23,7 @@ class Released(NamedTuple):
     """Of that file."""
     release: Release
     taken: AuditEntry | None
-    """Who took the release file first; None where nobody did."""
+    """The user who downloaded the release file first, if any."""
     rows: Sequence[int]
     """Of the file that was asked about."""
     is_same_file: bool
@@ -127,7 +127,7 @@ def released_near(folder: FileFolder) -> tuple[tuple[str, tuple[tuple[int, int],
 
 
 def taken_by(audit: Iterable[AuditEntry], file_id: str, release: Release) -> AuditEntry | None:
-    """Who took a release file first; None where nobody did."""
+    """The user who downloaded a release file first, if any."""
     took = (entry for entry in audit if entry.deed is Deed.DOWNLOADED and entry.run == file_id)
     return next((entry for entry in took if entry.facts.get("sha256") == release.sha256), None)
 

@@ -30,7 +30,7 @@ from schemas.outcomes import Environment
 from schemas.summary import REHEARSAL
 
 SIMULATED = BUILT_IN[0]
-"""The profile by which a sandbox answers; it is always there."""
+"""The built-in profile that uses the sandbox; it always exists."""
 
 
 def profiles() -> list[str]:

@@ -74,7 +74,7 @@ class ChainedJournal(Generic[AnyEntry]):
         return plain_bytes(self.path) if self.path.exists() else b""
 
     def _end_of_chain(self, lines: list[bytes], before: str) -> str:
-        """The hash of the last of these lines, the first of which names the one before it."""
+        """The hash of the last line; the first line names the hash of its predecessor."""
         for line in lines:
             try:
                 is_next = json.loads(line)["previous"] == before

@@ -19,7 +19,7 @@ def is_ours(peer: Address, ours: Address, tables: Sequence[Path] = TABLES) -> bo
     """Whether the connection from `peer` to `ours` belongs to this process's user, or to root.
 
     Root has the relays of WSL and of containers. A connection that its program has closed shows as root's,
-    but has no inode any more: it is nobody's.
+    but has no inode any more: it belongs to no process.
     """
     wanted = [_as_in_table(peer), _as_in_table(ours)]
     users = {str(os.geteuid()), _ROOT}

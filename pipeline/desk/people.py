@@ -71,7 +71,7 @@ class Person(NamedTuple):
 def refuse_shaper(person: Person, shaped: Collection[Shaped]) -> None:
     """Refuse an approval by a person who shaped the file, with the first of their acts in the order of `Act`.
 
-    At one's own desk nobody has to identify themselves: that file is self-approved, and the evidence says so.
+    A desk for one user has no log-in: its files are self-approved, and the evidence says so.
 
     Raises:
         Forbidden: another person has to approve it.

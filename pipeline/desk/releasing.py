@@ -1,4 +1,4 @@
-"""Deciding about rows, and the approval by which files are made of what was decided."""
+"""Decisions about rows, and the approval that writes the release files from them."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -192,7 +192,7 @@ def approve(current: FileStatus, wanted: ToApprove, person: Person, now: datetim
 
 
 def is_corrected(latest: Mapping[int, LastDecision], since: str = "") -> bool:
-    """Whether a row is to be corrected, as was decided since a time."""
+    """Whether a decision since then asks for a correction."""
     return any(last.decision is Decision.FIX and last.time > since for last in latest.values())
 
 
@@ -322,7 +322,7 @@ def opened_as_recorded(current: FileStatus, name: str) -> BufferedReader:
 
 
 def voided_by(current: FileStatus) -> RowsDecided | None:
-    """The decision by which an approval counts no more, if any; raises as `ChainedJournal.entries`."""
+    """The decision that voids an approval, if any; raises as `ChainedJournal.entries`."""
     approved = current.file.approved
     if approved is None or current.state is State.RELEASED:
         return None

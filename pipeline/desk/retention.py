@@ -42,7 +42,7 @@ def forget_old(
     now: datetime,
     record: Callable[[str, Deed, str], object],
 ) -> int:
-    """Delete files that were checked last, or uploaded, more than so many days ago; return how many.
+    """Delete files whose last check or upload is more than `keep_days` ago; return the count.
 
     Each is put on record: by whom, what, and which file.
     """

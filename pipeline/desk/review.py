@@ -121,7 +121,7 @@ class Asked(NamedTuple):
 
 
 class BulkChoice(NamedTuple):
-    """What may be decided at once about all rows that are shown and that nobody decided about yet."""
+    """The bulk decisions offered for all undecided rows that are shown."""
 
     row_count: int
     release_count: int
@@ -252,7 +252,7 @@ class Review(NamedTuple):
         return [*found, ("", total(mine))] if len(found) > 1 else found
 
     def last_at_once(self, latest: Mapping[int, LastDecision]) -> RowsDecided | None:
-        """The last decision made at once, with the rows of which it still is the last; None if none."""
+        """The last bulk decision, with the rows that no later decision changed; None if none."""
         entry = next((entry for entry in reversed(self.decisions.entries()) if entry.at_once), None)
         if entry is None:
             return None
@@ -265,7 +265,7 @@ class Review(NamedTuple):
         return [*dict.fromkeys(reasons)][:REASONS_SUGGESTED]
 
     def undecided_counts(self, latest: Mapping[int, LastDecision]) -> dict[str, int]:
-        """Group -> how many of its rows nobody decided about."""
+        """Group -> the number of its undecided rows."""
         decided = pl.Series("row", list(latest), pl.UInt32)
         left = self.to_look_at.select("group", "row").filter(~pl.col("row").is_in(decided.implode()))
         counts = dict(left.group_by("group").len().iter_rows())

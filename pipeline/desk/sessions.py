@@ -1,7 +1,7 @@
 """How people come in at one's own desk: a link that works once, then a session.
 
 A link is a file in the home of the desk, readable by its owner only and named by the hash of its token;
-whoever uses it deletes it. A session ends after a time without requests, after its longest time, or
+using it deletes it. A session ends after a time without requests, after its longest time, or
 with the desk.
 """
 
@@ -81,7 +81,7 @@ class Sessions:
         return None
 
     def person(self, token: str | None, *, counts: bool = True) -> Person | None:
-        """Whose session has the token of this cookie; None where it is nobody's, or has ended.
+        """The person whose session has the token of this cookie; None if unknown or ended.
 
         Unless it counts, the session does not last longer by this.
         """

@@ -141,7 +141,7 @@ def safe_name(said: str | None) -> str:
 
 
 def bytes_of(home: DeskHome, by: str) -> int:
-    """How many bytes of uploads one person has at the desk; what cannot be read is nobody's."""
+    """The bytes of one person's uploads at the desk; unreadable folders are not counted."""
     count = 0
     for folder in home.folders():
         with suppress(InputError):

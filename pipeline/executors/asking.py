@@ -122,7 +122,7 @@ class FileQuestions:
 
 
 class Asking(NamedTuple):
-    """What is asked, by which process."""
+    """The questions, and the process that asks them."""
 
     job: CheckJob
     questions: RunQuestions

@@ -99,8 +99,8 @@ def _nothing_walked_again() -> Iterator[None]:
 
 
 def _note(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Take what no task can be told of: a connection that broke while it was closed, or a mistake of ours."""
-    if "transport" in context:  # whoever used it has its own error, and its traceback is no user's business
+    """Handle errors outside any task: a connection that broke while closing, or a bug."""
+    if "transport" in context:  # its user gets an error of its own; this traceback is noise
         log.debug("a connection broke", error=type(context.get("exception")).__name__)
     else:
         loop.default_exception_handler(context)
@@ -119,7 +119,7 @@ async def heed(stop: StopSwitch, world: AskingContext, watch: RunObserver, scope
     Args:
         stop: where requests to stop arrive.
         world: of the asking.
-        watch: is told how much is in flight as it stops.
+        watch: called with the number of requests in flight while it stops.
         scope: around the asking, to be cancelled; this function returns once it has cancelled it for good.
     """
     while not stop.is_urgent:

@@ -26,7 +26,7 @@ CHUNK_SIZE = 100
 
 
 class SharedPart:
-    """What this process takes of a shared source: all it can get, or so many questions at most."""
+    """What this process takes of a shared source: all it can get, or up to a number of questions."""
 
     is_shared = True
 
@@ -57,7 +57,7 @@ class SharedPart:
         return not self.is_used_up and await self._source.has_free(api)
 
     async def done(self, hold: ChunkLease) -> None:
-        """A chunk of which a part was not asked is left to others."""
+        """Leave a partly asked chunk to other processes."""
         if hold not in self._cut:
             await self._source.done(hold)
 

@@ -93,7 +93,7 @@ class WithOthers:
                 self.copy.flush()
 
     async def end(self, asking: Asking, ended_by: PrecheckError | None) -> AskingResult:
-        """Take the answers from the ledger, whoever asked; where the database is away, from the copy.
+        """Take the answers of all processes from the ledger, or from the copy if the database is away.
 
         Raises:
             IncompleteError: the database is away, and there is no copy.
@@ -139,7 +139,7 @@ def _chunks(todo: pl.DataFrame, part: int, part_count: int) -> Iterator[tuple[in
 
 
 async def _end_round(asker: RoundAsker) -> None:
-    """End the round with what was not asked, where nobody else is at it; and find out why it was not."""
+    """End the round with the unasked questions that no other process has, and their causes."""
     if asker.round_number is not None:
         await asker.run.end_round(asker.round_number, is_over=True)
         await _find_spent_caps(asker)

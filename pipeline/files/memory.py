@@ -23,7 +23,7 @@ def memory_max_bytes() -> int:
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     own, _ = resource.getrlimit(resource.RLIMIT_AS)
     if own != resource.RLIM_INFINITY:
-        # A limit of address space, of which allocators reserve twice what they fill.
+        # A limit of address space: allocators reserve twice what they fill.
         limits.append(max(0, own - _RESERVED_BYTES) // 2)
     try:
         container = _CGROUP.read_text("ascii").strip()

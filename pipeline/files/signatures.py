@@ -88,7 +88,7 @@ class Signer:
     def read(cls, path: Path, password: SecretStr | None, *, password_from: str) -> Self:
         """Read a private key from a PEM file that only its owner can read.
 
-        Messages say where the password, if it has one, is to be given.
+        Messages say where to give its password, if it has one.
 
         Raises:
             ConfigurationError: there is no Ed25519 private key in it, the password does not open it, or

@@ -50,7 +50,7 @@ FORMATS: tuple[Entry, ...] = (
 a suffix, the first is meant where none knows the start of a file."""
 
 HEAD_BYTES = 64 * 1024
-"""Of the start of a file, by which formats know theirs."""
+"""Bytes from the start of a file that formats are recognised by."""
 
 INPUT_NAMES = tuple(entry.format.NAME for entry in FORMATS)
 """Of the formats that are built in, as `--input-format` takes them."""
@@ -95,7 +95,7 @@ def format_as_read(file: InputFile) -> FormatChoice:
 
 
 def layout_before(file: InputFile) -> BankLayout | None:
-    """The user's own layout by which a file was read, or an InputError; None where its format is built in."""
+    """The user's layout that a file was read with, or an InputError; None for built-in formats."""
     try:
         return None if file.layout is None else BankLayout.model_validate(file.layout)
     except ValidationError:

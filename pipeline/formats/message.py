@@ -143,7 +143,7 @@ def split_obstacle(message: Message) -> Sentence | None:
 
 
 def truncated_names(names: pl.Series, *, length_max: int) -> pl.DataFrame:
-    """A warning of each name, in order, that fills its field of so many characters."""
+    """A warning for each name that fills its field completely, in order."""
     rows = pl.DataFrame({"name": names}).with_row_index("row", offset=1)
     return (
         rows.filter(pl.col("name").str.len_chars() >= length_max)

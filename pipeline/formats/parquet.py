@@ -79,7 +79,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:  # noqa:
 
 
 def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - there is but one way to write it
-    """Why a file cannot be written anew; None where it can."""
+    """Why a file cannot be written again; None if it can."""
     if kept_as == NAME:
         return None
     return Obstacle(Sentence("parquet.types_lost", name=name), Sentence("parquet.run_again_as_parquet"))

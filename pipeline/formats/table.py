@@ -77,7 +77,7 @@ class Table(NamedTuple):
 
 
 class Obstacle(NamedTuple):
-    """Why a payment file cannot be written anew."""
+    """Why a payment file cannot be written again."""
 
     reason: Sentence
     advice: Sentence

@@ -19,7 +19,7 @@ IS_BLANK = pl.col("text").str.strip_chars(f" {END_OF_FILE}") == ""
 
 
 def start_of(head: bytes) -> str:
-    """The first characters of a text, of which only those of ASCII are right, whatever its encoding.
+    """The first characters of a text; only the ASCII ones are right in every encoding.
 
     >>> start_of("UHL1".encode("utf-16")), start_of(b"UHL1")
     ('UHL1', 'UHL1')

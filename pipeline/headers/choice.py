@@ -89,7 +89,7 @@ def _with_values(headers: Sequence[str], cells: ColumnCells) -> Sentence:
 
 
 def rule_of(text: str) -> Sentence:
-    """A rule by its English words, of which its key is made.
+    """A rule by its English words, which its key is made from.
 
     >>> rule_of("the header says IBAN").key
     'column.the_header_says_iban'

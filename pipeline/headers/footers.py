@@ -97,7 +97,7 @@ class _Sums(NamedTuple):
         return amount in {*sums.values(), sum(sums.values(), Decimal())}
 
     def end_in(self, amount: Decimal, *, count_min: int) -> bool:
-        """Whether so many of the last payments, or more, add up to it."""
+        """Whether at least `count_min` of the last payments add up to it."""
         amounts = self.money["amount"].drop_nulls().reverse().to_list()
         return amount in list(accumulate(amounts))[count_min - 1 :]
 

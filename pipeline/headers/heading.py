@@ -23,7 +23,7 @@ HEADER_LINES_MAX = 3
 LINES_LOOKED_AT = LINES_BEFORE_HEADER_MAX + HEADER_LINES_MAX
 
 _LABELS_MIN = 2
-"""A row of labels has so many at least: a single cell is a title."""
+"""The fewest cells of a header row: a single cell is a title."""
 _OF_A_PAYMENT = re.compile(
     r"[0-9]{2}[- ]?[0-9]{2}[- ]?[0-9]{2}"  # a sort code, or a date
     r"|[0-9]{7,14}"  # an account number

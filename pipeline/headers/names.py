@@ -169,7 +169,7 @@ _PARTS_TOGETHER = Sentence("headers.parts_together", pair=ColumnPair("name", "FI
 
 
 def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> bool:
-    """Whether a plain `Name` is the rest of a name of which one part has a column, and not the whole.
+    """Whether a plain `Name` holds only the rest of a name whose other part has a column.
 
     Raises:
         ColumnsRefused: it is the whole in some rows and the rest in others.
@@ -177,7 +177,7 @@ def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> boo
     if not part:
         return False
     if meaning(part[0]).what == INITIALS:
-        # One letter is in any name: a whole one has several words, of which the first has a capital.
+        # One letter is in any name: a whole one has several words, the first with a capital.
         holds = cells.text(plain.headers[0]).drop_nulls().str.contains(_SEVERAL_WORDS)
     else:
         name, piece = (comparable(cells.joined(headers)) for headers in (plain.headers, part))

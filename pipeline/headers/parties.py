@@ -1,6 +1,6 @@
 """Whose a column is, where a file has several parties: a landlord's account is not the tenant's.
 
-And by which column the payer's own system knows its payees: an employee's number, a supplier's id.
+And the column with the payees' keys in the payer's own system: an employee's number, a supplier's id.
 """
 
 from collections.abc import Sequence

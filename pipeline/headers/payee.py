@@ -231,7 +231,7 @@ def _refuse_plain_account_name(
 
 
 def _are_two(holder: Candidate, other: Candidate, cells: ColumnCells) -> bool:
-    """Whether a holder and another name may be two parties, either of which could be paid."""
+    """Whether a holder and another name may be two parties that could both be paid."""
     if other.rank is Rank.HOLDER or (other.rank is Rank.COMPANY and _is_the_payers(other, holder, cells)):
         return False
     if holder.meant.plain and other.rank in (Rank.PAYEE, Rank.SUBJECT, Rank.COMPANY):
@@ -288,7 +288,7 @@ def _refuse_same_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
 
 
 def _refuse_banks(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
-    """A `Name` in a list of bank accounts may be the bank's, and no bank is to be checked by mistake."""
+    """A `Name` in a list of bank accounts may be the bank's name, which must not be checked as a payee."""
     [first, *_] = chosen
     if first.rank not in (Rank.PLAIN, Rank.HOLDER) or first.meant.side is Side.PAYEE or cells.row_count == 1:
         return

@@ -1,4 +1,4 @@
-"""The report on each column: as which field it is read and by which rule, or why it is only kept."""
+"""The report on each column: its field and the rule for it, or why it is only kept."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple

@@ -45,7 +45,7 @@ class ComparisonRequest(NamedTuple):
 
     @property
     def in_words(self) -> str | None:
-        """For reports; None where nothing is to be compared."""
+        """For reports; None without a comparison."""
         if self.folders:
             return f"--compare-with {' '.join(map(str, self.folders))}"
         return None if self.newest_of is None else f"newest of {self.newest_of}"
@@ -66,7 +66,7 @@ class ComparedRun(NamedTuple):
 
     comparison: Comparison
     payees: Payees
-    """`Payees`, of which the run keeps keys for the next."""
+    """`Payees`; the run keeps their keys for the next run."""
     changes: Changes
     """`Changes`."""
     carried: pl.DataFrame
@@ -81,7 +81,7 @@ def compare_with_earlier(
     *,
     now: datetime,
 ) -> ComparedRun | None:
-    """Compare the payments that can be asked about with earlier runs; None where nothing is to be compared.
+    """Compare the payments that can be asked about with earlier runs; None without a comparison.
 
     The rows are `Payments`, and the columns of the file as they are.
 

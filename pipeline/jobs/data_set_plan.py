@@ -176,7 +176,7 @@ def _rows(usable: Sequence[tuple[DataPart, PartRead]], where: str) -> UsableRows
 
 
 def _forget_other_rows(shared: SetTask, rows: UsableRows) -> None:
-    """Let every bucket be planned anew where other parts can be used than before."""
+    """Plan every bucket again if the set of usable parts has changed."""
     path, said = shared.files.root / "rows.json", json.dumps([rows.parts, rows.counts])
     if path.exists() and path.read_text("ascii") == said:
         return

@@ -61,7 +61,7 @@ class FixJob(ReviewJob):
 
 
 def fix_folder(job: FixJob, *, now: datetime) -> Fix:
-    """Write what is to be corrected, and the payment file with the corrections that were accepted.
+    """Write the list of corrections, and the payment file with the accepted ones.
 
     Raises:
         PrecheckError: nothing was written; the exit code says why.

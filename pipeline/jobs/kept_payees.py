@@ -96,7 +96,7 @@ def runs_of(
     decided: DecidedRows,
     names: Callable[[], pl.Series | None] = lambda: None,
 ) -> list[KnownRun]:
-    """A run, and those of which it carries on keys, by its `KeptPayees` and what was decided about payments.
+    """A run and the earlier runs whose keys it continues: its `KeptPayees` and its decisions.
 
     The names are those of every payment in its file, as `EarlierPayees` has them.
     """

@@ -64,7 +64,7 @@ def notified_file(name: str, folder: Path, status: int | None, summary: Summary 
 
 
 async def _post(section: NotifySection, document: bytes) -> None:
-    from pipeline.transport.ping import post  # slow to import, and most runs notify nobody
+    from pipeline.transport.ping import post  # slow to import, and few runs send a notification
 
     url = secret(section.webhook_env, section.webhook_file).get_secret_value()
     context = client_context(ca_file=section.webhook_ca_file)

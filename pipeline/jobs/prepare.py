@@ -113,7 +113,7 @@ def _default_country(job: CheckJob, file: ConfigurationFile) -> str | None:
 
 
 def _lost_layout(job: CheckJob, format_choice: FormatChoice) -> str | None:
-    """The layout by which the run in the folder of a job read its file, if nobody knows it any more."""
+    """The layout that the run in a job's folder read its file with, if it is no longer configured."""
     try:
         before = read_summary(job.out).input
     except (InputError, UsageError):

@@ -123,7 +123,7 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
         said = Purge(time=time, answers_before=answers_before, files=deleted, by=by, reason=job.reason)
         if manifest is not None:
             sign(folder, signer, record_purge(folder, manifest, said))
-        _delete([*files, *map(partial_name, {*files, *_holding_names(folder)})])  # half a file serves nobody
+        _delete([*files, *map(partial_name, {*files, *_holding_names(folder)})])  # half a file is useless
         for work in works:
             remove_work(work.parent, UUID(work.name))
 

@@ -1,4 +1,4 @@
-"""The daily caps of this user: how much of each is used, and by which client."""
+"""`precheck quota`: the daily caps of this user, and how much each client has used."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -117,7 +117,7 @@ def joined_run(
 
 
 def _end_shared(store: SharedStore, folder: Path) -> None:
-    """Have nobody ask on for a run that is started over."""
+    """Stop other processes from asking for a run that starts over."""
     record = read_store_record(folder)
     if record is not None and (before := store.find(record.run)) is not None:
         store.mark_finished(before)

@@ -185,7 +185,7 @@ def _refused(decisions: pl.DataFrame, placements: pl.DataFrame) -> pl.DataFrame:
 
 
 def _not_on_record(decisions: Decisions, approvals: Iterable[Approval]) -> pl.DataFrame:
-    """The decisions but those to fix by which the corrected file was made: they are on record with it."""
+    """The decisions without the corrections already recorded with the corrected file."""
     fixed = [
         (row, Decision.FIX.value, approval.by, approval.time)
         for approval in approvals

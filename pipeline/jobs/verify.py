@@ -72,7 +72,7 @@ class VerifyJob:
     config: Path | None = None
     """Where the profile of the run has the key of its ledger; None: the usual configuration."""
     signed_by: Path | None = None
-    """The public key of who must have signed the manifest; None: nobody must."""
+    """The public key that the manifest must be signed with; None if no signature is required."""
     asks_again: bool = True
     """Whether the questions are planned again; otherwise answers are looked for by their ids alone."""
 

@@ -18,9 +18,9 @@ from pipeline.rules.selected_values import replaced
 from pipeline.rules.totals import plain
 
 DIGITS_MAX = 15
-"""A spreadsheet's numbers hold so many digits exactly; a longer amount stays text."""
+"""Digits that a spreadsheet's numbers hold exactly; a longer amount stays text."""
 TEXT_CHARS_MAX = 16_000
-"""A spreadsheet's cells hold 32,767 units of UTF-16, of which a character can take two."""
+"""A spreadsheet's cells hold 32,767 units of UTF-16; a character can take two."""
 LINE_POINTS = 15
 _ROWS_AT_ONCE = 5_000
 """Half the cost of a thousand at once, as each expression takes time to begin; some ten megabytes of XML."""
@@ -40,7 +40,7 @@ each of them once costs a third of what it takes to treat them all."""
 
 
 class Styles(NamedTuple):
-    """The numbers by which a workbook knows its styles."""
+    """The style numbers of the workbook."""
 
     text: int
     wrapped: int
@@ -125,7 +125,7 @@ def _cell(part: pl.DataFrame, column: SheetColumn, styles: Styles, *, is_plain: 
 
 
 def _text(value: pl.Expr, style: int, *, is_spaced: bool) -> list[pl.Expr]:
-    """Texts that are escaped; where some begin or end with a space, that is to be kept."""
+    """Texts, escaped; spaces at their ends are kept."""
     space = ' xml:space="preserve"' if is_spaced else ""
     opening = pl.lit(f'" s="{style}" t="inlineStr"><is><t{space}>')
     return [opening, value, pl.lit("</t></is></c>")]

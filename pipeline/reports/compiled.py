@@ -1,6 +1,6 @@
 """Templates, compiled and kept where Python keeps its compiled modules: a page of few rows is mostly that.
 
-As with those, whoever may not write there compiles each time, and what does not fit is compiled anew.
+As with those, a user without write access compiles each time, and a stale file is compiled again.
 """
 
 import os

@@ -38,12 +38,12 @@ def candidates_of(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def candidates_of_all(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """The same of all parts, of which as little as possible is held at once."""
+    """The same for all parts, with as little as possible in memory."""
     return reduce(lambda kept, part: candidates_of(pl.concat([kept, part])), parts)
 
 
 def attention_of_all(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """The largest payments of all parts, of which as little as possible is held at once."""
+    """The largest payments of all parts, with as little as possible in memory."""
     return reduce(lambda kept, part: _largest(pl.concat([kept, part], how="diagonal")), parts)
 
 

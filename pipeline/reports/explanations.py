@@ -58,7 +58,7 @@ class Case(NamedTuple):
     """One meaning of a code."""
 
     where: Sentence
-    """Of which API, or of which fields."""
+    """The API or the fields that the code belongs to."""
     outcome: Outcome | None
     """None for a warning, which changes no outcome."""
     action: Action | None

@@ -181,7 +181,7 @@ def added_sums(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def listable(rows: pl.DataFrame, rows_max: int) -> pl.DataFrame:
-    """Of payments, those that `pending` lists before others, at most so many, with the columns it reads."""
+    """The payments that `pending` lists first, up to a number, with the columns it reads."""
     open_rows = rows.filter(pl.col("check_outcome") != Outcome.MATCH)
     columns = list(dict.fromkeys((*COLUMNS, *MONEY_FIELDS)))
     deciding = _with_money(open_rows.select("check_outcome", *MONEY_FIELDS).with_row_index("at"))

@@ -204,7 +204,7 @@ def _columns_table(columns: Sequence[Column], *, has_room: bool) -> Table:
 
 
 def _why(column: Column) -> str:
-    """By which rule a column is read, instead of which others, and which --map has it read."""
+    """The rule for a column, the candidates it rejected, and the `--map` that sets it."""
     said = {"rule": in_words(column.rule), "others": column.others}
     if column.disputed:
         why = Sentence("column.candidate_or" if column.others else "column.candidate", **said)

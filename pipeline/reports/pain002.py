@@ -194,7 +194,7 @@ def _level(message: Message, notes: str) -> pl.Expr:
 
 
 def _counted(status: Status) -> pl.Expr:
-    """How many payments have a status; none is told, too, but of those that are not completed."""
+    """The number of payments with a status, even 0, but for the status of unfinished payments."""
     count = pl.col(status)
     if status is Status.NOT_COMPLETED:
         count = pl.when(count > 0).then(count)

@@ -82,7 +82,7 @@ def _line(row: Row) -> str:
 
 
 def _escaped(*texts: str) -> list[str]:
-    """The texts as markup that shows them, with what is to be marked in them."""
+    """The texts as markup, with their differences highlighted."""
     escaped = str(escape(_BETWEEN.join(texts)))
     return escaped.replace(_MARK, "<mark>").replace(_MARK_END, "</mark>").split(_BETWEEN)
 

@@ -191,7 +191,7 @@ def _attention(summary: Summary) -> RenderableType:
 
 
 def header_of(text: str) -> Sentence:
-    """A header by its English words, of which its key is made.
+    """A header by its English words, which its key is made from.
 
     >>> header_of("payment id").key
     'header.payment_id'

@@ -175,7 +175,7 @@ class _Writer:
         self._input, self._wrapped_input = style(**to_fill_in), style(**to_fill_in, text_wrap=True)
 
     def write(self, rows: pl.DataFrame, changes: Sequence[Change], outcome_name: str) -> None:
-        """Write every sheet, one of which may only point to the outcome file."""
+        """Write every sheet; the sheet of rows may only point to the outcome file."""
         self._write_summary()
         if len(self._summary.batches) > 1:
             self._write_batches()

@@ -26,7 +26,7 @@ class RunDecisions(NamedTuple):
     """Of the answers that they decided about."""
     rows: Decisions
     by: str
-    """Who handed them over for approval, or uploaded the file where nobody did."""
+    """The user who handed the decisions over for approval, else the uploader."""
     time: str
     """When; UTC, ISO 8601 with Z."""
     shaped: Sequence[Shaped] = ()
@@ -41,7 +41,7 @@ class Approver(NamedTuple):
     """UTC, ISO 8601 with Z."""
     is_identified: bool = False
     """Whether this name and those of the deciders are of people who had to identify themselves, each
-    separately; without it nobody can be shown to be another person."""
+    separately; without it the approver cannot be shown to be another person."""
 
     def is_own(self, deciders: Iterable[str]) -> bool:
         """Whether one of those who decided may be the approver."""

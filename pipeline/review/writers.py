@@ -1,4 +1,4 @@
-"""What writes the payments of a run again: of a table all cells anew, of a message the bytes, edited."""
+"""Writers of a run's payments: they rewrite all cells of a table, and edit the bytes of a message."""
 
 from collections.abc import Sequence
 from typing import IO, NamedTuple, Protocol
@@ -95,7 +95,7 @@ _STANDS_THERE = f"As far as the file has room for it, this name stands there alr
 
 
 class _Text(NamedTuple):
-    """What is to be written into a field of a payment, and why it cannot be."""
+    """The text to write into a field of a payment, and why it does not fit."""
 
     to: str | None
     obstacle: str | None

@@ -96,7 +96,7 @@ def _with_words_as_codes(amounts: pl.Series) -> pl.Series:
 
 
 def exact_text(numbers: pl.Series) -> pl.Series:
-    """Numbers that are known to have a decimal point, as text in which nobody sees a group of thousands.
+    """Numbers that are known to have a decimal point, as text that cannot be read as a group of thousands.
 
     Three decimals become four, as 1.500 in text could be taken for thousands.
     """

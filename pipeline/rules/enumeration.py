@@ -36,7 +36,7 @@ ROWS_NAMED_MAX = 10
 
 _PAYEE = ("name", "lei", "organisation_bic", "organisation_id")
 _ACCOUNT = ("api", "account", "secondary_reference")
-"""Behind some UK account numbers are many accounts, told apart by the secondary reference."""
+"""Behind some UK account numbers are many accounts; the secondary reference tells them apart."""
 
 
 def same_name(name: pl.Expr) -> pl.Expr:

@@ -19,7 +19,7 @@ _DIGITS = tuple(pl.col(name) for name in (*SORT_CODE, *ACCOUNT_NUMBER))
 _A, _B, _C, _G, _H = (pl.col(name) for name in "abcgh")
 _DIVISORS = {Method.MOD10: 10, Method.MOD11: 11, Method.DBLAL: 10}
 _ONE_WILL_DO = {(2, 9), (10, 11), (12, 13)}
-"""Exceptions of two checks of which an account need pass only one."""
+"""Exceptions for which an account need pass only one of two checks."""
 
 
 def exceptions_of(checks: Sequence[WeightedSum]) -> tuple[int | None, ...]:

@@ -24,7 +24,7 @@ BYTES_MAX = 4_000_000
 WEIGHT_MAX = 999
 """The columns of the file have no room for more."""
 VALID_MAX_DAYS = 365
-"""Sort codes come and go: by an older table nobody is rejected."""
+"""Sort codes come and go: an older table rejects no account."""
 _LATEST = Sentence("rules.take_latest_table")
 
 

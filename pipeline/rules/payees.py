@@ -60,7 +60,7 @@ def _folded(ids: pl.Series) -> pl.Series:
 def keyed(payees: pl.DataFrame, hashed: Hashed) -> pl.DataFrame:
     """`PayeeKeys` of `Payees`, one for each row, hashed as in the folder that keeps those to compare with."""
     assert payees.schema == PAYEES
-    # Behind some UK account numbers are many accounts, told apart by the secondary reference.
+    # Behind some UK account numbers are many accounts; the secondary reference tells them apart.
     account = pl.concat_str("account", "secondary_reference", separator=" ", ignore_nulls=True)
     texts = payees.with_columns(account=account)
     keys = [_keys(texts[column], hashed[column]) for column in KEYED]

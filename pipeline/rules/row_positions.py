@@ -9,7 +9,7 @@ STRETCHES_MAX = 100_000
 
 
 def lines_of(heights: pl.Series, *, first: int) -> RowPositions | None:
-    """The places of rows, one at least, that take so many lines each, from the line of the first row on."""
+    """The positions of rows (at least one) from their heights in lines and the first row's line."""
     runs = _runs(heights)
     if runs.height > STRETCHES_MAX:
         return None

@@ -331,7 +331,7 @@ _UNASKED_RULES = [
     Rule(field, code, pl.col("unasked") == code, UNASKED[code].reason)
     for field, code in (("iban", OUT_OF_REACH), ("name", OUT_OF_ALPHABET))
 ]
-"""The last ones: where a row breaks another rule, it is rejected, whoever could be asked about it."""
+"""The last ones: a row that breaks another rule is rejected, even if an API could check it."""
 
 NAME_RULES = tuple(rule for rule in _PAYEE_RULES if rule.field == "name" and rule.code != "NAME_MISSING")
 """The rules that concern the name alone."""

@@ -61,7 +61,7 @@ def outcome_totals(rows: pl.DataFrame) -> list[OutcomeTotal]:
 
 
 def _sums(rows: pl.DataFrame, *by: str) -> pl.DataFrame:
-    """The rows with a readable amount, and their sum, by these columns, of which `currency` is one."""
+    """The rows with a readable amount, and their sum, by these columns, including `currency`."""
     return (
         rows.select(*by, "amount")
         .filter(pl.col("amount") >= 0)

@@ -17,7 +17,7 @@ from schemas.row_positions import RowPositions
 from schemas.summary import ROWS_NAMED_MAX, WarningCount
 
 ReferencesOf = Callable[[pl.Series], pl.Series]
-"""Gives the payment references of rows, by which equal amounts to one payee are told apart."""
+"""Gives the payment references of rows, which tell equal amounts to one payee apart."""
 
 ACROSS_ROWS = (WarningCode.MANY_NAMES, WarningCode.PAYMENT_REPEATED)
 """What is known of a payment only beside the others to its account."""

@@ -42,7 +42,7 @@ def decider(name: str | None) -> str:
     """The name of who decides, as it is put on record; None stands for no name and no login name.
 
     Raises:
-        UsageError: there is none; or it has control or invisible characters, by which it could look like
+        UsageError: there is none; or it has control or invisible characters, which could make it look like
             another name, or steer a terminal.
     """
     if name is None or not name.strip():

@@ -35,7 +35,7 @@ class Origin(NamedTuple):
 
 
 def origin_in(folders: Iterable[Path], sha256: str) -> Origin | None:
-    """Of these folders, the run of which a file was made; None of none."""
+    """The run, among these folders, that a file was made from; None if none."""
     for folder, manifest in _naming(folders, sha256):
         if manifest.input.sha256 == sha256:
             continue  # the same file again: the payments that it held are all of its own
@@ -111,7 +111,7 @@ def released_before(folder: Path) -> dict[int, str]:
     """Row -> the release file in which the payment was before, by the runs of its family.
 
     Of the folder's own releases those count whose answers were replaced: their files are gone. What was
-    released by simulated answers pays nobody: it counts in corrections that are simulated, too.
+    released on simulated answers is never paid: it counts only for simulated corrections.
 
     Raises:
         UsageError, InputError: as `read_manifest`.

@@ -31,7 +31,7 @@ _MADE_OF_PAYMENTS = (CORRECTED, RELEASE, HOLD, OUTCOMES)
 
 
 def proof_of(folder: Path, signer: Signer | None = None, manifest: Manifest | None = None) -> LedgerProof:
-    """What the ledger of a folder must be proved by, also where its run was killed; nobody may sign it.
+    """The proof required of a folder's ledger, even if its run was killed; a signature is optional.
 
     A manifest that was read already is the one that must be proven.
 

@@ -37,7 +37,7 @@ class ReusePermission(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CheckJob:
-    """One payment file, and how it is to be checked."""
+    """One payment file, and how to check it."""
 
     file: Path
     out: Path
@@ -81,7 +81,7 @@ class CheckJob:
 
 @dataclass(frozen=True, slots=True)
 class DataSetJob:
-    """A data set, and how it is to be checked."""
+    """A data set, and how to check it."""
 
     check: CheckJob
     """Its file is the folder of the parts, or one large Parquet file."""

@@ -84,7 +84,7 @@ def require_private(root: Path) -> None:
     try:
         mode = root.stat().st_mode
     except OSError:
-        return  # whoever uses it says what is wrong
+        return  # its user reports the error
     if mode & 0o007:
         raise OutputError(Sentence("runs.others_can_look", root=root))
 

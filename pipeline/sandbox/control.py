@@ -1,4 +1,4 @@
-"""The control address: a UNIX socket in the folder, mode 0600, by which a sandbox is changed as it serves.
+"""The control address: a UNIX socket in the folder, mode 0600, that changes a sandbox as it serves.
 
 curl --unix-socket sandbox/control.sock http://sandbox/state
 curl --unix-socket sandbox/control.sock -X PUT -d '["500:first=1"]' http://sandbox/faults

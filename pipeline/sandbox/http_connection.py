@@ -24,7 +24,7 @@ class HttpConnection(web.RequestHandler):
         visit: Visit,
         head_max_s: float,
     ) -> None:
-        """Wait for requests; the head of one may take so many seconds from its first byte.
+        """Wait for requests; a head may take `head_max_s` seconds from its first byte.
 
         What never becomes a request is recorded and refused: 400 for no HTTP, 408 for a slow head, 500 for
         our mistake.

@@ -55,7 +55,7 @@ def one_value(headers: MultiMapping[str], header: str, refusal: Refusal) -> str 
 def check_headers(
     headers: MultiMapping[str], correlation_header: str, *, now_s: float, clock_skew_max_s: float
 ) -> None:
-    """Hold every rule about headers; X-Request-Timestamp may be off by so many seconds either way.
+    """Hold every rule about headers; X-Request-Timestamp may be off by `clock_skew_max_s`.
 
     Raises:
         ProblemError: 400, naming the first header that breaks one.

@@ -63,7 +63,7 @@ class SandboxSettings:
     """Standard deviation of that wait's logarithm. With 0.73 the 95th percentile is 3.3 times the median,
     with 0 every answer takes the same time."""
     rehearse: bool = False
-    """Whether accounts that nobody knows get an invented answer in a usual mix, instead of AC01 and NOAP."""
+    """Whether unknown accounts get an invented answer in a usual mix, instead of AC01 and NOAP."""
     responder_faults: bool = False
     """Whether banks that can misbehave do: slow, failing, silent, broken TLS."""
     cop_responder_wait_s: float = 7.0

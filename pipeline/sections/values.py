@@ -68,7 +68,7 @@ def _proxy(url: str) -> str:
 
 FilePath = Annotated[Path, AfterValidator(_below_folder)]
 NewestOf = Annotated[str, AfterValidator(_newest_below_folder)]
-"""A pattern of folders, of which the newest run is meant."""
+"""A pattern of folders that means their newest run."""
 HttpsUrl = Annotated[str, AfterValidator(_https)]
 ProxyUrl = Annotated[str, AfterValidator(_proxy)]
 LedgerUrl = Annotated[str, AfterValidator(store_url)]

@@ -18,7 +18,7 @@ from pipeline.frames import (
 
 
 class Plan(NamedTuple):
-    """What is to be asked, in the order in which it is to be asked."""
+    """The checks to ask, in the order of asking."""
 
     checks: Checks
     assignments: Assignments

@@ -1,4 +1,4 @@
-"""summarise: everything -> Summary, of which reports are made."""
+"""summarise: everything -> Summary, the source of all reports."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple

@@ -20,7 +20,7 @@ class Cipher:
 
     @classmethod
     def under(cls, secret: SecretStr, salt: bytes) -> Self:
-        """By scrypt: a secret that a person made up costs whoever guesses it."""
+        """Derive the key with scrypt, so that guessing a secret is expensive."""
         from cryptography.hazmat.primitives.kdf.scrypt import Scrypt
 
         derivation = Scrypt(salt=salt, length=KEY_BYTE_COUNT, n=_SCRYPT_COST, r=8, p=1)

@@ -62,7 +62,7 @@ class GroupCommit(ABC, Generic[Line, B]):
         """Make a batch durable; it may set the failure of the batch.
 
         Raises:
-            PrecheckError: it is not, and nothing more is to be accepted.
+            PrecheckError: it is not, and nothing more can be accepted.
         """
 
     @property

@@ -32,7 +32,7 @@ class WholeShare:
     def __init__(self, account: ServerAccount) -> None:
         self._limits = ShareLimits(account.rate_per_s, account.in_flight_max)
 
-    def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:  # noqa: ARG002 (nobody else's places)
+    def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:  # noqa: ARG002 (one process)
         """Call this once: the share never changes."""
         use(self._limits)
 
@@ -72,7 +72,7 @@ class Waiting(NamedTuple):
 
 
 class LeaseTerms(NamedTuple):
-    """The clocks by which a process leases shares, and how it waits for others."""
+    """The clocks for leasing shares, and how a process waits for others."""
 
     clock: Callable[[], datetime]
     """The time in UTC, which the other processes go by too."""
@@ -185,7 +185,7 @@ class LeasedShare:
         try:
             renewal = await self._renew(ShareWish(self._kept(), pause_s=pause_s))
         except BaseException:
-            self._pause_s = max(self._pause_s, pause_s)  # nobody may have heard of it
+            self._pause_s = max(self._pause_s, pause_s)  # other processes may not know of it
             raise
         self._part, self._until = renewal.part, began + LEASE_S
         self._kept_places = renewal.kept_places

@@ -62,7 +62,7 @@ class HeldShare(NamedTuple):
 
     @property
     def counted(self) -> SharePart:
-        """What nobody else may have."""
+        """The part that is reserved for this process."""
         return _each(max, self.part, self.given_up)
 
 
@@ -71,7 +71,7 @@ class Division(NamedTuple):
 
     shares: tuple[HeldShare, ...] = ()
     paused_until: float = 0.0
-    """The server asked for a pause: nobody sends anything before."""
+    """The server asked for a pause: no process sends anything before."""
 
     def as_json(self) -> str:
         """As stores keep it, with names for what a person may look up."""
@@ -116,7 +116,7 @@ class ShareRenewal(NamedTuple):
     behind: LeaseHolder | None
     """The process that has to leave before this one gets anything."""
     kept_places: int
-    """Places that nobody else gets: those of its part, or those in flight, where these are more."""
+    """Places reserved for this process: its part, or those in flight if these are more."""
 
 
 def renewed(

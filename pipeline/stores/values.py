@@ -77,7 +77,7 @@ class ReusedAnswer(NamedTuple):
     reused_at: str
 
     def as_answer(self, attempts: int) -> FinalAnswer:
-        """As an answer of this run, which made so many requests for the question."""
+        """As an answer of this run, with its number of requests for the question."""
         return FinalAnswer(
             self.question, AnswerState.REUSED, self.code, None, self.request_id, self.time, attempts
         )
@@ -134,7 +134,7 @@ class RoundState(NamedTuple):
     """From 1; 0 where the run has no round yet."""
     is_open: bool
     undone_count: int
-    """Chunks that are not done, whoever holds them."""
+    """Chunks that are not done, of all holders."""
     free_count: int
     """Those of them that any process may claim now."""
 
@@ -215,7 +215,7 @@ class ServerAccount(NamedTuple):
     """Server and client, as `scopes.scope_of` gives them."""
     api: str
     rate_per_s: float
-    """At least 1: so many whole requests in a second. Below 1: one request in `1 / rate_per_s` seconds."""
+    """At least 1: whole requests per second. Below 1: one request in `1 / rate_per_s` seconds."""
     in_flight_max: int
     window_s: float
     """How long a request counts that has left, with room for one that takes longer on its way than others."""
@@ -235,7 +235,7 @@ class ShareLimits(NamedTuple):
     until: float = inf
     """On this process's monotonic clock."""
     kept_places: int = 0
-    """Of those in flight already, how many may stay: nobody else gets their places."""
+    """Of those in flight already, how many may stay: their places go to no other process."""
 
 
 class LeaseHolder(NamedTuple):

@@ -35,7 +35,7 @@ _SILENCE_S = 0.25
 _OTHER_FILES = 40
 """What a run has open beside its connections."""
 _CONNECTIONS_TRIED_MAX = 2
-"""Connections that a request is handed, each of which turns out to be unusable before it leaves."""
+"""Attempts to find a usable connection for one request."""
 
 _AS_HTTPX_SAYS = (
     (aiohttp.ClientConnectorError, httpx.ConnectError),
@@ -70,7 +70,7 @@ class AiohttpTransport(httpx.AsyncBaseTransport):
     """
 
     def __init__(self, context: ssl.SSLContext, connections_max: int, proxy: Proxy | None = None) -> None:
-        """Start without a connection, for at most so many at once. Called where an event loop runs."""
+        """Start without connections, with a limit of `connections_max`. Called where an event loop runs."""
         self._session = aiohttp.ClientSession(
             connector=_Connector(context=context, limit=connections_max, proxy=proxy),
             timeout=aiohttp.ClientTimeout(),

@@ -73,7 +73,7 @@ class Proxy:
         return secured, protocol
 
     async def _tunnel(self, server: str) -> asyncio.Transport:
-        """A connection by which the server can be greeted; raises as `connect`."""
+        """A connection to the server, ready for its TLS handshake; raises as `connect`."""
         loop = asyncio.get_running_loop()
         try:
             transport, reply = await loop.create_connection(

@@ -73,7 +73,7 @@ class Pace:
         self._resized = asyncio.Event()
 
     def end(self) -> None:
-        """Let nothing more leave: whoever waits for a slot is told at once, not in turn."""
+        """Let nothing more leave: all waiting tasks are woken at once, not in turn."""
         self._is_over = True
         self._resized.set()
 

@@ -7,7 +7,7 @@
     401                                   RenewToken    once per check, then TurnAway
     408 425 429 and 5xx                   Retry         Retry-After is obeyed where the server sends it
     connect, tls, broken, deadline        Retry         the answer, if there was one, is lost
-    oversized, encoded                    GiveUp        an answer that nobody asked for in that form
+    oversized, encoded                    GiveUp        an answer in a form that was not asked for
     anything else                         TurnAway      no permission, a wrong address, or a filter objects
 
 Source: API reference, "Errors". All other statuses and Retry-After are not in it; they are read as RFC 9110

@@ -55,7 +55,7 @@ async def files(request: web.Request) -> web.Response:
 
 
 def _statuses(folders: list[FileFolder]) -> tuple[list[FileStatus], list[str]]:
-    """How files stand, and the ids of those of which that cannot be read."""
+    """The status of each file, and the ids of files whose status cannot be read."""
     listed, broken = [], []
     for folder in folders:
         try:

@@ -49,7 +49,7 @@ _READ_BY = ("mapping", "encoding", "sheet", "input_format", "country")
 
 @routes.get("/files/{id}/columns")
 async def columns(request: web.Request) -> web.Response:
-    """How each column is read, by which rule, with its first values."""
+    """The page of columns: each with its field, the rule for it and its first values."""
     person_of(request).require_names()
     context = context_of(request)
     current = await context.current(request)
@@ -127,7 +127,7 @@ async def read_as(request: web.Request) -> web.Response:
         forget_columns()
     changed = await asyncio.to_thread(lambda: current.folder.change(mapped, **changes))
     read, refusal, *_ = await asyncio.to_thread(_columns, current._replace(file=changed))
-    agreed = not refusal and was_shown and said.get("then") == "plan"  # nothing is planned that nobody saw
+    agreed = not refusal and was_shown and said.get("then") == "plan"  # plan only what a user saw
     is_pain001 = agreed and read is not None and read.format == pain001.TITLE
     await asyncio.to_thread(
         lambda: current.folder.change(planned=agreed, is_pain001=is_pain001, is_refused=bool(refusal))

@@ -171,7 +171,7 @@ def approve_shown(
 
 
 def _taken(home: DeskHome, current: FileStatus) -> AuditEntry | None:
-    """Who took the release file that is offered; None where nobody did."""
+    """The user who downloaded the offered release file, if any."""
     if current.state is not State.RELEASED or not current.file.released_count or not current.file.releases:
         return None
     return taken_by(home.audit.entries(), current.id, current.file.releases[-1])
@@ -271,7 +271,7 @@ def _corrected(context: Context, person: Person, current: FileStatus) -> Path:
     """The corrected file by what is decided now.
 
     Raises:
-        Conflict: no row is to be corrected, or its correction is at the desk.
+        Conflict: no row needs a correction, or its correction is at the desk already.
     """
     _, latest = reviewed(current.folder)
     if not is_corrected(latest, _corrected_at(context.home.correction_of(current.id))):

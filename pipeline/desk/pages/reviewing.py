@@ -44,7 +44,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 @routes.get("/files/{id}/review")
 async def review(request: web.Request) -> web.Response:
-    """The rows by money; what is in the address names nobody."""
+    """The review page, largest amount first; its address contains no names."""
     return await _page(request, {name: request.query.get(name, "") for name in _WITHOUT_NAMES})
 
 
@@ -206,7 +206,7 @@ def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> b
 
 @routes.post("/files/{id}/groups")
 async def decide_group(request: web.Request) -> web.Response:
-    """A decision about all rows that are shown, or ticked, that nobody decided about yet: asked first."""
+    """Decide all undecided rows that are shown or ticked, after a confirmation."""
     context, person, current = await opened_by(request, Role.REVIEWER)
     form = await request.post()
     fields = {name: str(value) for name, value in form.items()}

@@ -21,7 +21,7 @@ from schemas.data_set import BucketPlanned
 from schemas.outcomes import ApiName
 
 HASH_SEED = 7
-"""Of the hash of an account, by which it is in its bucket."""
+"""The seed of the hash that assigns an account to its bucket."""
 IN_BUCKET: Schema = {**ACCEPTED, "reference": pl.String()}
 """An accepted payment, as it lies in a bucket: `row` is that of its part."""
 GIVEN: Schema = {

@@ -16,7 +16,7 @@ from pipeline.wording import Sentence
 _IN_EACH = {
     "POLARS_MAX_THREADS": "1",  # the processes are as many as the processors
     "PYTHONSAFEPATH": "1",  # the working folder may hold modules of strangers
-    # Memory of one step is kept for the next, of all threads together: to be given it anew costs a tenth.
+    # Memory of one step is kept for the next, of all threads together: allocating it again costs a tenth.
     "_RJEM_MALLOC_CONF": "narenas:1,dirty_decay_ms:2000",
 }
 
@@ -40,7 +40,7 @@ class PoolEngine:
 
 @contextmanager
 def pool_engine(process_count: int | None = None) -> Iterator[PoolEngine]:
-    """A pool of so many processes, or one for each processor, until the block ends."""
+    """A pool of worker processes, by default one per processor, until the block ends."""
     count = process_count or len(os.sched_getaffinity(0))
     # Not forked: polars has threads.
     executor = ProcessPoolExecutor(count, mp_context=get_context("spawn"), initializer=_begin)

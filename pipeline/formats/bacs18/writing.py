@@ -1,4 +1,4 @@
-"""Changed copies of a Standard 18 file: names corrected, payments taken out, contras and totals made anew."""
+"""Changed copies of Standard 18 files: names corrected, payments removed, totals recalculated."""
 
 from collections.abc import Iterator, Mapping
 

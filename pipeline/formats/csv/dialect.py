@@ -32,7 +32,7 @@ DELIMITERS = (",", ";", "|", "\t")
 
 
 class Layout(NamedTuple):
-    """How a delimited text is to be read."""
+    """How to read a delimited text: delimiter, encoding, quotes."""
 
     dialect: Dialect
     """As far as the lines show it; what the bytes were before they were UTF-8 is not known here."""

@@ -24,7 +24,7 @@ CLOSED_SETS = (pl.Enum, pl.Categorical)
 """Types of columns that are text to everybody but polars."""
 
 BLOCK_BYTES = 262_144
-"""Looked at together: in a text that is all quotes, so many bytes become a list forty times as large."""
+"""The bytes examined at a time: if all are quotes, their list takes forty times as much memory."""
 
 
 class Body(NamedTuple):
@@ -57,13 +57,13 @@ class CsvTally(NamedTuple):
 
 
 def text_bytes(cells: pl.DataFrame) -> int:
-    """UTF-8 bytes of all cells of a table, which is to be compared with a `CsvTally`."""
+    """UTF-8 bytes of all cells of a table, for comparison with a `CsvTally`."""
     lengths = (pl.col(pl.String).str.len_bytes(), pl.col(*CLOSED_SETS).cat.len_bytes())
     return sum(cells.select(length.cast(pl.Int64).sum() for length in lengths).row(0))
 
 
 def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_first: int = 1) -> CsvTally:
-    """Count the rows of a file; the delimiter is one ASCII character, and a regular row has so many cells.
+    """Count the rows of a file with an ASCII delimiter; regular rows have `column_count` cells.
 
     A quoted cell opens only where a cell starts; a quote character elsewhere is text.
 
@@ -133,7 +133,7 @@ class _Outside(NamedTuple):
     quote_byte_count: int
     """Quotes that enclose a cell, and the first of every two inside."""
     long_row: int | None
-    """The first row, counted from 1, of which it is plain that no payment has it."""
+    """The first row, counted from 1, that certainly is no payment."""
 
 
 def _outside_quotes(body: Body, grammar: _Grammar) -> _Outside | None:

@@ -66,7 +66,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
 
 
 def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  # noqa: ARG001 - its cells are text
-    """Why a file cannot be written anew; None, as its cells are text."""
+    """Always None: text cells can be written again."""
     return None
 
 

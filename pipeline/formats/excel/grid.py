@@ -81,7 +81,7 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
 
 
 def refuse_huge_sheets(workbook: bytes, *, bytes_max: int) -> None:
-    """Refuse a workbook of which any sheet has more in it than a sheet of payments may have (InputError)."""
+    """Refuse a workbook with a sheet larger than a sheet of payments may be (InputError)."""
     with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
         for cells in all_counted(archive, bytes_max=bytes_max):
             if not cells.are_none:

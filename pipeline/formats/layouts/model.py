@@ -100,7 +100,7 @@ UK_ACCOUNT = "uk_account"
 _FIELDS = (*FIELDS, UK_ACCOUNT)
 _ACCOUNTS = ({"iban"}, {"sort_code", "account_number"}, {UK_ACCOUNT})
 _EVIDENCE_MIN = 2
-"""Positions by which a layout is recognised: one column alone could be anything."""
+"""Positions that a layout is recognised by: one column alone could be anything."""
 
 
 def _one_or_several(value: object) -> object:
@@ -181,7 +181,7 @@ class PaymentLine(LineKind):
     code: Position | None = None
     """The cell with the transaction code."""
     booked_by: tuple[Position, ...] = ()
-    """The cells by which payments are grouped into a batch: the day, the payer's account."""
+    """The cells that group payments into a batch: the day, the payer's account."""
     cells_min: Position | None = None
     cells_max: Position | None = None
     """How many cells it has; where it is not given, at least those that it refers to, and any number more."""

@@ -1,4 +1,4 @@
-"""Changed copies of a file in a bank's layout: names corrected, payments taken out, totals made anew."""
+"""Changed copies of a file in a bank's layout: names corrected, payments removed, totals recalculated."""
 
 import re
 from collections.abc import Iterator, Mapping

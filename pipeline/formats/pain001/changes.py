@@ -103,7 +103,7 @@ def kept(
 
 
 def _emptied(payments: pl.DataFrame) -> pl.Series:
-    """The batches that have payments, none of which stays."""
+    """The batches that lose all of their payments."""
     kept_in = payments.group_by("batch").agg(pl.col("keep").any())
     return kept_in.filter(~pl.col("keep"))["batch"]
 
@@ -147,7 +147,7 @@ def _new_ids(ids: pl.Series, suffix: str) -> dict[str, str]:
 
 
 def _filled(data: Bytes, start: int, end: int, text: bytes) -> Edit:
-    """The content of an element anew; an element that is one tag gets a second one."""
+    """Replace the content of an element; a self-closing tag becomes a pair."""
     if start != end or data[start - len(_EMPTY_TAG) : start] != _EMPTY_TAG:
         return Edit(start, end, text)
     name = re.match(rb"<([^\s/>]+)", data[data.rfind(b"<", 0, start) : start])

@@ -52,7 +52,7 @@ TEXTS = (
     *("organisation_id", "organisation_id_scheme", "organisation_id_issuer"),
     *("amount_currency", "equivalent_currency", "twice"),
 )
-"""The columns of a payment as it stands in the file. `twice`: an element of which there can be one only."""
+"""The columns of a payment as it stands in the file. `twice`: a repeated element that must be unique."""
 _OTHERS = ("other_id", "other_scheme", "other_issuer")
 """Of one further identification while it is read; a payee may have many."""
 INDEX = {column: at for at, column in enumerate((*TEXTS, *_OTHERS))}

@@ -73,7 +73,7 @@ def all_by_bytes(head: bytes, body: bytes) -> Iterator[bytes]:
 
 
 def unasked(head: bytes, body: bytes) -> Iterator[bytes]:
-    """The answer, and then a refusal that nobody asked for; the connection stays open for a while."""
+    """The answer, then an unsolicited refusal; the connection stays open for a while."""
     yield head + body
     yield UNASKED
     yield from (b"" for _ in range(100))

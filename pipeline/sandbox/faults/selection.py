@@ -22,7 +22,7 @@ FORM = (
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """So many requests, or so many seconds."""
+    """A number of requests, or of seconds."""
 
     length: float
     is_seconds: bool
@@ -42,13 +42,13 @@ class Selection:
     question: int | None = None
     """Only the question that comes as the so-manieth different one, counted from 1."""
     first: int | None = None
-    """Only the first so many attempts of each question."""
+    """Only the first attempts of each question, up to this number."""
     probability: float = 1.0
     seed: int = 0
     after: Span | None = None
-    """Not before so many requests that could meet it, or so long after the first of them."""
+    """Only after this number of eligible requests, or this long after the first of them."""
     lasting: Span | None = None
-    """And then for so many, or for so long."""
+    """And then for this number of requests, or this long."""
 
 
 def written(selection: Selection) -> str:
@@ -127,7 +127,7 @@ def _span(value: str) -> Span:
 
 @dataclass(slots=True)
 class Aim:
-    """A selection at work: counts what it has seen."""
+    """A selection at work: counts the requests it has seen."""
 
     selection: Selection
     _seen_count: int = 0

@@ -21,7 +21,7 @@ TURNED_AWAY_IN_A_ROW_MAX = 20
 """Questions turned away without an answer between them, after which the others are asked one at a time; and
 one at a time, after which no other is sent, however they were turned away."""
 ABOUT_WHAT_IT_SAYS = frozenset({"HTTP_400", "HTTP_413", "HTTP_415", "HTTP_422"})
-"""Codes by which something before the server objects to what a request says."""
+"""Codes of a gateway before the server that objects to a request's content."""
 ABOUT_WHAT_IT_SAYS_MAX = 100
 """Such questions in a row, after an answer in this run, that end the asking: rows of one kind stand side by
 side."""
@@ -82,7 +82,7 @@ class Admission:
 
     @property
     def is_over(self) -> PrecheckError | None:
-        """Why no other question is to be sent; None where others may be admitted."""
+        """Why to send no other question; None if others may be admitted."""
         if self._has_answered_here and self._last_code in ABOUT_WHAT_IT_SAYS:
             over = self._in_a_row >= ABOUT_WHAT_IT_SAYS_MAX - TURNED_AWAY_IN_A_ROW_MAX
         else:
@@ -91,6 +91,6 @@ class Admission:
         return self._last if over else None
 
     def all_turned_away(self, asked_count: int | None) -> PrecheckError | None:
-        """The error for all of so many questions, if each was turned away alike; else None."""
+        """The error for the whole run if every question was refused alike; else None."""
         is_all = [*self._turned_away.values()] == [asked_count]
         return self._last if is_all and not self.has_answered else None

@@ -27,7 +27,7 @@ class ConcurrencyLimit:
     """The places in flight of one API. Times are seconds of a clock that never goes back."""
 
     def __init__(self, most: int, rate_per_s: float, clock: Callable[[], float]) -> None:
-        """Begin with a shut door, and nothing in flight; at most so many ever are.
+        """Begin with a shut door and nothing in flight, with an upper limit of requests.
 
         The rate is kept elsewhere, but for a part of it where the window is small.
         """
@@ -92,7 +92,7 @@ class ConcurrencyLimit:
         self._freed.set()
 
     def end(self) -> None:
-        """Let nothing more leave: whoever waits for a place is told at once, not in turn."""
+        """Let nothing more leave: all waiting tasks are woken at once, not in turn."""
         self._is_over = True
         self._freed.set()
 
@@ -120,7 +120,7 @@ class ConcurrencyLimit:
     def _wait_s(self) -> float:
         """How long until there is a place: 0 where there is one; inf where one must be given back first.
 
-        Also 0 after `end`: nobody waits any more.
+        Also 0 after `end`: no task waits any more.
         """
         if self._is_over:
             return 0.0

@@ -42,7 +42,7 @@ class DepartureState(NamedTuple):
     alone: bool
     """It was sent one at a time."""
     pause_count: int
-    """After so many pauses of this run."""
+    """The number of pauses of this run before it."""
 
 
 class GateDecision(Enum):
@@ -167,7 +167,7 @@ class RequestGate:
         return breaker.wait_s(self._world.clock())
 
     def withdraw(self, check: Check) -> None:
-        """Give back the place of a question that went through the gate, of which nothing is in flight."""
+        """Give back the place of a question that passed the gate but sent nothing."""
         responder = self._channel.api.responder(check)
         self._bulkhead.withdraw(responder, check.check)
         self._concurrency.give_back()
@@ -322,14 +322,14 @@ class RequestGate:
             name = self._channel.api.name
             log.warning("no more requests in this run", api=name.value, code=str(code))
             self.closed = self._world.tally.closures[name] = Closure(state, code)
-            # Whoever waits here is told at once: a turn may be minutes away, and each would wait for its own.
+            # Waiting tasks are woken at once: each would wait minutes for its own turn.
             self._is_closed.set()
             self._concurrency.end()
             self._channel.pace.end()
             self._wake()
 
     async def sleep(self, wait_s: float) -> None:
-        """Wait, but not beyond the closing of the gate; a stop cancels whoever waits."""
+        """Wait, but not beyond the closing of the gate; a stop cancels the waiting task."""
         with anyio.move_on_after(wait_s):
             await self._is_closed.wait()
 
@@ -353,12 +353,12 @@ class RequestGate:
         return self.closed is not None or self._world.stop.is_set()
 
     def _wait_s(self) -> float:
-        """How long the server as a whole is to be left alone."""
+        """How long to leave the server as a whole alone."""
         now = self._world.clock()
         return max(self._paused_until - now, self._server.wait_s(now), 0.0)
 
     async def _sit_out(self) -> None:
-        """Wait as long as the server is to be left alone, or until the probe that is on its way is over."""
+        """Wait until the server's pause ends, or until the probe in flight is over."""
         if self._server.is_probing:
             await self._is_probed.wait()
         else:

@@ -26,8 +26,8 @@ from schemas.problem import ProblemCode
 BREACHES_MIN = 20
 BREACHES_SHARE = 0.75
 BREACHES_WINDOW = 100
-"""Broken replies that end a run: at least so many, and such a share of the latest ones. Single questions that
-always get a broken reply, and a few in a hundred of a large file, end nothing."""
+"""Broken replies that end a run: at least this number, and this share of the latest ones. Single questions
+that always get a broken reply, and a few in a hundred of a large file, end nothing."""
 REFUSALS_IN_A_ROW_MAX = 20
 """Refused questions, with no other reply between them, that a run tolerates of a server that never answered:
 our rules let nothing pass that the reference refuses, so that more of them point to a wrong API or to a
@@ -66,7 +66,7 @@ class UselessReply(NamedTuple):
     misdirected: bool = False
     """Whether it belongs to another request, so that its connection is out of step."""
     needs_fresh: bool = False
-    """Whether the question is to be sent again on a connection of its own, to see whose the reply was."""
+    """Whether to send the question again on its own connection, to see whose reply it was."""
     told_to_wait: bool = False
     """Whether it only asks for a pause."""
     detail: str = ""

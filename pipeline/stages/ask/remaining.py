@@ -135,7 +135,7 @@ class _LedgerState:
 
     @property
     def given_up(self) -> dict[int, FruitlessQuestion]:
-        """The checks that so many runs got no answer to that no other one tries."""
+        """The checks that are given up after unanswered attempts in several runs."""
         return {
             number: fruitless
             for number, (api, fruitless) in self.suspects.items()

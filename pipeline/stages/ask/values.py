@@ -134,7 +134,7 @@ class AnswerSink(Protocol):
 
 
 class AnswerBuffer:
-    """What came back so far: packed into frames, because so many tuples would take twice the memory."""
+    """What came back so far: packed into frames, because tuples would take twice the memory."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -52,7 +52,7 @@ class WorkerContext:
     """Set for good once none of them is open."""
 
     def leave(self, api: ApiName) -> None:
-        """Ask this one no more; where an error ended one, and the others are done, nobody is waited for."""
+        """Ask this one no more; after an error, and once the others are done, wait for none."""
         self.open_apis.discard(api)
         if not self.open_apis:
             self.all_left.set()
@@ -388,7 +388,7 @@ class ApiAsker:
             self._run.ended_by = self._run.ended_by or reason  # once the other APIs are done
 
     async def _again(self, task: QuestionInProgress) -> bool:
-        """Whether a question is to be sent again, after the wait that its last reply asks for."""
+        """Whether to send a question again, after the wait that its last reply asks for."""
         assert task.useless is not None
         match task.useless.decision:
             case EndRun(error):

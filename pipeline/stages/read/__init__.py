@@ -36,7 +36,7 @@ def read(  # noqa: PLR0913 (what the command line says of a file)
         mapping: From `--map FIELD=HEADER`.
         encoding: The encoding of a CSV file; None means UTF-8.
         sheet: The sheet of a workbook; None means the only one that has data.
-        decided: The `decision` of an earlier reading of the same columns: fewer rows must not decide anew.
+        decided: The `decision` of an earlier reading of the same columns: fewer rows must not change it.
         format_choice: Of its format.
         country: Of all accounts that are no IBAN, two letters; None: each account's signs show it.
 

@@ -26,7 +26,7 @@ class Packing(NamedTuple):
 
 
 class ReadingArguments(NamedTuple):
-    """How a file is to be read, as the user chose it or the program knows it."""
+    """How to read a file: the user's choices and the program's own findings."""
 
     mapping: Mapping[str, str]
     """Field -> header, as the user mapped them."""

@@ -76,7 +76,7 @@ def _proved(host: str, said: Mapping[str, str]) -> Mapping[str, str]:
         return said
     if said.get("sslmode", _SAFE_MODE) != _SAFE_MODE:
         raise WrongValueError(Sentence("config.ledger_sslmode", mode=_SAFE_MODE))
-    # libpq looks for its authorities in a file of the user's home unless it is told to use the system's.
+    # libpq looks for its authorities in a file of the user's home unless it is set to use the system's.
     return {"sslrootcert": "system", **said, "sslmode": _SAFE_MODE}
 
 

@@ -1,4 +1,4 @@
-"""A connection to PostgreSQL that is made anew where it is lost, and how long that is tried.
+"""A connection to PostgreSQL that reconnects when it is lost, and the time limit for that.
 
 What is done with it may be done twice: a connection may be lost between COMMIT and its reply.
 """

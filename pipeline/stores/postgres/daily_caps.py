@@ -119,7 +119,7 @@ class PostgresCap:
         return datetime.fromtimestamp(max(free_at, count.closed_until), UTC)
 
     def _count(self, db: psycopg.Connection) -> _Count:
-        """The count of a cap now, which nobody else changes before the end of the transaction."""
+        """The present count of a cap, locked until the end of the transaction."""
         return _Count(*_row(db, _NOW, *self._cap))
 
 

@@ -32,7 +32,7 @@ _STATE = STATEMENTS["leases.state"]
 _LOCK = "SELECT 1 FROM precheck.run WHERE run = %b FOR UPDATE"
 _OPEN = "INSERT INTO precheck.round(run, round) VALUES (%b, %b)"
 _ADD = STATEMENTS["leases.add"]
-# What is undone is asked in chunks of the next round: under these, nobody writes any more.
+# What is undone is asked in chunks of the next round: nothing is written under these any more.
 _END = f"""
 WITH ended AS (
  UPDATE precheck.round SET ended_at = clock_timestamp()

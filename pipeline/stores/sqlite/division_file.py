@@ -1,7 +1,7 @@
 """The division of one account among the processes of one machine: a small file, locked while it changes.
 
 Nothing in it must outlive the machine, so nothing waits for the disk. The clock is the system's monotonic
-one, which is the same for all processes and begins anew with the machine: a time too far ahead is of before
+one, which is the same for all processes and restarts with the machine: a time too far ahead is of before
 a restart, and one that is past counts for nothing by then, however it came about (`sharing`).
 
 A process that is killed leaves the lock. One that is stopped just while it holds it, which is for some

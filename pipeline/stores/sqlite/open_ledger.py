@@ -47,7 +47,7 @@ class OpenLedger:
 
         Made of every field but the check's number, so that a file that is planned again, in another order or
         by a newer version, never takes another question's answer for its own. The key of the hash lives in
-        the ledger: two runs cannot be linked by their questions, but whoever holds the file can try names on
+        the ledger: two runs cannot be linked by their questions, but an owner of the file can try names on
         it, which is why the file is 0600.
         """
         return self._hashed(json.dumps(check[1:]).encode())

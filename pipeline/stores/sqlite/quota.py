@@ -38,7 +38,7 @@ from pipeline.wording import Sentence
 EDGE_S = 30
 """How long before a window opens a reserved request may still be on its way."""
 BUSY_MAX_S = 30
-"""How long to wait for other processes, each of which holds the file for some milliseconds."""
+"""How long to wait for other processes; each holds the file for some milliseconds."""
 
 _DAY_MS = 86_400_000
 _EDGE_MS = EDGE_S * 1000

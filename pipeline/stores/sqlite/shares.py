@@ -62,7 +62,7 @@ class _Divisions(NamedTuple):
                     return
 
     async def _begin(self, account: ServerAccount, rest_s: float) -> None:
-        """Divide an account anew, which nobody has a share of."""
+        """Start the division of an account again, without any shares."""
         nobody = sharing.not_before(self.terms.ticks() + rest_s, account) if rest_s else Division()
         file = DivisionFile(self._path(account))
         try:
