@@ -59,14 +59,18 @@ def shared(folder: Path) -> Iterator[None]:
 def refuse_open(folder: Path, *, within: bool = False) -> None:
     """Refuse to write into a folder, or into one within it, where any user may put other files (OutputError).
 
-    In a folder with the sticky bit, such as /tmp, users cannot replace each other's files.
+    In a folder with the sticky bit, such as /tmp, users cannot replace each other's files. But a folder there
+    may have been made by another user, who can replace what we write into it.
     """
+    advice, place = Sentence("advice.other_folder"), folder.resolve()
     with suppress(FileNotFoundError):
         mode = folder.stat().st_mode
         if mode & S_IWOTH and not (within and mode & S_ISVTX):
-            raise OutputError(
-                Sentence("files.others_can_write", folder=folder), advice=Sentence("advice.other_folder")
-            )
+            raise OutputError(Sentence("files.others_can_write", folder=folder), advice=advice)
+    for path in (place, *place.parents):
+        with suppress(FileNotFoundError):
+            if path.stat().st_uid not in {0, os.geteuid()} and path.parent.stat().st_mode & S_IWOTH:
+                raise OutputError(Sentence("files.made_by_another", folder=path), advice=advice)
 
 
 def require_ours(folder: Path) -> None:

@@ -129,25 +129,28 @@ def open_ledger(  # noqa: PLR0913 (what is opened, and by whom)
 def refuse_changed_copy(file: Path, sha256: str, signer: Signer | None, *, own: Path) -> None:
     """Refuse a payment file in the folder of another run that is not as that run recorded it.
 
+    A link counts as the file that it leads to. With a signer, a file must be in the evidence if it has the
+    name of one that a run makes.
+
     Raises:
         InputError: it was changed; or its folder is to be signed, and is not, or not by this signer.
+        UsageError: its folder is to be signed, and has no manifest.
     """
-    folder = file.resolve().parent
+    path = file.resolve()
+    folder, is_proved = path.parent, signer is not None and path.parent != own.resolve()
+    is_of_run = is_proved and path.name.partition(".")[0] in _MADE_OF_PAYMENTS
     try:
         manifest = read_manifest(folder)
-    except UsageError:
-        return
-    except InputError:
-        if has_begun(folder):
+    except (InputError, UsageError) as error:
+        if has_begun(folder) and (is_of_run or isinstance(error, InputError)):
             raise
-        return  # another program's file of that name
+        return  # another program's file of that name, or none
     recorded = {one.name: one.sha256 for one in (manifest.outcome_file, *manifest.files)}
-    is_of_run = file.name in recorded or file.name.partition(".")[0] in _MADE_OF_PAYMENTS
-    if signer is not None and is_of_run and folder != own.resolve():
+    if signer is not None and is_proved and (is_of_run or path.name in recorded):
         _require_signed(folder)
         _require_own(folder, signer, manifest)
-    if recorded.get(file.name, sha256) != sha256:
-        raise InputError(Sentence("runs.changed_since", path=file, remedy=made_anew(file)))
+    if recorded.get(path.name, "" if is_of_run else sha256) != sha256:
+        raise InputError(Sentence("runs.changed_since", path=file, remedy=made_anew(path)))
 
 
 def is_sealed_by(signer: Signer, folder: Path, *, now: str) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 import fcntl
 import hashlib
 import json
+import os
 import shutil
 import stat
 from decimal import Decimal
@@ -538,6 +539,24 @@ def test_a_folder_that_every_user_can_write_into_is_refused_before_anything_is_a
     two = (desk.payments([MATCH]), desk.payments([MATCH], name="two.csv"))
     assert desk("run", *two, *sandbox.using("sandbox"), "--out", out).status == 73
     assert sandbox.call_count == before
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder away")
+@pytest.mark.parametrize("within", ["", "ours"])
+def test_a_folder_that_another_user_made_in_a_shared_one_is_refused(desk, sandbox, within):
+    share = desk.folder / "share"
+    out = share / "payments.precheck"
+    (out / within).mkdir(parents=True)
+    share.chmod(0o1777)
+    (share / "link").symlink_to(out)
+    words = (desk.payments([MATCH]), *sandbox.using("sandbox"), "--out")
+    os.chown(out, 4711, 4711)
+    for path in (out, share / "link"):
+        refused = desk("run", *words, path / within)
+        said = "another user of this computer made this folder"
+        assert (refused.status, said in refused.err) == (73, True), refused.err
+    share.chmod(0o755)
+    assert desk("run", *words, out / within).status == 0
 
 
 def test_nothing_is_written_into_a_folder_that_was_opened_to_every_user_since(desk, sandbox):

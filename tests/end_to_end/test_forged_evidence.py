@@ -560,6 +560,38 @@ def test_payments_are_taken_from_the_folder_of_another_run_as_it_recorded_them(d
     assert (refused.status, "hold.simulated.csv: " in refused.err) == (65, True), refused.err
 
 
+def by_a_link(folder):
+    link = folder.parent / "payroll_again.csv"
+    link.symlink_to(folder / "hold.simulated.csv")
+    return link
+
+
+def by_a_name_that_is_not_recorded(folder):
+    return (folder / "hold.simulated.csv").rename(folder / "hold.csv")
+
+
+def without_a_manifest(folder):
+    (folder / "manifest.json").unlink()
+    return folder / "hold.simulated.csv"
+
+
+PASSED_OFF = {
+    by_a_link: (65, "payroll_again.csv: changed since"),
+    by_a_name_that_is_not_recorded: (65, "hold.csv: changed since"),
+    without_a_manifest: (2, "has not finished"),
+}
+
+
+@pytest.mark.parametrize("how", PASSED_OFF, ids=lambda how: how.__name__)
+def test_a_changed_file_is_not_passed_off_as_one_of_no_run(desk, folder, words, signing, how):
+    assert desk("split", folder, "--allow-simulated", *signing[0]).status == 0
+    held = folder / "hold.simulated.csv"
+    held.write_text(held.read_text().replace("25.50", "9925.50"))
+    refused = desk("run", how(folder), *words[2:], "--out", desk.folder / "held", *signing[0])
+    status, said = PASSED_OFF[how]
+    assert (refused.status, said in refused.err) == (status, True), refused.err
+
+
 def test_a_run_with_a_key_is_compared_with_signed_runs_alone(desk, folder, words, signing):
     other = desk.payments([*ROWS, ROWS[0] | {"payment_id": "P3"}], "other.csv")
     compared = ("run", other, *words[2:], "--compare-with", folder, "--fresh")
