@@ -83,8 +83,9 @@ $(SSLYZE):
 	  .cache/sslyze/bin/python -m pip install --quiet --disable-pip-version-check sslyze==$(SSLYZE_VERSION); } || \
 	  echo "no sslyze: its test of the sandbox's TLS is skipped" >&2
 
+# One thread for the small frames in the processes of the tests, as users have; commands that they start have more.
 test: .venv/installed  ## run the tests of the day: each promise, in a few minutes
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+	POLARS_MAX_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 nightly: .venv/installed  ## run all there is, some hours: every test, other examples, the long forms of the tables
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m 'not faults'

@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import pytest
-from desk import COMMAND
+from desk import COMMAND, WARM
 from readers import SAMPLE
 
 from schemas.manifest import Manifest
@@ -12,10 +12,12 @@ from schemas.manifest import Manifest
 
 @pytest.fixture
 def piped(desk):
-    def run(line):
+    WARM.install(desk.folder)
+
+    def run(line, command=COMMAND[0]):
         """What a line of a shell did, whose commands are precheck's."""
         done = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", line.replace("precheck ", f"{COMMAND[0]} ")],
+            ["bash", "-o", "pipefail", "-c", line.replace("precheck ", f"{command} ")],
             cwd=desk.folder,
             env=desk.environment,
             check=False,
@@ -65,17 +67,20 @@ def test_a_reader_that_is_gone_does_not_change_how_a_run_ends(piped, desk, form)
 
 
 def test_standard_input_is_a_file_like_any_other(piped, desk):
-    assert piped("precheck plan - < sample.csv")[1].startswith("standard-input.csv: 24 payments")
-    assert json.loads(piped("precheck columns - --json < sample.csv")[1])["columns"]
+    def forked(line):
+        return piped(line, "./precheck")
+
+    assert forked("precheck plan - < sample.csv")[1].startswith("standard-input.csv: 24 payments")
+    assert json.loads(forked("precheck columns - --json < sample.csv")[1])["columns"]
     status, printed, _ = piped("cat sample.csv | precheck run - --out checked")
     assert (status, "standard-input.csv: 24 payments" in printed) == (0, True)
     manifest = Manifest.model_validate_json((desk.folder / "checked" / "manifest.json").read_bytes())
     assert manifest.input.name == "standard-input.csv"
     # A resume compares what comes with what came.
-    assert "Finished already" in piped("precheck run - --out checked < sample.csv")[1]
-    status, _, errors = piped("head -5 sample.csv | precheck run - --out checked")
+    assert "Finished already" in forked("precheck run - --out checked < sample.csv")[1]
+    status, _, errors = forked("head -5 sample.csv | precheck run - --out checked")
     assert (status, "--fresh" in errors) == (2, True)
-    status, _, errors = piped("precheck run - < sample.csv")
+    status, _, errors = forked("precheck run - < sample.csv")
     assert (status, "--out" in errors) == (2, True)
 
 
