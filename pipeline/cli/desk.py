@@ -73,7 +73,9 @@ def desk(given: Given) -> None:
     from pipeline.config import find, read, usual
     from pipeline.config.desk import DeskSection
     from pipeline.desk.folders import DeskHome
+    from pipeline.files.open_files import require_open_files
 
+    require_open_files()
     if given.config is not None:
         os.environ["PRECHECK_CONFIG"] = str(find(given.config).resolve())
     path = usual()

@@ -19,10 +19,12 @@ def doctor(*, profile: str | None, config: Path | None) -> None:
     Prints one line for each test.
     """
     from pipeline.cli.logs import log_to_stderr
+    from pipeline.files.open_files import require_open_files
     from pipeline.jobs.doctor import diagnose
     from pipeline.reports.listings import print_findings
     from pipeline.reports.terminal import answers
 
+    require_open_files()
     interruptible()
     log_to_stderr("text", quiet=True)
     findings = diagnose(profile, config, now=now())

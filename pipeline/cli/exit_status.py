@@ -15,7 +15,8 @@ import click
 from pipeline.cli.crashes import is_mistake, recorded_crash
 from pipeline.cli.helps import Group
 from pipeline.cli.language import in_words, speak_as_called
-from pipeline.errors import CONCERN_ONE_FILE, DiskError, PrecheckError, stopped_by
+from pipeline.errors import CONCERN_ONE_FILE, DiskError, IncompleteError, PrecheckError, stopped_by
+from pipeline.files.disk_errors import TOO_FEW_FILES
 from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
@@ -119,6 +120,8 @@ def _error_of(end: BaseException) -> PrecheckError:
     if is_mistake(end):
         return recorded_crash(end)
     if isinstance(end, OSError):
+        if end.errno in TOO_FEW_FILES:
+            return IncompleteError(Sentence("transport.too_few_files"))
         return DiskError(Sentence("cli.output_cannot_written", why=end))
     if isinstance(end, PrecheckError):
         return end

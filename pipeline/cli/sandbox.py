@@ -180,11 +180,14 @@ def sandbox(given: Given) -> None:
 
         write_payments(given.write_payments, rows=given.rows, seed=given.seed, force=given.force)
         return
+    from pipeline.files.open_files import require_open_files
     from pipeline.sandbox.faults.selection import parse
     from pipeline.sandbox.scenarios import scenario_named
     from pipeline.sandbox.server import SandboxSettings
     from pipeline.sandbox.server import run as serve
     from pipeline.sandbox.settings import ServerCertificate, Tls
+
+    require_open_files()
 
     def announce(url: str) -> None:
         click.echo(url)

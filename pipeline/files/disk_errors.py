@@ -32,12 +32,12 @@ def is_full_or_failed(error: OSError | sqlite3.Error) -> bool:
 
 
 def is_of_an_output(error: OSError) -> bool:
-    """Whether a stream failed or a disk is full; errors of files are reported by their writers.
+    """Whether a stream failed, a disk is full or files are too few; writers report other errors of files.
 
     >>> is_of_an_output(BrokenPipeError(32, "Broken pipe")), is_of_an_output(OSError(13, "No", "some file"))
     (True, False)
     """
-    return error.filename is None or is_full_or_failed(error)
+    return error.filename is None or error.errno in TOO_FEW_FILES or is_full_or_failed(error)
 
 
 def is_expected_end(end: BaseException) -> bool:

@@ -7,7 +7,6 @@ costs.
 """
 
 import asyncio
-import resource
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -24,6 +23,7 @@ from aiohttp.connector import Connection
 from aiohttp.http_parser import RawResponseMessage
 from aiohttp.tracing import Trace
 
+from pipeline.files.open_files import open_files_allowed
 from pipeline.transport.proxy import Proxy
 from pipeline.transport.retry import FRESH_CONNECTION, REFUSALS, REQUEST_ID, NetworkFailure
 
@@ -47,17 +47,9 @@ _AS_HTTPX_SAYS = (
 
 
 def connections_allowed(count: int) -> int:
-    """So many connections to each of two servers, or as many as the system lets this process have open.
-
-    The process's own limit of open files is raised up to the system's.
-    """
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = 2 * count + _OTHER_FILES
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    return max(min((wanted - _OTHER_FILES) // 2, count), 1)
+    """So many connections to each of two servers, or as many as the system lets this process have open."""
+    allowed = open_files_allowed(2 * count + _OTHER_FILES)
+    return max(min((allowed - _OTHER_FILES) // 2, count), 1)
 
 
 class AiohttpTransport(httpx.AsyncBaseTransport):

@@ -1,0 +1,25 @@
+"""How many files and connections this process may have open at a time."""
+
+import resource
+
+from pipeline.errors import ConfigurationError
+from pipeline.wording import Sentence
+
+_NEEDED = 32
+"""By any command with connections, for one request at a time to each of two servers."""
+
+
+def open_files_allowed(wanted: int) -> int:
+    """So many open files, or as many as the system allows: the process's own limit is raised up to that."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY:
+        wanted = min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
+
+
+def require_open_files() -> None:
+    """Refuse to begin where the system allows too few open files (ConfigurationError)."""
+    if (allowed := open_files_allowed(_NEEDED)) < _NEEDED:
+        raise ConfigurationError(Sentence("files.too_few_allowed", allowed=allowed, needed=_NEEDED))
