@@ -39,6 +39,7 @@ from pipeline.stages.read.messages import batches_in
 from pipeline.stages.validate import validate
 from pipeline.stores.values import RequestAttempt
 from pipeline.wording import Sentence
+from pipeline.wording.rows import positions_named
 from schemas.manifest import Manifest, SplitMade
 from schemas.outcomes import COLUMNS, ApiName, Environment, Outcome, OutcomeColumns
 from schemas.payments import FIELDS
@@ -55,6 +56,7 @@ from schemas.story import (
     StoryRoute,
 )
 from schemas.strict import timestamp
+from schemas.summary import InputFile
 
 ROWS_LISTED_MAX = 100
 _ACCOUNTS = ("account_number", "iban", "account")
@@ -93,7 +95,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
     run = ended_run(folder)
     manifest = run.manifest
     if not 1 <= row <= manifest.input.row_count:
-        raise UsageError(Sentence("jobs.sentence", row=row, extent=_extent(manifest)))
+        raise UsageError(Sentence("jobs.sentence", row=row, extent=_extent(manifest.input)))
     with opened_to_read(folder, now=timestamp(now)) as record:
         rows = run.rows()
         places = manifest.input.places
@@ -176,11 +178,13 @@ def _by_tables(outcomes: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([pl.DataFrame(schema=REJECTS), *found])
 
 
-def _extent(manifest: Manifest) -> str:
-    """Which rows a file has, and where the first and the last of them stand."""
-    name, last, places = manifest.input.name, manifest.input.row_count, manifest.input.places
-    where = "" if places is None else f" ({places.unit}s {places.of(1)} to {places.of(last)})"
-    return f"{name} has rows 1 to {last}{where}"
+def _extent(file: InputFile) -> Sentence:
+    """The rows of a file, with the positions of the first and the last."""
+    rows = Sentence("jobs.rows_of_file", file=file.name, last=str(file.row_count))
+    if file.places is None:
+        return rows
+    first, last = (positions_named([row], file.places) for row in (1, file.row_count))
+    return Sentence("jobs.rows_of_file_at", rows=rows, first=first, last=last)
 
 
 def assembled(

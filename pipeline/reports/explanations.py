@@ -88,7 +88,7 @@ def explain(code: str) -> Explanation:
         found = explanations()[HTTP_STATUS]
     if found is None:
         near = get_close_matches(wanted, explanations(), n=1)
-        hint = f"did you mean {near[0]}? " if near else ""
+        hint = Sentence("reports.did_you_mean", near=near[0]) if near else ""
         raise UsageError(Sentence("reports.no_code_precheck", wanted=repr(wanted), hint=hint))
     return found._replace(code=wanted)
 

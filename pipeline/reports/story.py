@@ -1,6 +1,6 @@
 """One row's story on a terminal: readable at 60 columns, without colour, and in a pipe."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import zip_longest
 
 from rich.console import Console, RenderableType
@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.apis.own_codes import MEANINGS
-from pipeline.frames import AnswerState
+from pipeline.frames import AnswerState, BicSource, RouteReason
 from pipeline.reports.reasons import SaidReasons, sentence_of, sentences_of
 from pipeline.reports.terminal import STYLES, rule_table, text_line
 from pipeline.reports.wording import SIMULATED, advice, in_words, say, visible, which_rows
@@ -18,6 +18,22 @@ from schemas.story import Story, StoryAttempt, StoryDecision, StoryOrigin, Story
 
 ROWS_SHOWN_MAX = 20
 _NONE: SaidReasons = {}
+_LABELS = {"account": "story.account", "responder_bic": "field.bic", "remittance": "field.reference"}
+_WORDS = {
+    RouteReason.GB_IBAN: "story.because_gb_iban",
+    RouteReason.SORT_CODE: "story.because_sort_code",
+    BicSource.FILE: "story.bic_of_file",
+    BicSource.TABLE: "story.bic_of_table",
+    BicSource.REGISTRY: "story.bic_of_registry",
+    AnswerState.ANSWERED: "story.ended_answered",
+    AnswerState.REFUSED: "story.ended_refused",
+    AnswerState.UNANSWERED: "story.ended_unanswered",
+    "failed": "story.ended_failed",
+    "in doubt": "story.ended_in_doubt",
+    "line": "places.lines",
+    "sheet row": "places.sheet_rows",
+}
+"""Words of the document, which is English -> the keys of their sentences."""
 _APPROVED = {True: "story.approved_self", False: "story.approved_other"}
 
 
@@ -25,7 +41,11 @@ def print_story(story: Story, console: Console, reasons: SaidReasons = _NONE) ->
     """Show a story. Text from the file or the server is shown as text; reasons are for other languages."""
     key = "story.title" if story.place is None else "story.title_at"
     heading = Sentence(
-        key, file=story.file, row=story.row, place=story.place, environment=story.environment.value
+        key,
+        file=story.file,
+        row=story.row,
+        place=_place(story.place or ""),
+        environment=story.environment.value,
     )
     console.print(text_line(heading, "bold"))
     if story.simulated:
@@ -39,7 +59,7 @@ def _parts(story: Story, width: int, reasons: SaidReasons) -> Iterable[tuple[str
     if story.made_of is not None:
         yield "story.made_of", _pairs(_lines_of_origin(story.made_of))
     of_batch = {} if story.batch is None else {say("story.batch"): story.batch}
-    yield "story.of_file", _pairs((story.payment | of_batch).items())
+    yield "story.of_file", _pairs((_labelled(story.payment) | of_batch).items())
     if story.findings:
         rules = [
             (
@@ -77,20 +97,35 @@ def _lines_of_origin(origin: StoryOrigin) -> Iterable[tuple[str, str]]:
 
 def _question(story: Story) -> RenderableType:
     assert story.route is not None
-    lines = {say("story.asked_of"): story.route.api.value, say("story.because"): story.route.reason}
+    lines = {say("story.asked_of"): story.route.api.value, say("story.because"): _word(story.route.reason)}
     if story.route.bic_source is not None:
-        lines[say("story.bic_from")] = story.route.bic_source
+        lines[say("story.bic_from")] = _word(story.route.bic_source)
     if story.question is not None:
-        lines |= {field.replace("_", " "): value for field, value in story.question.fields.items()}
+        lines |= _labelled({field: value for field, value in story.question.fields.items() if field != "api"})
         numbered = zip_longest(story.question.rows, story.question.places)
-        others = [f"{row} ({place})" if place else f"{row}" for row, place in numbered if row != story.row]
+        others = [
+            f"{row} ({_place(place)})" if place else f"{row}" for row, place in numbered if row != story.row
+        ]
         shown = others[:ROWS_SHOWN_MAX]
         shared = Sentence("places.rows", count=story.question.row_count - 1, rows=shown)
         if more := story.question.row_count - 1 - len(shown):
             shared = Sentence("places.rows_and_more", rows=shared, more_count=more)
         lines[say("story.also_for")] = in_words(shared if others else Sentence("story.no_other_row"))
-        lines.pop("api", None)
     return _pairs(lines.items())
+
+
+def _labelled(fields: Mapping[str, str]) -> dict[str, str]:
+    return {say(_LABELS.get(field, f"field.{field}")): value for field, value in fields.items()}
+
+
+def _word(word: str) -> str:
+    return say(_WORDS[word]) if word in _WORDS else word
+
+
+def _place(text: str) -> str:
+    """The position of a row, such as `line 2`, in the language of the terminal."""
+    unit, _, number = text.rpartition(" ")
+    return say(_WORDS[unit], count=1, places=number) if unit in _WORDS else text
 
 
 def _requests(story: Story) -> RenderableType:
@@ -110,7 +145,7 @@ def _lines_of(attempt: StoryAttempt) -> Iterable[tuple[str, str]]:
 
 def _request(attempt: StoryAttempt) -> str:
     """A request in a line or two: when it left, its correlation id, how it ended."""
-    ended = " ".join(filter(None, (attempt.ended, attempt.code)))
+    ended = " ".join(filter(None, (_word(attempt.ended), attempt.code)))
     sent = attempt.sent[:23].replace("T", " ")
     if not attempt.ended_at:
         return say("story.sent_in_doubt", sent=sent, ended=ended, id=attempt.request_id)

@@ -5,6 +5,7 @@ from typing import Any
 
 from pipeline.sandbox.accounts import IBAN_ACCOUNTS, DummyAnswer, describe_accounts
 from pipeline.sandbox.configuration import REQUESTING_BIC
+from pipeline.wording import Sentence, SurfaceKind, aloud
 from schemas.outcomes import ApiName
 
 Json = dict[str, Any]
@@ -13,6 +14,13 @@ MATCHED = "MATCHED"
 """What stands for the code of a full match of Confirmation of Payee, which has none."""
 
 COLUMNS = ("api", "account", "account type", "name or identification", "answer", "matched name")
+_HEADS = {
+    "account": "story.account",
+    "account type": "field.account_type",
+    "name or identification": "sandbox.name_or_identification",
+    "answer": "sandbox.answer",
+    "matched name": "story.name_at_the_bank",
+}
 
 _BICS = {account.iban: account.bic for account in IBAN_ACCOUNTS}
 
@@ -44,7 +52,8 @@ def account_rows() -> list[tuple[str, ...]]:
 
 def account_lines() -> Iterator[str]:
     """The same as text in columns, with the matched name on a line below."""
-    rows = [COLUMNS, *account_rows()]
+    heads = [aloud(Sentence(_HEADS.get(column, "header.api")), SurfaceKind.COMMAND) for column in COLUMNS]
+    rows = [heads, *account_rows()]
     narrow = [(api, f"{account} {kind}".strip(), asked, code) for api, account, kind, asked, code, _ in rows]
     widths = [max(map(len, column)) for column in zip(*narrow, strict=True)]
     for row, (*_, matched_name) in zip(narrow, rows, strict=True):

@@ -5,6 +5,7 @@ from textwrap import wrap
 
 from pipeline.sandbox.faults.catalogue import FAULTS, SECTIONS
 from pipeline.sandbox.faults.selection import FORM
+from pipeline.wording import SurfaceKind, aloud
 
 _WIDTH = 80
 _CLIENT = "    client: "
@@ -16,7 +17,7 @@ def lines() -> Iterator[str]:
     A name stands at the beginning of a line, and on no other.
     """
     width = max(map(len, FAULTS))
-    yield from _beside("--fault ", FORM)
+    yield from _beside("--fault ", aloud(FORM, SurfaceKind.COMMAND))
     for title, section in SECTIONS:
         yield ""
         yield title.upper()

@@ -14,10 +14,7 @@ from pipeline.sandbox.faults.catalogue import FAULTS, Fault, Reach
 from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
-FORM = (
-    "NAME or NAME:CONDITION,...; the conditions are account=DIGITS or IBAN, api=NAME, question=N, first=N, "
-    "probability=P, seed=N, after=N and for=N (requests, or seconds as 1.5s)"
-)
+FORM = Sentence("sandbox.fault_form")
 
 
 @dataclass(frozen=True, slots=True)

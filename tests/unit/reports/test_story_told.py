@@ -4,6 +4,7 @@ import pytest
 
 from pipeline.apis import RETRY_ELSEWHERE
 from pipeline.reports.story import ROWS_SHOWN_MAX, print_story
+from pipeline.wording.language import speaking
 from schemas.outcomes import ApiName, Environment, OutcomeColumns
 from schemas.story import Story, StoryAttempt, StoryFinding, StoryQuestion, StoryRoute
 
@@ -54,6 +55,15 @@ def attempt(**said):
 
 def test_the_batch_of_a_payment_stands_beside_it(told):
     assert "account number **5678 batch RUN-1" in told(batch="RUN-1", place="PmtInf[1]/CdtTrfTxInf[2]")
+
+
+def test_a_german_user_reads_german_labels_places_and_reasons(told):
+    with speaking("de"):
+        text = told(place="line 18")
+    assert "Zeile 17 (Dateizeile 18)" in text
+    assert "Kontonummer **5678" in text
+    assert "weil Sort Code und Kontonummer" in text
+    assert "beantwortet mit MBAM" in text
 
 
 @pytest.mark.parametrize("width", [60, 80])
