@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
+from desk import WARM
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGE = (DOCS / "operations.md").read_text("utf-8")
@@ -82,6 +83,13 @@ class Night:
 
     def __init__(self, desk, status):
         self.desk, self.status = desk, status
+        self.programs = Path(sys.executable).parent
+
+    def start_no_interpreter(self):
+        """From here on, `precheck` is a fork of a process that has imported it."""
+        self.programs = self.desk.folder / "programs"
+        self.programs.mkdir()
+        WARM.install(self.programs)
 
     def here(self, text):
         places = {
@@ -96,7 +104,7 @@ class Night:
     def run(self, words, **changes):
         """Run words to their end; what they say on both streams, as one text."""
         environment = {
-            "PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin",
+            "PATH": f"{self.programs}:/usr/bin:/bin",
             "HOME": str(self.desk.folder / "home"),
             "PYTHONPATH": str(self.desk.folder / "strangers"),
             **changes,
@@ -220,6 +228,7 @@ def test_a_night_resumes_the_unfinished_check_of_a_file_that_was_touched(night, 
     [folder] = (night.desk.folder / "checked").iterdir()
     asked = len(sandbox.questions())
     os.utime(file)
+    night.start_no_interpreter()
 
     again = night.run(script)
 

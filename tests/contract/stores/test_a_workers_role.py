@@ -5,6 +5,7 @@ import psycopg
 import pytest
 from postgres import LEDGER_KEY, RUNNER, clocks
 from shared_ledgers import ask_all
+from tables import for_each
 
 from pipeline.errors import DiskError
 from pipeline.stores.postgres import cared_for
@@ -90,7 +91,7 @@ STATEMENTS = [
 ]
 
 
-@pytest.mark.parametrize("statement", STATEMENTS)
+@for_each("statement", STATEMENTS)
 def test_a_statement_that_sets_something_back_is_refused(worker, statement):
     with pytest.raises(REFUSED):
         worker.execute(statement.format(scope=SCOPE))
