@@ -27,6 +27,7 @@ from pipeline.desk.journal import ChainedJournal
 from pipeline.desk.refusals import Missing
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
+from pipeline.files.folder_lock import refuse_open
 from pipeline.files.plain import plain_bytes
 from pipeline.files.private import locked
 from pipeline.wording import Sentence
@@ -152,7 +153,8 @@ class DeskHome:
         return ChainedJournal(self.path / "audit.jsonl", AuditEntry)
 
     def make(self) -> None:
-        """Have the folders there, for their owner only."""
+        """Have the folders there, for their owner only; raises as `refuse_open`."""
+        refuse_open(self.path, advice=())
         self.runs.mkdir(mode=0o700, parents=True, exist_ok=True)
 
     def correction_of(self, file_id: str) -> FileFolder | None:

@@ -56,13 +56,16 @@ def shared(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def refuse_open(folder: Path, *, within: bool = False) -> None:
+_ELSEWHERE = (Sentence("advice.other_folder"),)
+
+
+def refuse_open(folder: Path, *, within: bool = False, advice: Sequence[Sentence] = _ELSEWHERE) -> None:
     """Refuse to write into a folder, or into one within it, where any user may put other files (OutputError).
 
     In a folder with the sticky bit, such as /tmp, users cannot replace each other's files. But a folder there
     may have been made by another user, who can replace what we write into it.
     """
-    advice, place = Sentence("advice.other_folder"), folder.resolve()
+    place = folder.resolve()
     with suppress(FileNotFoundError):
         mode = folder.stat().st_mode
         if mode & S_IWOTH and not (within and mode & S_ISVTX):

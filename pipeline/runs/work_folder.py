@@ -17,6 +17,7 @@ import polars as pl
 from pipeline.errors import DiskError, InputError, OutputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import not_writable
+from pipeline.files.folder_lock import refuse_open
 from pipeline.files.plain import plain_bytes
 from pipeline.frames import CHECKS
 from pipeline.wording import Sentence
@@ -74,7 +75,7 @@ def write_work(root: Path, record: WorkRecord, parts: Iterable[pl.DataFrame]) ->
 
 
 def require_private(root: Path) -> None:
-    """Refuse a work folder that every user of the machine can look into.
+    """Refuse a work folder that every user of the machine can look into, or that `refuse_open` refuses.
 
     Its group may be able to: volumes of containers are handed over to one.
 
@@ -87,6 +88,7 @@ def require_private(root: Path) -> None:
         return  # its user reports the error
     if mode & 0o007:
         raise OutputError(Sentence("runs.others_can_look", root=root))
+    refuse_open(root, advice=())
 
 
 def read_questions(folder: Path, part: int) -> pl.DataFrame:

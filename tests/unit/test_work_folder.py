@@ -6,11 +6,13 @@ from uuid import UUID
 import pytest
 from refusals import refused
 
+from pipeline.desk.folders import DeskHome
 from pipeline.errors import InputError, OutputError
 from pipeline.runs.work_folder import (
     questions_file,
     read_questions,
     remove_work,
+    require_private,
     work_of,
     works_in,
     write_work,
@@ -110,3 +112,14 @@ def test_a_folder_that_is_not_there_and_questions_that_are_cut_short_are_refused
 
     with pytest.raises(InputError, match="questions-00001"):
         read_questions(folder, 1)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder away")
+@pytest.mark.parametrize("opens", [require_private, lambda folder: DeskHome(folder).make()])
+def test_a_folder_that_another_user_made_in_a_shared_one_is_refused(tmp_path, opens):
+    tmp_path.chmod(0o1777)
+    (folder := tmp_path / "theirs").mkdir(mode=0o700)
+    os.chown(folder, 4711, 4711)
+    with pytest.raises(OutputError, match="another user of this computer made this folder"):
+        opens(folder)
+    assert not list(folder.iterdir())
