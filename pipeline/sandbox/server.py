@@ -34,7 +34,7 @@ from pipeline.sandbox.surface import APIS
 from pipeline.sandbox.tls import server_context
 from pipeline.sandbox.verdict.reports import verdict_on, write_verdict
 from pipeline.sandbox.verdict.requests import ELSEWHERE
-from pipeline.wording import Sentence
+from pipeline.wording import Sentence, SurfaceKind, aloud
 from schemas.outcomes import Environment
 
 __all__ = ["SandboxSettings", "run", "serve"]
@@ -126,7 +126,7 @@ def _write_verdicts(
     conclude: Callable[[str], None],
 ) -> None:
     verdict = verdict_on(journal, scenario)
-    conclude(f"verdict: {verdict.headline()}")
+    conclude(aloud(Sentence("sandbox.verdict_line", verdict=verdict.headline()), SurfaceKind.COMMAND))
     for path in paths:
         write_verdict(path, verdict)
 

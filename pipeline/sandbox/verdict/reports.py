@@ -13,6 +13,7 @@ from pipeline.sandbox.scenarios import Scenario
 from pipeline.sandbox.verdict.judgement import Judgement, RuleStatus
 from pipeline.sandbox.verdict.requests import tls_facts
 from pipeline.sandbox.verdict.rules import Duty, judge
+from pipeline.wording import Sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +52,17 @@ class ConductVerdict:
         """Whether no rule is broken, and the scenario was walked to its end."""
         return not self.counts[RuleStatus.BROKEN] and not self.missed
 
-    def headline(self) -> str:
+    def headline(self) -> Sentence:
         """The verdict in one line."""
-        counts = ", ".join(f"{self.counts[standing]} {standing}" for standing in RuleStatus)
-        walked = "" if self.scenario is None else f" in scenario {self.scenario}"
-        missed = f"; the scenario was not walked to its end: {', '.join(self.missed)}" if self.missed else ""
-        return f"{'passed' if self.is_passed else 'failed'}{walked}: {counts}{missed}"
+        return Sentence(
+            "sandbox.verdict",
+            result=Sentence("sandbox.passed" if self.is_passed else "sandbox.failed"),
+            walked=Sentence("sandbox.in_scenario", scenario=self.scenario) if self.scenario else "",
+            kept=str(self.counts[RuleStatus.KEPT]),
+            broken=str(self.counts[RuleStatus.BROKEN]),
+            never_met=str(self.counts[RuleStatus.NEVER_MET]),
+            missed=Sentence("sandbox.scenario_left", rules=", ".join(self.missed)) if self.missed else "",
+        )
 
 
 def verdict_on(journal: Journal, walked: Scenario | None = None) -> ConductVerdict:
