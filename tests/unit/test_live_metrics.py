@@ -36,7 +36,9 @@ class Clock:
 
 
 def channel(rate_per_s, window):
-    return SimpleNamespace(pace=SimpleNamespace(rate_per_s=rate_per_s), places=SimpleNamespace(window=window))
+    return SimpleNamespace(
+        pace=SimpleNamespace(rate_per_s=rate_per_s), concurrency=SimpleNamespace(window=window)
+    )
 
 
 def samples(text, **labels):

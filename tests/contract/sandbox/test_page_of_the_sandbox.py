@@ -34,8 +34,8 @@ def test_the_curl_lines_of_each_api_are_answered(sandbox):
 
 def test_every_dummy_account_is_listed():
     lines = iter(account_lines())
-    assert next(lines).split()[0] == "api"
-    assert next(lines).strip() == "matched name"
+    assert next(lines).split()[0] == "API"
+    assert next(lines).strip() == "name at the bank"
     for known in describe_accounts():
         line = next(lines)
         assert known.account in line
