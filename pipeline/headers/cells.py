@@ -25,6 +25,10 @@ class ColumnCells:
         cells._texts, cells._samples = self._texts, self._samples
         return cells
 
+    def where(self, rows: pl.Series) -> "ColumnCells":
+        """The same columns, in some rows."""
+        return ColumnCells(self._frame.filter(rows), self.headers)
+
     @cached_property
     def row_count(self) -> int:
         """How many rows there are."""

@@ -206,14 +206,14 @@ _OF_KEYS = (Cue.SUPPLIER, Cue.CUSTOMER, Cue.PERSON, Cue.ID, Cue.DATE, Cue.REFERE
 
 
 def _refuse_unread_sort_code(cells: ColumnCells, choices: Sequence[ColumnChoice]) -> None:
-    """Refuse account numbers that all lack their sort code, where a column of that look is not read.
+    """Refuse account numbers, without IBAN, that lack their sort code beside an unread column of that look.
 
     Raises:
         ColumnsRefused: so it is; the advice names the column.
     """
     found = {choice.field: choice.sources for choice in choices if choice.sources}
     numbers = found.get("account_number")
-    if numbers is None or found.keys() & {"iban", "sort_code"}:
+    if numbers is None or "sort_code" in found:
         return
     currencies = [cells.sample(header) for parts in found.get("currency", ()) for header in parts]
     of_headers = {meaning(header).currency for parts in found.get("amount", ()) for header in parts}
@@ -221,6 +221,8 @@ def _refuse_unread_sort_code(cells: ColumnCells, choices: Sequence[ColumnChoice]
         len(some) and not some.str.to_uppercase().is_in(["GBP", "£"]).any() for some in currencies
     ):
         return
+    if "iban" in found:
+        cells = cells.where(cells.first_filled(found["iban"]).is_null())
     if not all(cells.are(header, _EIGHT) for parts in numbers for header in parts):
         return
     likely = [header for header in cells.headers if _could_be_sort_codes(header, cells)]
@@ -246,7 +248,7 @@ def _could_be_sort_codes(header: str, cells: ColumnCells) -> bool:
         return False
     is_written = bool(sample.str.contains(_PUNCTUATED).all())
     is_key = not _KEYS.isdisjoint(tokens_of(header)) or (
-        words is not None and any(cue in words.cues for cue in _OF_KEYS)
+        words is not None and Cue.BANK not in words.cues and any(cue in words.cues for cue in _OF_KEYS)
     )
     return is_written or not is_key
 

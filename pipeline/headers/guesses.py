@@ -52,7 +52,11 @@ def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
     looks = _with_bic(looks, cells)
     for field in FIELDS:
         rivals = [header for header, look in looks.items() if look.field == field]
-        left = _without(rivals, lambda header: _are(_DATE, cells.sample(header).to_list()))
+        # Beside IBANs, eight digits that are a day are no account number, even where nothing else is one.
+        is_needed = field != "account_number" or all(look.field != "iban" for look in looks.values())
+        left = _without(
+            rivals, lambda header: _are(_DATE, cells.sample(header).to_list()), is_needed=is_needed
+        )
         looks |= dict.fromkeys(set(rivals) - set(left), Guess(None, _look_like("dates")))
         if field in ("name", "iban", "sort_code", "account_number"):
             rivals, left = left, _without(left, lambda header: cells.is_constant([header]))
@@ -159,9 +163,9 @@ def _with_bic(looks: dict[str, Guess], cells: ColumnCells) -> dict[str, Guess]:
     return looks
 
 
-def _without(rivals: list[str], is_unlikely: Callable[[str], bool]) -> list[str]:
-    """Those that are likely; all of them where none is."""
-    return [header for header in rivals if not is_unlikely(header)] or rivals
+def _without(rivals: list[str], is_unlikely: Callable[[str], bool], *, is_needed: bool = True) -> list[str]:
+    """Those that are likely; all of them where none is and one is needed."""
+    return [header for header in rivals if not is_unlikely(header)] or (rivals if is_needed else [])
 
 
 def _are(look: re.Pattern[str], values: Sequence[str]) -> bool:

@@ -61,12 +61,12 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
     sufficient = (
         at for at, cells in enumerate(able) if len(cells) > 1 and is_sufficient(recognised(cells, mapping))
     )
-    several = (at for at, cells in enumerate(able) if sum(1 for cell in cells if cell.strip()) > 1)
     at = next(sufficient, None)
-    if at is None and by_position(mapping) and looks_like_payment(lines[first := next(several, 0)]):
-        return Heading(first, ("",) * len(lines[first]), first, ())
     if at is None:
-        return _over_two_rows(lines, mapping) or _heading(lines, next(several, 0), mapping)
+        first = next((at for at, cells in enumerate(able) if len(_filled(cells)) > 1), 0)
+        if by_position(mapping) and looks_like_payment(lines[first]):
+            return Heading(first, ("",) * len(lines[first]), first, ())
+        return _over_two_rows(lines, mapping) or _heading(lines, first, mapping)
     known_count = len(recognised(lines[at], mapping))
     above, below = (lines[row] if 0 <= row < len(lines) else () for row in (at - 1, at + 1))
     if (

@@ -257,6 +257,9 @@ _GRAMMAR = (
     _line(BOOKED, "a booking date", "BOOKED", beside="*"),
     _line(DIRECTION, "whether money came in or went out", "DIRECTION", beside="*"),
     _line(CREDITOR_ID, "a creditor identifier", "CREDITOR_ID", beside="*"),
+    _line(
+        "name", "the name of the account", "MANDATE", "NAME", rank=Rank.HOLDER, plain=lambda _words: True
+    ),
     _line(MANDATE, "a mandate", "MANDATE", beside="*"),
     _line(COLLECTION, "a collection date", "COLLECTION", beside="*"),
     _line(SEQUENCE, "a sequence type", "SEQUENCE", beside="*"),
@@ -274,7 +277,7 @@ _GRAMMAR = (
         "account_number", "sort code and account number in one cell", "SORT_CODE", beside=_NUMBERED,
         when=_holds_both,
     ),
-    _line("sort_code", "the header says sort code", "SORT_CODE", beside=_NUMBERED),
+    _line("sort_code", "the header says sort code", "SORT_CODE", beside=f"{_NUMBERED} BIC"),
     _line("secondary_reference", "the header says secondary reference", "SECONDARY", beside="NUMBER"),
     _line("lei", "the header says LEI", "LEI", beside="CODE NUMBER"),
     _line("organisation_id_scheme", "the header says organisation id", "ORGANISATION", "ID", "SCHEME"),

@@ -92,7 +92,9 @@ def found(cells: ColumnCells) -> NameColumns:
         parents=[Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)],
         codes=codes,
         seconds=of(SECOND),
-        has_person=any(meant[header].subject is Cue.PERSON for header in usable)
+        has_person=any(
+            meant[header].subject is Cue.PERSON and meant[header].what != PARENT for header in usable
+        )
         or any(_is_about_people(header) and cells.is_filled(header) for header in cells.headers),
     )
 

@@ -67,6 +67,15 @@ def is_of_unknown(header: str) -> bool:
     return not is_thing and not all(map(is_known, tokens))
 
 
+def unknown_words(header: str) -> set[str]:
+    """The words of a header that stand for nothing.
+
+    >>> unknown_words("Zorblex account")
+    {'zorblex'}
+    """
+    return {token for token in tokens_of(header) if not is_known(token)}
+
+
 def _ends_in_name(token: str) -> list[str]:
     """What stands before `name` in a word in one piece, such as `Vereinsname`."""
     return [stem for end in _NAME_ENDS if (stem := token.removesuffix(end)) not in {token, ""}]

@@ -25,15 +25,24 @@ from pipeline.headers.choice import (
 from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
 from pipeline.headers.meaning import Rank, Side, meaning
 from pipeline.headers.names import Candidate, NameColumns, found
-from pipeline.headers.parties import is_of_unknown, names_unknown_party, names_unknown_payee, party_of
-from pipeline.headers.spelling import fold
+from pipeline.headers.parties import (
+    is_of_unknown,
+    names_unknown_party,
+    names_unknown_payee,
+    party_of,
+    unknown_words,
+)
+from pipeline.headers.spelling import fold, tokens_of
 from pipeline.headers.words import Cue
 from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
 
 _LIKE_A_NAME = r"^\p{Lu}[\p{L}'.-]*(?: \p{L}[\p{L}'.&-]*){1,4}$"
 _LONG_WORD = r"[\p{L}]{3,}"
+_LIKE_A_WORD = r"^\p{Lu}[\p{L}'. -]+$"
 _IS_INSTEAD = re.compile(r"^(?:altern|abw|deviating|different|permitted)")
 """How the header of a substitute payee begins, in the rows in which one is named."""
+_IF = frozenset("if falls wenn si se indien als jeśli hvis om jos pokud ha dacă αν".split())  # noqa: SIM905, RUF001
+"""And how one continues that is empty elsewhere: `Payee (if not the pupil)`."""
 _BANK = (
     r"(?i)^(?:.*[\s(])?(?:\p{L}*bank(?:en|a)?|banc[ao]|banque|\p{L}*sparkasse|caixa|pankki|τράπεζα|spořitelna"
     r"|takarékszövetkezet|building society)(?:[\s,.)].*)?$"
@@ -81,6 +90,8 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     if not chosen:
         return _empty(cells)
     _refuse_same_name(chosen, cells)
+    _refuse_owner(chosen, accounts, cells)
+    _refuse_empty(chosen, cells)
     _refuse_banks(chosen, cells)
     refuse_codes(chosen, names, cells)
     is_explicit = _says_role(chosen[0]) and chosen[0].rank is not Rank.SUBJECT
@@ -217,7 +228,12 @@ def _without_ledger_account(names: Sequence[Candidate], cells: ColumnCells) -> l
 
 def _answers_in_some_rows(name: Candidate) -> bool:
     """Whether an empty cell of this name leaves the answer to the next rank."""
-    return name.rank is Rank.HOLDER or bool(_IS_INSTEAD.match(fold(name.headers[0])))
+    return name.rank is Rank.HOLDER or _is_instead(name)
+
+
+def _is_instead(name: Candidate) -> bool:
+    [header, *_] = name.headers
+    return bool(_IS_INSTEAD.match(fold(header))) or not _IF.isdisjoint(tokens_of(header))
 
 
 def _refuse_plain_account_name(
@@ -285,6 +301,33 @@ def _refuse_same_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
         is_unread = meaning(header).what is None and len(sample) > 0
         if is_unread and sample.str.contains(_LIKE_A_NAME).all() and cells.varies([header]):
             raise either("name", [first.headers, (header,)], cells, what=THE_PAYEE)
+
+
+def _refuse_owner(chosen: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells) -> None:
+    """A word that only the account and another column have in their headers may be of who is paid."""
+    words = set[str]().union(*map(unknown_words, accounts))
+    for header in cells.headers:
+        is_owner = meaning(header).what is None and not words.isdisjoint(unknown_words(header))
+        if is_owner and cells.are(header, _LIKE_A_NAME) and cells.differ(chosen[0].headers, [header]):
+            raise either("name", [chosen[0].headers, (header,)], cells, what=THE_PAYEE)
+
+
+def _refuse_empty(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
+    """A name that stands elsewhere in some rows, or lacks a part in them, beside unread names there."""
+    [first, *_] = chosen
+    parts = [part for part in first.headers if first.rank is Rank.PART and cells.text(part).has_nulls()]
+    if not parts and not _is_instead(first):
+        return
+    sources = [parts[:1]] if parts else [name.headers for name in chosen]
+    lacking = cells.where(cells.first_filled(sources).is_null())
+    look, is_name = (_LIKE_A_WORD, names_unknown_party) if parts else (_LIKE_A_NAME, is_of_unknown)
+    for header in filter(is_name, cells.headers):
+        if lacking.are(header, look) and not lacking.text(header).has_nulls():
+            whole = ["+".join(header if part in parts[:1] else part for part in first.headers)]
+            if not parts:
+                whole = ["|".join(["+".join(name.headers) for name in chosen] + [header])]
+            said = [pair("name", first.headers), pair("name", whole)]
+            raise either("name", [first.headers, (header,)], cells, what=THE_PAYEE, pairs=said)
 
 
 def _refuse_banks(chosen: Sequence[Candidate], cells: ColumnCells) -> None:

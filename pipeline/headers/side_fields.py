@@ -25,6 +25,7 @@ _PARTS_OF_QUESTIONS = (
     "organisation_id_issuer",
 )
 _CURRENCY = r"^(?:[A-Za-z]{3}|[£€$])$"
+_OF_PAYMENTS = ("paymentcurrency", "payoutcurrency", "settlementcurrency", "targetcurrency")
 
 
 def choose(cells: ColumnCells, mapped: Mapping[str, object]) -> list[ColumnChoice]:
@@ -83,12 +84,12 @@ def _is_account_type(word: str) -> bool:
 def _chosen_currency(cells: ColumnCells) -> list[str]:
     """The column that a choice names, where it names one: `amountCurrency` with `source` in every row.
 
-    A choice whose cells are currencies is a currency.
+    A choice whose cells are currencies is a currency, and so is the currency of payments.
     """
     choices = {fold(header): header for header in cells.headers if meaning(header).what == CHOICE}
     header = choices.get("amountcurrency")
     if header is None:
-        return []
+        return [choices[of] for of in _OF_PAYMENTS if of in choices and _fits("currency", choices[of], cells)]
     words = {fold(word) for word in cells.text(header).drop_nulls().unique()}
     if len(words) == 1 and (named := choices.get(f"{min(words)}currency")) is not None:
         return [named]

@@ -355,3 +355,10 @@ def test_payments_without_headers_are_written_without_and_read_again_with_them(d
     named = delimited.rewrite(cells, file, dialect, where="corrected.csv")
     assert file.getvalue() == mark + 'Adä;x\r\nBram;"y;z"\r\n'.encode(codec)
     assert delimited.read(named, ReadingOptions(None, dialect.encoding), where="f").cells.equals(cells)
+
+
+def test_a_place_in_map_completes_a_header_line_of_which_too_little_is_known():
+    text = "Worker,Zorblex code,Zorblex number\nAda Quillon,20-04-15,31926819\n"
+    table = read(text, mapping={"sort_code": "#2", "account_number": "#3"})
+    assert table.cells.columns[:3] == ["Worker", "Zorblex code", "Zorblex number"]
+    assert table.cells.height == 1

@@ -332,3 +332,16 @@ def test_columns_differ_where_one_row_does_however_far_down_it_stands():
     another = {"Payee": [*alike["Payee"], "Ada"], "Recipient": [*alike["Recipient"], "Bo"]}
     assert not ColumnCells(pl.DataFrame(alike)).differ(["Payee"], ["Recipient"])
     assert ColumnCells(pl.DataFrame(another)).differ(["Payee"], ["Recipient"])
+
+
+def test_account_numbers_of_rows_without_an_iban_need_their_sort_code():
+    cells = pl.DataFrame(
+        {
+            "Payee": ["Ada", "Bo"],
+            "IBAN": [None, "DE89370400440532013000"],
+            "Account number": ["31926819", None],
+            "Bank ID number": ["200415", None],
+        }
+    )
+    with refused(InputError, '--map "sort_code=Bank ID number"'):
+        read_columns(cells, {}, where=WHERE)

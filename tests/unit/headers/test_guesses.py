@@ -28,6 +28,7 @@ def looks(*lines):
          "--map name=#2 --map sort_code=#5 --map account_number=#6"),
         ([("20260101", "200415", "Avery Thornwood")],
          "--map account_number=#1 --map sort_code=#2 --map name=#3"),
+        ([("20260302", IBAN, "Avery Thornwood")], "--map iban=#2 --map name=#3"),
         # Nobody chooses between two who could be paid.
         ([("Avery Thornwood", "Rowan Blackmere", IBAN), ("Imre Falkner", "Luc Verrier", OTHER)],
          "--map iban=#3, and --map name=#1 or --map name=#2"),

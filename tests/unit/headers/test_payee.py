@@ -1,5 +1,7 @@
 """Who is paid: the ranks of names, what is never the payee, and when nobody can tell."""
 
+import re
+
 import polars as pl
 import pytest
 from refusals import refused
@@ -356,3 +358,50 @@ def test_a_payee_in_words_that_nobody_knows_is_not_passed_over(other):
     columns = {"Employee name": [ADA, BO], other: [ACME, BRILL], "IBAN": IBANS}
     with pytest.raises(InputError, match=f'"{other}".*either could be the payee'):
         read_columns(pl.DataFrame(columns), {}, where="x.csv")
+
+
+@for_each(
+    ("columns", "mapping", "advised"),
+    [
+        # Of a pupil's parent, a word for one who cares is no employee's.
+        ({"Pupil name": [ADA, BO], "Parent/Carer name": [ACME, BRILL]}, {}, "name=Parent/Carer name"),
+        # A word that only the account and one other column have.
+        (
+            {"Worker": [ADA, BO], "Zorblex company": [ACME, BRILL], "Zorblex account": IBANS},
+            {"iban": "Zorblex account"},
+            "name=Zorblex company",
+        ),
+        # A name that stands elsewhere in some rows, or lacks a part in them.
+        (
+            {"Payee (if different)": [None, BO], "Zorblex": [ADA, ACME]},
+            {},
+            "name=Payee (if different)|Zorblex",
+        ),
+        (
+            {
+                "Prénom": ["Ada", "Bo"],
+                "Nom d'usage": ["Quillon", None],
+                "Nom de naissance": ["Marrow", "Lis"],
+            },
+            {},
+            "name=Prénom+Nom de naissance",
+        ),
+        ({"Shareholder": [ADA, BO], "Mandate name": [ADA, ACME]}, {}, "name=Mandate name"),
+    ],
+)
+def test_who_else_may_be_paid_is_said(columns, mapping, advised):
+    frame = pl.DataFrame({**columns, **({} if mapping else {"IBAN": IBANS})})
+    with refused(InputError, re.escape(f'--map "{advised}"')):
+        read_columns(frame, mapping, where="x.csv")
+
+
+def test_a_payee_who_is_named_only_where_another_is_paid():
+    columns = {
+        "Payee (if not learner)": [None, BO],
+        "Learner first name": ["Ada", "Lis"],
+        "Learner surname": ["Q", "M"],
+    }
+    assert [list(parts) for parts in sources_of(columns)] == [
+        ["Payee (if not learner)"],
+        ["Learner first name", "Learner surname"],
+    ]

@@ -24,6 +24,7 @@ def columns_of(columns, mapping=None):
         ("amount", {"Value": ["1.00", "2.00"], "Payment amount": ["3.00", "4.00"]}, "Payment amount"),
         ("payment_id", {"Employee No": ["1", "2"], "Payment ID": ["3", "4"]}, "Payment ID"),
         ("currency", {"Payment currency": ["USD", "USD"], "Currency": ["EUR", "EUR"]}, "Currency"),
+        ("currency", {"Payment currency": ["INR", "INR"]}, "Payment currency"),
         ("currency", {"Valuta": ["2026-01-01", "2026-01-02"], "Währung": ["EUR", "EUR"]}, "Währung"),
         (
             "account_type",
