@@ -46,13 +46,16 @@ def columns_of(
 
 
 def _section(name: str, source: PaymentSource, said: ReadAs) -> str:
-    """What reads files like this one in the same way, whatever else stands in them."""
+    """What reads files like this one in the same way, whatever else stands in them.
+
+    A sort code is mapped only if the user did so: mapped, it says that each row's account is British.
+    """
     encoding = source.dialect.encoding
-    mapping = (
-        {}
-        if source.message
-        else {field: _by_header(places, source) for field, places in source.decision.items()}
-    )
+    mapping = {
+        field: _by_header(places, source)
+        for field, places in (source.decision.items() if source.message is None else ())
+        if field != "sort_code" or field in said.mapping
+    }
     said = said._replace(mapping=mapping, encoding=None if encoding == "utf-8" else encoding)
     return said.as_section(name)
 

@@ -102,3 +102,13 @@ def test_columns_with_odd_headers_are_named_by_their_places(tmp_path):
 def test_a_mistake_in_a_section_is_told(file, config, text, said):
     with pytest.raises(ConfigurationError, match=said):
         columns_of(file, NOTHING, config(text))
+
+
+def test_a_printed_section_says_of_no_account_that_it_is_british(tmp_path):
+    (path := tmp_path / "pay.csv").write_text(
+        "Payee,Sort code,Account number,Currency\nAda Quillon,200415,31926819,INR\n", "utf-8"
+    )
+    section = tomllib.loads(columns_of(path, ReadAs())[0].section)["inputs"]["pay"]
+    assert section["map"] == {"account_number": "Account number", "currency": "Currency", "name": "Payee"}
+    insisting = columns_of(path, ReadAs({"sort_code": "Sort code"}))[0].section
+    assert tomllib.loads(insisting)["inputs"]["pay"]["map"]["sort_code"] == "Sort code"
