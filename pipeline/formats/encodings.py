@@ -17,7 +17,8 @@ from pipeline.wording import Sentence
 ENCODINGS = (
     *("utf-8", "cp1252", "cp1250", "cp850", "cp852", "iso-8859-2", "mac-roman", "cp1257", "cp1254"),
     *("cp1251", "cp1253", "mac-latin2", "latin-1", "iso-8859-15", "iso-8859-5", "iso-8859-7", "iso-8859-9"),
-    *("cp866", "koi8-r", "cp737", "cp1255", "cp1256", "shift_jis", "gb18030", "big5", "euc-kr", "utf-16"),
+    *("cp866", "koi8-r", "cp737", "cp1255", "cp1256", "shift_jis", "gb18030", "big5", "euc-kr"),
+    *("utf-16-le", "utf-16-be"),
 )
 """Those that are proposed, the likely ones first; any other that Python reads can be named."""
 _UTF_8 = ("utf-8", "utf-8-sig")
@@ -104,6 +105,15 @@ def marked_encoding(head: Bytes) -> str | None:
     return next((encoding for mark, encoding in _MARKS if start.startswith(mark)), None)
 
 
+def wide_encoding_of(start: bytes | str) -> str:
+    r"""The encoding of a text with NUL bytes and no mark, by which byte of the first letter goes first.
+
+    >>> wide_encoding_of("P".encode("utf-16-be")), wide_encoding_of("P\0a")
+    ('utf-16-be', 'utf-16-le')
+    """
+    return "utf-16-be" if start[:1] in (b"\0", "\0") else "utf-16-le"
+
+
 def not_utf_8_at(text: Bytes) -> int | None:
     """The first byte that is not UTF-8; None where all of the text is."""
     decoder = codecs.getincrementaldecoder("utf-8")()
@@ -140,13 +150,16 @@ def not_in_encoding(data: bytes, at: int, *, where: str, encoding: str = "utf-8"
     if b"\0" in data[max(0, at - _CHUNK_BYTES) : at + _CHUNK_BYTES]:
         return InputError(
             Sentence("csv.not_text_file", where=where),
-            advice=(Sentence("csv.give_csv_file"), Sentence("advice.read_as_if_csv", choices=["utf-16"])),
+            advice=(
+                Sentence("csv.give_csv_file"),
+                Sentence("advice.read_as_if_csv", choices=[wide_encoding_of(data[:2])]),
+            ),
         )
     line = data.count(b"\n", 0, at) + data.count(b"\r", 0, at) - data.count(b"\r\n", 0, at) + 1
     reason = Sentence("csv.line_byte_not", where=where, line=line, encoding=encoding.replace("utf", "UTF"))
     found = readings(data)
     if not found:
-        choose = Sentence("advice.choose_encoding", choices=list(ENCODINGS))
+        choose = Sentence("advice.choose_encoding", choices=list(ENCODINGS[1:]))
         return InputError(reason, advice=(Sentence("csv.export_utf_8"), choose))
     pairs = [Sentence("advice.reading", encoding=each.encoding, cells=[*each.cells]) for each in found]
     choices = [each.encoding for each in found]
@@ -170,7 +183,7 @@ def readings(data: bytes) -> list[Reading]:
     )
     spoken = {name for name, each in _alphabets().items() if each.words & {*header}}
     found: dict[str, tuple[tuple[int, ...], str]] = {}
-    for place, encoding in enumerate(ENCODINGS[1:-1]):
+    for place, encoding in enumerate(ENCODINGS[1:-2]):
         try:
             text = b"\n".join(raw).decode(encoding)
         except UnicodeDecodeError:

@@ -53,7 +53,7 @@ def label_of(cell: str) -> Label | None:
     """The label that a whole cell is, if it is one.
 
     >>> label_of("Totals:"), label_of("Total Energies")
-    (Label(kind=<Kind.TOTAL: 'total'>, words='totals', figure=None, currency=None), None)
+    (Label(kind=<LabelKind.TOTAL: 'total'>, words='totals', figure=None, currency=None), None)
     """
     if len(cell) > _CHARS_MAX:
         return None

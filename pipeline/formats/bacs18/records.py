@@ -81,6 +81,7 @@ def records_of(data: bytes, *, where: str) -> pl.DataFrame:
     start = len(codecs.BOM_UTF8) if data.startswith(codecs.BOM_UTF8) else 0
     records = text_lines(_text(data, start, where), start=start, one_byte_each=True)
     records = records.with_columns(_kind())
+    _refuse_odd_labels(records, where)
     _refuse_odd_lengths(records, where)
     _refuse_disorder(records, where)
     is_record = ~pl.col("kind").is_in([*LABELS, NOTHING])
@@ -132,6 +133,14 @@ def _kind() -> pl.Expr:
         .otherwise(pl.lit(PAYMENT))  # an unknown code, too: it is not waved through
         .alias("kind")
     )
+
+
+def _refuse_odd_labels(records: pl.DataFrame, where: str) -> None:
+    """Refuse labels in small letters or behind blanks, which no bank takes."""
+    meant = pl.col("text").str.strip_chars_start(" \t").str.slice(0, 4).str.to_uppercase()
+    odd = records.filter(meant.is_in(LABELS) & (pl.col("kind") != meant)).select("line", meant)
+    for line, kind in odd.head(1).iter_rows():
+        raise InputError(Sentence("bacs18.line_label_start", where=where, line=line, kind=kind))
 
 
 def _refuse_odd_lengths(records: pl.DataFrame, where: str) -> None:

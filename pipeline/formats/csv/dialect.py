@@ -16,6 +16,7 @@ from pipeline.formats.encodings import (
     not_in_encoding,
     not_utf_8_at,
     refuse_false_encoding,
+    wide_encoding_of,
 )
 from pipeline.formats.table import Dialect
 from pipeline.headers.columns import is_sufficient, recognised
@@ -172,5 +173,8 @@ def _require_text(cells: Sequence[str], where: str) -> None:
     if any("\0" in cell for cell in cells):
         raise InputError(
             Sentence("csv.line_nul_bytes", where=where),
-            advice=(Sentence("csv.give_csv_parquet"), Sentence("advice.read_as_if_text", choices=["utf-16"])),
+            advice=(
+                Sentence("csv.give_csv_parquet"),
+                Sentence("advice.read_as_if_text", choices=[wide_encoding_of("".join(cells))]),
+            ),
         )

@@ -94,8 +94,11 @@ def _pieces(file: IO[bytes], encoding: str | None) -> Iterator[tuple[bytes, byte
     That is UTF-8 for encodings such as UTF-16, where half a character can look like a line end.
     """
     decoder = None
-    if encoding is not None and not keeps_ascii(codec_of(encoding)):
-        # What is no character is reported when all of it is read.
-        decoder = codecs.getincrementaldecoder(codec_of(encoding))("replace")
+    if encoding is not None and not keeps_ascii(codec := codec_of(encoding)):
+        marked = marked_encoding(file.read(4))
+        file.seek(0)
+        # Without a mark, the decoder of UTF-16 reads nothing. What is no character is reported at the end.
+        codec = f"{codec}-le" if codec in ("utf-16", "utf-32") and marked is None else codec
+        decoder = codecs.getincrementaldecoder(codec)("replace")
     while piece := file.read(_PIECE_BYTES):
         yield piece, piece if decoder is None else decoder.decode(piece).encode(errors="replace")

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 import pytest
+from refusals import refused
 from standard_18 import PENCE_MAX, File, Payment
 
 from pipeline.errors import InputError
@@ -342,3 +343,14 @@ def test_a_file_with_other_codes_is_not_split(other, sentence):
 )
 def test_it_is_recognised_by_its_content(head, is_ours):
     assert bacs18.sniff(head) is is_ours
+
+
+@pytest.mark.parametrize("oddly", [str.lower, " {}".format, "\t{}".format])
+@pytest.mark.parametrize("at", [0, 3, -1])
+def test_a_label_in_small_letters_or_indented_is_one_of_standard_18_and_refused(at, oddly):
+    lines = File((Payment(),)).lines()
+    kind, lines[at] = lines[at][:4], oddly(lines[at])
+    data = "\r\n".join(lines).encode()
+    assert bacs18.sniff(data)
+    with refused(InputError, f"the label {kind} of Bacs Standard 18 is indented or in lower case"):
+        bacs18.read(data, ReadingOptions({}, None), where="x.bac")

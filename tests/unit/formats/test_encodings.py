@@ -91,3 +91,17 @@ def test_a_file_in_another_encoding_is_refused_with_the_names_in_each_and_read_b
         read(CASES / name, mapping={}, encoding=encoding).payments["name"][0]
         == options[0].split("(")[1].split(",")[0]
     )
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("name", ["Ada Quillon", "Zoë Olm"])
+def test_utf_16_without_a_mark_is_read_as_its_refusal_says(encoding, name, tmp_path):
+    (path := tmp_path / "pay.csv").write_bytes(f"name,iban\n{name},DE89370400440532013000\n".encode(encoding))
+    with refused(InputError, f"--encoding {encoding} if it is"):
+        read(path, mapping={})
+    assert read(path, mapping={}, encoding=encoding).payments["name"].to_list() == [name]
+
+
+def test_utf_16_that_is_named_needs_no_mark(tmp_path):
+    (path := tmp_path / "pay.csv").write_bytes("name,iban\nZoë,DE89370400440532013000\n".encode("utf-16-le"))
+    assert read(path, mapping={}, encoding="utf-16").payments["name"].to_list() == ["Zoë"]
