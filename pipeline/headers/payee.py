@@ -90,7 +90,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     if not chosen:
         return _empty(cells)
     _refuse_same_name(chosen, cells)
-    _refuse_owner(chosen, accounts, cells)
+    _refuse_owner(chosen, accounts, cells, seen)
     _refuse_empty(chosen, cells)
     _refuse_banks(chosen, cells)
     refuse_codes(chosen, names, cells)
@@ -250,7 +250,11 @@ def _are_two(holder: Candidate, other: Candidate, cells: ColumnCells) -> bool:
     """Whether a holder and another name may be two parties that could both be paid."""
     if other.rank is Rank.HOLDER or (other.rank is Rank.COMPANY and _is_the_payers(other, holder, cells)):
         return False
-    if holder.meant.plain and other.rank in (Rank.PAYEE, Rank.SUBJECT, Rank.COMPANY):
+    if (
+        holder.meant.plain
+        and not _is_instead(holder)
+        and other.rank in (Rank.PAYEE, Rank.SUBJECT, Rank.COMPANY)
+    ):
         return cells.differ(holder.headers, other.headers)
     if other.rank in (Rank.PLAIN, Rank.PART):
         is_same = cells.is_constant(holder.headers) and cells.varies(other.headers)
@@ -303,11 +307,16 @@ def _refuse_same_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
             raise either("name", [first.headers, (header,)], cells, what=THE_PAYEE)
 
 
-def _refuse_owner(chosen: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells) -> None:
-    """A word that only the account and another column have in their headers may be of who is paid."""
+def _refuse_owner(
+    chosen: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells, seen: NameColumns
+) -> None:
+    """An account whose header says too little may be of a company, or of a column that shares a word."""
     words = set[str]().union(*map(unknown_words, accounts))
+    is_unsaid = any(meaning(header).what is None for header in accounts)
+    companies = {header for name in seen.companies for header in name.headers if is_unsaid}
     for header in cells.headers:
-        is_owner = meaning(header).what is None and not words.isdisjoint(unknown_words(header))
+        has_word = meaning(header).what is None and not words.isdisjoint(unknown_words(header))
+        is_owner = has_word or (header in companies and not cells.is_constant([header]))
         if is_owner and cells.are(header, _LIKE_A_NAME) and cells.differ(chosen[0].headers, [header]):
             raise either("name", [chosen[0].headers, (header,)], cells, what=THE_PAYEE)
 
