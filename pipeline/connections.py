@@ -306,7 +306,10 @@ def _requester(server: Server, now: datetime) -> str | None:
     facts = inspect_certificate(server.client_certificate, now=now)
     if facts.expires_soon:
         ends = facts.not_after.date().isoformat()
-        log.warning("the client certificate ends soon; request the next", api=server.name.value, ends=ends)
+        log.warning(
+            "the client certificate ends soon; request the next",
+            api=server.name.value, ends=ends, vital=True,
+        )  # fmt: skip
     return facts.organisation_identifier
 
 

@@ -10,7 +10,7 @@ _NEEDED = 32
 
 
 def open_files_allowed(wanted: int) -> int:
-    """So many open files, or as many as the system allows: the process's own limit is raised up to that."""
+    """Allow this process `wanted` open files, or as many as the system permits; return how many."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY:
         wanted = min(wanted, hard)

@@ -88,8 +88,11 @@ def explain(code: str) -> Explanation:
         found = explanations()[HTTP_STATUS]
     if found is None:
         near = get_close_matches(wanted, explanations(), n=1)
-        hint = Sentence("reports.did_you_mean", near=near[0]) if near else ""
-        raise UsageError(Sentence("reports.no_code_precheck", wanted=repr(wanted), hint=hint))
+        raise UsageError(
+            Sentence("reports.no_code_near", wanted=repr(wanted), near=near[0])
+            if near
+            else Sentence("reports.no_code_precheck", wanted=repr(wanted))
+        )
     return found._replace(code=wanted)
 
 

@@ -8,14 +8,14 @@ from pipeline.wording import Sentence
 
 
 def finding_columns(sentence: Sentence) -> Mapping[str, pl.Expr]:
-    """`message` and `finding_columns` of `FINDINGS`, the same in each row."""
+    """The columns `message` and `said` of `FINDINGS`, the same in each row."""
     return {"message": pl.lit(str(sentence)), "said": pl.lit(sentence.as_text())}
 
 
 def row_finding_columns(
     key: str, *, in_english: Mapping[str, pl.Expr] | None = None, **values: pl.Expr
 ) -> Mapping[str, pl.Expr]:
-    """`message` and `finding_columns` of a sentence that has other values in each row.
+    """The columns `message` and `said` of `FINDINGS`, for a sentence whose values differ by row.
 
     Args:
         key: of the sentence.
@@ -25,5 +25,5 @@ def row_finding_columns(
     english = str(Sentence(key, **dict.fromkeys(values, "{}")))
     shown = {**values, **(in_english or {})}
     data = pl.struct([value.alias(name) for name, value in values.items()]).struct.json_encode()
-    finding_columns = pl.concat_str(pl.lit(f'["{key}",'), data, pl.lit("]"))
-    return {"message": pl.format(english, *shown.values()), "said": finding_columns}
+    said = pl.concat_str(pl.lit(f'["{key}",'), data, pl.lit("]"))
+    return {"message": pl.format(english, *shown.values()), "said": said}

@@ -133,8 +133,8 @@ def refuse_changed_copy(file: Path, sha256: str, signer: Signer | None, *, own: 
     name of one that a run makes.
 
     Raises:
-        InputError: it was changed; or its folder is to be signed, and is not, or not by this signer.
-        UsageError: its folder is to be signed, and has no manifest.
+        InputError: it was changed; or a signature is required, and the folder has none, or another signer's.
+        UsageError: a signature is required, and the folder has no manifest.
     """
     path = file.resolve()
     folder, is_proved = path.parent, signer is not None and path.parent != own.resolve()

@@ -14,7 +14,7 @@ wire cannot share a bug.
     responders.py  how long a bank takes, and how it fails
     faults/        what goes wrong on request
     openapi.py     all of this, described for other tools
-    journal.py     what a client did;  verdict/  what it did right and wrong
+    journal.py     the record of what a client did;  verdict/  the judgement on it
     scenarios.py   what a client is walked through
     control.py     what can be changed while it serves
 

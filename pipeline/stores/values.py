@@ -235,7 +235,7 @@ class ShareLimits(NamedTuple):
     until: float = inf
     """On this process's monotonic clock."""
     kept_places: int = 0
-    """Of those in flight already, how many may stay: their places go to no other process."""
+    """How many requests already in flight may finish; no other process gets their places."""
 
 
 class LeaseHolder(NamedTuple):

@@ -47,7 +47,7 @@ _AS_HTTPX_SAYS = (
 
 
 def connections_allowed(count: int) -> int:
-    """So many connections to each of two servers, or as many as the system lets this process have open."""
+    """`count`, or fewer if the system would not let this process open that many to each of two servers."""
     allowed = open_files_allowed(2 * count + _OTHER_FILES)
     return max(min((allowed - _OTHER_FILES) // 2, count), 1)
 

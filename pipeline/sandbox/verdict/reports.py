@@ -54,14 +54,15 @@ class ConductVerdict:
 
     def headline(self) -> Sentence:
         """The verdict in one line."""
+        key = "sandbox.verdict_in_scenario" if self.scenario else "sandbox.verdict"
         return Sentence(
-            "sandbox.verdict",
+            "sandbox.verdict_scenario_left" if self.missed else key,
             result=Sentence("sandbox.passed" if self.is_passed else "sandbox.failed"),
-            walked=Sentence("sandbox.in_scenario", scenario=self.scenario) if self.scenario else "",
+            scenario=self.scenario or "",
             kept=str(self.counts[RuleStatus.KEPT]),
             broken=str(self.counts[RuleStatus.BROKEN]),
             never_met=str(self.counts[RuleStatus.NEVER_MET]),
-            missed=Sentence("sandbox.scenario_left", rules=", ".join(self.missed)) if self.missed else "",
+            rules=", ".join(self.missed),
         )
 
 
