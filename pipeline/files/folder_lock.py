@@ -63,17 +63,24 @@ def refuse_open(folder: Path, *, within: bool = False, advice: Sequence[Sentence
     """Refuse to write into a folder, or into one within it, where any user may put other files (OutputError).
 
     In a folder with the sticky bit, such as /tmp, users cannot replace each other's files. But a folder there
-    may have been made by another user, who can replace what we write into it.
+    may have been made by another user, who can replace what we write into it; so can a link, to lead elsewhere.
     """
-    place = folder.resolve()
-    with suppress(FileNotFoundError):
+    with suppress(OSError):  # what cannot be looked at cannot be written into
         mode = folder.stat().st_mode
         if mode & S_IWOTH and not (within and mode & S_ISVTX):
             raise OutputError(Sentence("files.others_can_write", folder=folder), advice=advice)
-    for path in (place, *place.parents):
-        with suppress(FileNotFoundError):
-            if path.stat().st_uid not in {0, os.geteuid()} and path.parent.stat().st_mode & S_IWOTH:
+    for path in _leading_to(folder.absolute()):
+        with suppress(OSError):
+            if path.lstat().st_uid not in {0, os.geteuid()} and path.parent.stat().st_mode & S_IWOTH:
                 raise OutputError(Sentence("files.made_by_another", folder=path), advice=advice)
+
+
+def _leading_to(folder: Path, links: frozenset[Path] = frozenset()) -> Iterator[Path]:
+    """The folder, and each folder and link that it is reached by; a link in a circle once."""
+    for path in (*reversed(folder.parents), folder):
+        yield path
+        if path.is_symlink() and path not in links:
+            yield from _leading_to(path.parent / path.readlink(), links | {path})
 
 
 def require_ours(folder: Path) -> None:

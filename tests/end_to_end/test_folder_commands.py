@@ -541,20 +541,27 @@ def test_a_folder_that_every_user_can_write_into_is_refused_before_anything_is_a
     assert sandbox.call_count == before
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="gives folders and links away")
 @pytest.mark.parametrize("within", ["", "ours"])
-def test_a_folder_that_another_user_made_in_a_shared_one_is_refused(desk, sandbox, within):
-    share = desk.folder / "share"
-    out = share / "payments.precheck"
+def test_a_folder_or_link_that_another_user_made_in_a_shared_one_is_refused(desk, sandbox, within):
+    share, ours, own = (desk.folder / name for name in ("share", "ours", "own"))
+    out, link, linked = share / "payments.precheck", share / "link", share / "linked"
     (out / within).mkdir(parents=True)
+    (ours / within).mkdir(parents=True)
     share.chmod(0o1777)
-    (share / "link").symlink_to(out)
-    words = (desk.payments([MATCH]), *sandbox.using("sandbox"), "--out")
+    link.symlink_to(out)
+    linked.symlink_to("../ours")
+    own.symlink_to(linked)
+    words = (desk.payments([MATCH]), *sandbox.using("sandbox"), "--quiet", "--out")
     os.chown(out, 4711, 4711)
-    for path in (out, share / "link"):
+    os.chown(linked, 4711, 4711, follow_symlinks=False)
+    for path in (out, link, linked, own):
         refused = desk("run", *words, path / within)
-        said = "another user of this computer made this folder"
+        said = "another user of this computer made this folder or link"
         assert (refused.status, said in refused.err) == (73, True), refused.err
+    own.unlink()
+    own.symlink_to(ours)
+    assert desk("run", *words, own / within).status == 0
     share.chmod(0o755)
     assert desk("run", *words, out / within).status == 0
 

@@ -116,10 +116,13 @@ def test_a_folder_that_is_not_there_and_questions_that_are_cut_short_are_refused
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder away")
 @pytest.mark.parametrize("opens", [require_private, lambda folder: DeskHome(folder).make()])
-def test_a_folder_that_another_user_made_in_a_shared_one_is_refused(tmp_path, opens):
+def test_a_folder_or_link_that_another_user_made_in_a_shared_one_is_refused(tmp_path, opens):
     tmp_path.chmod(0o1777)
     (folder := tmp_path / "theirs").mkdir(mode=0o700)
-    os.chown(folder, 4711, 4711)
-    with pytest.raises(OutputError, match="another user of this computer made this folder"):
-        opens(folder)
-    assert not list(folder.iterdir())
+    (link := tmp_path / "link").symlink_to(tmp_path / "ours")
+    (tmp_path / "ours").mkdir(mode=0o700)
+    for path in (folder, link):
+        os.chown(path, 4711, 4711, follow_symlinks=False)
+        with pytest.raises(OutputError, match="another user of this computer made this folder or link"):
+            opens(path)
+    assert not [*folder.iterdir(), *(tmp_path / "ours").iterdir()]
