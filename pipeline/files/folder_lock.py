@@ -63,7 +63,7 @@ def refuse_open(folder: Path, *, within: bool = False, advice: Sequence[Sentence
     """Refuse to write into a folder, or into one within it, where any user may put other files (OutputError).
 
     In a folder with the sticky bit, such as /tmp, users cannot replace each other's files. But a folder there
-    may have been made by another user, who can replace what we write into it; so can a link, to lead elsewhere.
+    may have been made by another user, who can replace what we write into it, and a link be led elsewhere.
     """
     with suppress(OSError):  # what cannot be looked at cannot be written into
         mode = folder.stat().st_mode

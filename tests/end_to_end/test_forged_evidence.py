@@ -560,23 +560,23 @@ def test_payments_are_taken_from_the_folder_of_another_run_as_it_recorded_them(d
     assert (refused.status, "hold.simulated.csv: " in refused.err) == (65, True), refused.err
 
 
-def by_a_link(folder):
-    link = folder.parent / "payroll_again.csv"
-    link.symlink_to(folder / "hold.simulated.csv")
+def by_a_link(folder, name):
+    link = folder.parent / f"payroll_{folder.name}.csv"
+    link.symlink_to(folder / f"{name}.simulated.csv")
     return link
 
 
-def by_a_name_that_is_not_recorded(folder):
-    return (folder / "hold.simulated.csv").rename(folder / "hold.csv")
+def by_a_name_that_is_not_recorded(folder, name):
+    return (folder / f"{name}.simulated.csv").rename(folder / f"{name}.csv")
 
 
-def without_a_manifest(folder):
+def without_a_manifest(folder, name):
     (folder / "manifest.json").unlink()
-    return folder / "hold.simulated.csv"
+    return folder / f"{name}.simulated.csv"
 
 
 PASSED_OFF = {
-    by_a_link: (65, "payroll_again.csv: changed since"),
+    by_a_link: (65, "payroll_payments.precheck.csv: changed since"),
     by_a_name_that_is_not_recorded: (65, "hold.csv: changed since"),
     without_a_manifest: (2, "has not finished"),
 }
@@ -587,7 +587,7 @@ def test_a_changed_file_is_not_passed_off_as_one_of_no_run(desk, folder, words, 
     assert desk("split", folder, "--allow-simulated", *signing[0]).status == 0
     held = folder / "hold.simulated.csv"
     held.write_text(held.read_text().replace("25.50", "9925.50"))
-    refused = desk("run", how(folder), *words[2:], "--out", desk.folder / "held", *signing[0])
+    refused = desk("run", how(folder, "hold"), *words[2:], "--out", desk.folder / "held", *signing[0])
     status, said = PASSED_OFF[how]
     assert (refused.status, said in refused.err) == (status, True), refused.err
 

@@ -3,6 +3,7 @@
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from postgres import RUNNER
 from signers import key_files
 
 TESTS = Path(__file__).parents[2]
+MADE = ("corrected", "hold")
 ANNA, ALL, UP = "anna@example.com", "all@example.com", "up@example.com"
 
 
@@ -59,6 +61,50 @@ def test_i2_no_answer_of_a_forged_folder_is_used_again(desk, sandbox, tell):
     is_held = done.status == 65 and str(folder) in done.err and sandbox.call_count == before
     figure, goal = f"exit {done.status}, calls {sandbox.call_count - before}", "65 naming the folder, calls 0"
     tell("I2", "answers of a forged folder", tried=1, survived=int(is_held), figure=figure, goal=goal)
+
+
+def test_i2_no_payment_of_a_changed_file_of_another_run_is_checked(desk, sandbox, tell):
+    """Whoever changed it hides what it was recorded as: by its manifest, its name, or a link to it."""
+    forgery, (private, _) = of("end_to_end/test_forged_evidence.py"), key_files(desk, "signing")
+    file, profile = desk.payments(forgery["ROWS"]), (*sandbox.using("sandbox"), "--quiet")
+    assert desk("run", file, *profile, "--sign-with", private).status == 0
+    whole = desk.folder / "payments.precheck"
+    fix = ("fix", whole, "--accept", "close_match", "--reason", "judged", "--allow-simulated")
+    assert desk(*fix, "--sign-with", private).status == 0
+    assert desk("split", whole, "--allow-simulated", "--sign-with", private).status == 0
+    honest = [
+        desk(
+            "run",
+            whole / f"{name}.simulated.csv",
+            *profile,
+            "--out",
+            desk.folder / f"{name}.honest",
+            "--sign-with",
+            private,
+        ).status
+        for name in MADE
+    ]
+    before, said = sandbox.call_count, []
+    for name in MADE:
+        for how in forgery["PASSED_OFF"]:
+            folder = shutil.copytree(whole, desk.folder / f"{name}-{how.__name__}")
+            path = folder / f"{name}.simulated.csv"
+            path.write_text(path.read_text().replace("25.50", "9925.50"))
+            words = (
+                "run",
+                how(folder, name),
+                *profile,
+                "--out",
+                desk.folder / "again",
+                "--sign-with",
+                private,
+            )
+            said.append(desk(*words).status)
+    survived = sum(status in (2, 65) for status in said)
+    figure = f"refused with {sorted({*said})}, calls {sandbox.call_count - before}; unchanged ones {honest}"
+    what = "a corrected or held file of another run, changed, and its manifest or name too"
+    tell("I2", what, tried=len(said), survived=survived, figure=figure, goal="2 or 65, calls 0; then 0")
+    assert (sandbox.call_count, honest) == (before, [0, 0])
 
 
 def test_i3_a_form_of_an_old_page_does_nothing(team_desk, tell):
@@ -156,3 +202,39 @@ def test_i7_a_release_file_that_was_not_approved_is_not_handed_out(own_desk, mar
     survived = sum(status in (404, 409) for status in said)
     what = "release file changed, cut, emptied, linked or put beside"
     tell("I7", what, tried=len(said), survived=survived, figure=f"answers {said}", goal="none handed out")
+
+
+def test_i7_nothing_is_written_where_another_user_can_replace_it(desk, sandbox, tell):
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a folder to another user")
+    share, ours = desk.folder / "share", desk.folder / "ours"
+    for folder in (share, ours, share / "theirs", share / "open", share / "theirs" / "ours"):
+        folder.mkdir(mode=0o700)
+    (share / "link").symlink_to(ours)
+    os.chown(share / "theirs", 4711, 4711)
+    os.chown(share / "link", 4711, 4711, follow_symlinks=False)
+    (share / "open").chmod(0o777)
+    share.chmod(0o1777)
+    file, before, said = (
+        desk.payments(of("end_to_end/test_forged_evidence.py")["ROWS"]),
+        sandbox.call_count,
+        [],
+    )
+    for place in ("open", "theirs", "theirs/ours", "link"):
+        folder = share / place
+        said.append(desk("run", file, *sandbox.using("sandbox"), "--out", folder).status)
+        said.append(desk("desk", "--home", folder, "--port", "0", "--no-browser").status)
+    calls = sandbox.call_count - before
+    untouched = not [path for path in share.rglob("*") if path.is_file()] and not [*ours.iterdir()]
+    own = desk("run", file, *sandbox.using("sandbox"), "--quiet", "--out", share / "own").status
+    figure = f"exits {sorted({*said})}, calls {calls}; {own} for a folder of one's own"
+    what = "a folder that all can write to, or that another user made or linked in a shared one"
+    survived = sum(status == 73 for status in said) if untouched else 0
+    tell("I7", what, tried=len(said), survived=survived, figure=figure, goal="73, nothing written; then 0")
+    assert (own, calls) == (0, 0)
+
+
+def test_i7_a_killed_desk_leaves_no_half_upload(tmp_path, serve_desk, tell):
+    at_desk = of("end_to_end/at_the_desk/test_way_of_a_file.py")
+    at_desk["test_a_killed_desk_leaves_no_half_upload"](tmp_path, serve_desk)
+    tell("I7", "desk killed amid an upload", tried=1, survived=1, figure="0 halves left", goal="0, on record")
