@@ -271,7 +271,7 @@ async def _opened(
     if (in_flight_max := connections_allowed(server.in_flight_max)) < server.in_flight_max:
         log.warning(
             "the limit of open files allows fewer requests in flight",
-            api=server.name.value, in_flight_max=in_flight_max,
+            api=server.name.value, in_flight_max=in_flight_max, vital=True,
         )  # fmt: skip
     client = Client(
         server.base_url,

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from pipeline.cli.language import in_words
 from pipeline.cli.plain_structlog import structlog
+from pipeline.errors import TOTALS_DIFFER
 from pipeline.reports.wording import SIMULATED
 from pipeline.runs.request import Notice, RunObserver, RunProgress, SetStep
 from pipeline.stores.values import LeaseHolder
+from pipeline.wording import Sentence
 from schemas.summary import Summary
 
 if TYPE_CHECKING:
@@ -36,7 +38,8 @@ _NEVER_MISSED = frozenset(
 )
 """Events that are logged with --quiet too, beside errors."""
 _VITAL = "vital"
-"""The key of an event that is logged with --quiet too."""
+"""The key of an event that is logged with --quiet too: a person must do something about it, or what is theirs
+has another name now, and neither the exit status nor the outcome file says so."""
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
@@ -44,7 +47,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 def log_to_stderr(form: Form, *, quiet: bool) -> None:
     """Set up the log: as text only what a person must know, as JSON also how a run went.
 
-    With `quiet` only how a run went, errors, and failures of monitoring are left.
+    With `quiet` only how a run went, errors, failures of monitoring, and what is vital are left.
     """
     at = structlog.processors.TimeStamper(fmt="iso", utc=True, key="at")
     in_json: list[Processor] = [
@@ -138,6 +141,14 @@ def log_notice(notice: Notice) -> None:
     log.warning(in_words(notice.said), **notice.facts, **({_VITAL: True} if notice.is_vital else {}))
 
 
+def file_warnings(summary: Summary, say: Callable[[Sentence | str], str] = str) -> list[str]:
+    """What a person must see to about a file that is in none of its rows."""
+    said = [f"{TOTALS_DIFFER}: {say(difference)}" for difference in summary.input.differences]
+    if summary.modulus is not None and summary.modulus.is_old:
+        said.append(say(Sentence("terminal.old_modulus_tables")))
+    return said
+
+
 def log_summary(summary: Summary, folder: Path, *, status: int, already_finished: bool) -> None:
     """Log the result of one file, without any row of it, and the exit status that it stands for."""
     log.info(
@@ -150,6 +161,7 @@ def log_summary(summary: Summary, folder: Path, *, status: int, already_finished
         row_counts={total.outcome.value: total.row_count for total in summary.outcomes},
         request_counts={call.api.value: call.request_count for call in summary.calls},
         warning_count=summary.warning_count,
+        file_warnings=file_warnings(summary),
         complete=summary.complete,
         next_step=summary.next_step,
         **({"note": str(SIMULATED)} if summary.simulated else {}),

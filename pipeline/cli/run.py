@@ -291,11 +291,12 @@ def _report(name: str, result: "RunResult", folder: Path, answers: "Console | No
 
 def _say_in_quiet(name: str, result: "RunResult") -> None:
     """The warnings that are printed even with `--quiet`."""
+    from pipeline.cli.logs import file_warnings
     from pipeline.reports.wording import SIMULATED
 
     if result.summary.simulated:
         notify(Sentence("cli.of_file", file=name, why=SIMULATED))
-    for difference in result.summary.input.differences:
-        notify(f"{name}: {TOTALS_DIFFER}: {aloud(difference, SurfaceKind.COMMAND)}")
+    for warning in file_warnings(result.summary, lambda said: aloud(said, SurfaceKind.COMMAND)):
+        notify(f"{name}: {warning}")
     if result.next_step is not None and result.ended_by is None:
         notify(Sentence("cli.of_file", file=name, why=result.next_step))

@@ -27,14 +27,14 @@ class DeskSection(Section):
     """The user that the proxy runs as; only this user may connect to the socket."""
     identity_header: HeaderName = "X-Forwarded-Email"
     """The header in which the proxy names the user."""
-    upload_mib_max: Annotated[int, Field(ge=1)] = 512
+    upload_mib_max: Annotated[int, Field(ge=1, le=1_000_000)] = 512
     """Of one file."""
-    person_mib_max: Annotated[int, Field(ge=1)] = 8192
+    person_mib_max: Annotated[int, Field(ge=1, le=1_000_000)] = 8192
     """Of all files that one person has at the desk."""
-    idle_minutes_max: Annotated[int, Field(ge=1)] = 240
+    idle_minutes_max: Annotated[int, Field(ge=1, le=1_000_000)] = 240
     """How long a session lasts in which nothing is asked for."""
-    session_hours_max: Annotated[int, Field(ge=1)] = 12
+    session_hours_max: Annotated[int, Field(ge=1, le=1_000_000)] = 12
     """How long a session lasts whatever is asked for."""
-    keep_days: Annotated[int, Field(ge=1)] | None = None
+    keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
     """How long names and files are kept after the last check; None: until somebody deletes them."""
     roles: DeskRoles = Field(default_factory=DeskRoles)

@@ -111,7 +111,7 @@ class _Helper:
             except IncompleteError as error:
                 if self.wanted.until_idle:
                     raise
-                log.warning("nothing can be asked now", reason=str(error))
+                log.warning("nothing can be asked now", reason=str(error), vital=True)
                 self.runs.close()  # they accept nothing more
                 self._known.clear()
                 turn = _Turn()

@@ -177,7 +177,7 @@ def _finished(
     """The result of a run that had nothing left to do; notify where its manifest lacks the signature."""
     if chosen.signer is not None and not chosen.signer.has_signed(job.out):
         missing = Sentence("jobs.notice_not_signed")
-        surface.notify(Notice(missing, {"folder": str(job.out)}))
+        surface.notify(Notice(missing, {"folder": str(job.out)}, is_vital=True))
     changes = changes_of(summary, source.payments, changes_in(job.out))
     return RunResult(summary, already_finished=True, changes=changes)
 

@@ -184,7 +184,7 @@ def refuse_signature(chosen: Chosen) -> None:
 
 def _notify_what_is_left_out(chosen: Chosen, surface: Surface) -> None:
     if chosen.newest_of is not None:
-        surface.notify(Notice(Sentence("jobs.notice_not_compared")))
+        surface.notify(Notice(Sentence("jobs.notice_not_compared"), is_vital=True))
 
 
 def _unusable(data: DataSet, problems: list[str]) -> InputError | None:

@@ -85,7 +85,7 @@ def leave(
     )
     if (kept := keep_changed_workbook(job.out)) is not None:
         changed = Sentence("jobs.notice_workbook_kept")
-        surface.notify(Notice(changed, {"kept_as": str(job.out / kept)}))
+        surface.notify(Notice(changed, {"kept_as": str(job.out / kept)}, is_vital=True))
     changes = None if compared is None else compared.changes
     rows = Rows(source.payments, decided.outcomes, source.original, changes, said_reasons(decided.reasons))
     with speaking(run.language):

@@ -46,7 +46,7 @@ class Server(Section):
     proxy_ca_file: FilePath | None = None
     rate_per_s: Annotated[float, Field(ge=0.1, le=5000, strict=True)] = 20
     in_flight_max: Annotated[int, Field(ge=1, le=4000, strict=True)] = 64
-    daily_cap: Annotated[int, Field(ge=1, strict=True)] | None = None
+    daily_cap: Annotated[int, Field(ge=1, le=1_000_000_000, strict=True)] | None = None
     cap_window: Literal["utc_day", "rolling_24h"] = "utc_day"
     attempts_max: Annotated[int, Field(ge=1, le=10, strict=True)] = 3
     probe_wait_s: Annotated[float, Field(gt=0, le=3600, strict=True)] = 30.0

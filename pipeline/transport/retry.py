@@ -33,6 +33,8 @@ RETRY_AFTER_MAX_S = 3600.0
 FRESH_CONNECTION = "fresh_connection"
 """The extension of an httpx request that needs a connection of its own, silent until it leaves."""
 _SECONDS = re.compile(r"[0-9]+(?:\.[0-9]*)?")
+_BETWEEN = re.compile(r",(?!\s*[0-9]{1,2}[ -][A-Za-z])")
+"""Between two values of a header that is sent twice, and not within a date."""
 REQUEST_ID = "request_id"
 """The extension with the correlation id that the reply should repeat."""
 REFUSALS = frozenset({400, 413, 415, 422})
@@ -147,18 +149,21 @@ def pause_s(headers: Mapping[str, str], *, now: datetime) -> float:
         now: The current time.
 
     Returns:
-        Seconds, at most an hour; 0 where the server asks for no pause or in no known form.
+        Seconds, at most an hour, and the longest if it says several; 0 where it asks for no pause or in no
+        known form.
 
     >>> pause_s({"retry-after": "120"}, now=datetime(2030, 1, 1, tzinfo=UTC))
     120.0
     >>> pause_s({"retry-after": "Tue, 01 Jan 2030 00:00:30 GMT"}, now=datetime(2030, 1, 1, tzinfo=UTC))
     30.0
     """
-    value = headers.get("retry-after", "").strip()
-    stated = [one.strip() for one in value.split(",")]  # a header that is sent twice
-    if all(map(_SECONDS.fullmatch, stated)):
+    return max(_stated_s(one.strip(), now) for one in _BETWEEN.split(headers.get("retry-after", "")))
+
+
+def _stated_s(value: str, now: datetime) -> float:
+    if _SECONDS.fullmatch(value):
         # More digits than an hour needs are an hour.
-        return min(max(float(one.lstrip("0")[:10] or 0) for one in stated), RETRY_AFTER_MAX_S)
+        return min(float(value.lstrip("0")[:10] or 0), RETRY_AFTER_MAX_S)
     try:
         until = parsedate_to_datetime(value)
     except (ValueError, OverflowError):  # none, or of a year that no clock has

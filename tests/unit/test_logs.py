@@ -1,14 +1,17 @@
 """What a machine that reads the log is told while a run goes on."""
 
+import ast
 import re
 from contextlib import redirect_stderr
 from io import StringIO
+from pathlib import Path
 
 import pytest
 import structlog
 from rich.console import Console
 from structlog.testing import capture_logs
 
+import pipeline
 from pipeline.cli.logs import PROGRESS_INTERVAL_S, ProgressEvents, log_to_stderr
 from pipeline.cli.progress import progress
 from pipeline.runs.request import RunProgress, SetStep
@@ -97,3 +100,57 @@ def test_in_a_log_an_event_is_a_line_with_its_time(capsys):
         r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ the ledger's database does not answer \(server: db:5432\)\n",
         capsys.readouterr().err,
     )
+
+
+VITAL = {
+    "a clock": "the wrong clock of this machine, which counts the cap and dates every request",
+    "the limit of open files allows fewer requests in flight": "it is raised by an administrator",
+    "the client certificate ends soon; request the next": "the next one takes weeks",
+    "the scheduler of Dask has no worker yet; the run waits for one": "it would wait for ever",
+    "nothing can be asked now": "a worker has no exit status",
+    "runs.moved_aside": "where the earlier run is now",
+    "jobs.notice_workbook_kept": "where the decisions of a person are now",
+    "jobs.notice_not_signed": "the evidence has no signature, and the status is 0",
+    "jobs.notice_not_compared": "what the profile asks for was not done, and the status is 0",
+}
+"""What is logged with --quiet too, and what a person does about it."""
+PASSES_OR_IS_SAID_ELSEWHERE = {
+    *("the ledger's database does not answer; nothing is sent until it does", "no token", "stopping"),
+    *("the ledger's database answers again; the run goes on", "asking one question at a time"),
+    *("a time stamp of the server is not believed", "the server asks for a pause", "contract breach"),
+    *("no more requests in this run", "the server reports a problem", "waiting for another run"),
+    *("jobs.notice_helping", "executors.notice_taking_up", "jobs.notice_names_not_latin"),
+}
+"""What may be missed with --quiet: it ends by itself, or the exit status or the outcome file says it."""
+
+
+def warnings_of(source):
+    """Each warning and notice of a module: what it says, and whether it is vital."""
+    tree = ast.parse(source)
+    named = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[ast.Constant(value=key), *_])):
+                named[name] = key
+            case ast.Call(args=[said, *_], keywords=words) if ast.unparse(node.func) in (
+                "log.warning",
+                "Notice",
+            ):
+                yield named, said, any(word.arg in {"vital", "is_vital"} for word in words)
+
+
+def test_what_nothing_else_says_is_logged_with_quiet_too():
+    found = {}
+    sources = (path.read_text("utf-8") for path in Path(pipeline.__file__).parent.rglob("*.py"))
+    for source in (text for text in sources if "log.warning(" in text or "Notice(" in text):
+        for named, said, is_vital in [*warnings_of(source)]:
+            match said:
+                case ast.Constant(value=words) | ast.Call(args=[ast.Constant(value=words), *_]):
+                    found[words] = is_vital
+                case ast.Name(id="sentence"):
+                    found["a clock"] = is_vital
+                case ast.Name(id=name) if name in named:
+                    found[named[name]] = is_vital
+
+    assert {said for said, is_vital in found.items() if is_vital} == VITAL.keys()
+    assert {said for said, is_vital in found.items() if not is_vital} == PASSES_OR_IS_SAID_ELSEWHERE

@@ -75,5 +75,8 @@ def dask_engine(scheduler: str | None) -> Iterator[DaskEngine]:
         raise ConfigurationError(Sentence("executors.no_scheduler_dask", scheduler=scheduler)) from error
     with client:
         if not client.nthreads():
-            log.warning("the scheduler of Dask has no worker yet; the run waits for one", scheduler=scheduler)
+            log.warning(
+                "the scheduler of Dask has no worker yet; the run waits for one",
+                scheduler=scheduler, vital=True,
+            )  # fmt: skip
         yield DaskEngine(client)

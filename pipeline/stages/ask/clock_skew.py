@@ -65,7 +65,7 @@ class ClockComparison:
                 f"this machine's clock is {abs(skew_s):.0f} s {side} the server's; {_ADVICE}, "
                 "or tell the provider if it is right"
             )
-            log.warning(sentence, api=api.value)
+            log.warning(sentence, api=api.value, vital=True)
 
     def agreed_ahead_s(self, api: ApiName) -> float | None:
         """How far the server is ahead by its last replies; None where they are too few or do not agree."""

@@ -80,6 +80,7 @@ def within_limit(todo: pl.DataFrame, limit: int, tally: AskingTally) -> tuple[pl
         limit: how many questions to take up at most.
         tally: is added those that are deferred.
     """
+    limit = min(limit, todo.height)  # polars takes no number of more than 64 bits
     beyond, answers = todo[limit:], AnswerBuffer()
     for number, attempts in zip(beyond["check"], beyond["attempts"], strict=True):
         answers.add(_unasked(number, AnswerState.DEFERRED, OwnCode.LIMIT, attempts))

@@ -1246,6 +1246,12 @@ def test_limit_zero_asks_nothing(asking):
     assert done.states() == {("deferred", "LIMIT"): 3}
 
 
+def test_a_limit_of_any_size_is_a_limit(asking):
+    done = asking(checks(3), FakeSender(always(None)), limit=10**30)
+
+    assert [state for state, _ in done.states()] == ["answered"]
+
+
 def test_checks_are_taken_up_in_their_order(asking):
     sender = FakeSender(always(None))
 
