@@ -11,8 +11,16 @@ import polars as pl
 from pipeline.headers.account_patterns import IBAN, PUNCTUATION
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import THE_PAYEES_ACCOUNT, ColumnChoice, either, pair, rule_of
-from pipeline.headers.meaning import BARE_ACCOUNT, HeaderMeaning, Side, is_code_of_bank, meaning
+from pipeline.headers.meaning import (
+    BARE_ACCOUNT,
+    HeaderMeaning,
+    Side,
+    is_code_of_bank,
+    is_column_of,
+    meaning,
+)
 from pipeline.headers.spelling import fold
+from pipeline.headers.words import Cue
 from pipeline.wording import Sentence
 
 CODE_OF_BANK = "a bank's code, and each cell could be a sort code"
@@ -84,9 +92,9 @@ def _sort_code_of_bank(
         ColumnsRefused: two such columns differ in a row.
     """
     numbers = [header for parts in sources.get("account_number", ()) for header in parts]
-    if "iban" in sources or not all(
-        cells.are(header, _EIGHT_DIGITS, without=PUNCTUATION) for header in numbers
-    ):
+    if not all(cells.are(header, _EIGHT_DIGITS, without=PUNCTUATION) for header in numbers):
+        return []
+    if "iban" in sources and not _are_british(cells.first_filled(sources["iban"])):
         return []
     codes = [
         header
@@ -99,6 +107,11 @@ def _sort_code_of_bank(
     if not numbers or not codes:
         return []
     return [ColumnChoice("sort_code", tuple((header,) for header in codes), CODE_OF_BANK)]
+
+
+def _are_british(ibans: pl.Series) -> bool:
+    """Whether the IBANs of a column are of GB, whose sort codes may stand beside them."""
+    return bool(ibans.drop_nulls().str.to_uppercase().str.contains(r"^\s*(?:IBAN:?)?\s*GB").all())
 
 
 def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells: ColumnCells) -> None:
@@ -141,7 +154,11 @@ def _refuse_unread_accounts(choices: Sequence[ColumnChoice], cells: ColumnCells)
     if chosen is None:
         return
     for header in cells.headers:
-        is_unread = meaning(header).what is None and cells.are(header, IBAN, without=PUNCTUATION)
+        is_unread = (
+            meaning(header).what is None
+            and not is_column_of(Cue.INTERMEDIARY, header)
+            and cells.are(header, IBAN, without=PUNCTUATION)
+        )
         first = chosen.sources[0]
         if is_unread and not cells.is_constant([header]) and cells.differ(first, [header]):
             raise either("iban", [first, (header,)], cells, what=THE_PAYEES_ACCOUNT)

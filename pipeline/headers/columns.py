@@ -241,16 +241,24 @@ def _could_be_sort_codes(header: str, cells: ColumnCells) -> bool:
 
     A key of six digits has not, and neither has the code of another country's banks.
     """
-    sample, words = cells.sample(header), words_of(header)
-    meant = meaning(header)
+    sample, meant = cells.sample(header), meaning(header)
     is_other = meant.what is not None or meant.side is Side.OURS or is_ours(header)
     if is_other or is_code_elsewhere(header) or not cells.are(header, _SIX):
         return False
-    is_written = bool(sample.str.contains(_PUNCTUATED).all())
-    is_key = not _KEYS.isdisjoint(tokens_of(header)) or (
+    return _is_written(sample) or not _is_key(header)
+
+
+def _is_written(codes: pl.Series) -> bool:
+    """Whether each code has the hyphens or blanks of a sort code."""
+    return bool(codes.str.contains(_PUNCTUATED).all())
+
+
+def _is_key(header: str) -> bool:
+    """Whether a header is that of a key, whose numbers may have six digits."""
+    words = words_of(header)
+    return not _KEYS.isdisjoint(tokens_of(header)) or (
         words is not None and Cue.BANK not in words.cues and any(cue in words.cues for cue in _OF_KEYS)
     )
-    return is_written or not is_key
 
 
 def _by_mapping(mapped: Mapping[str, tuple[tuple[str, ...], ...]]) -> list[ColumnChoice]:
@@ -361,7 +369,14 @@ def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[s
     unknown = cells.without(
         [header for header in cells.headers if meaning(header).what is not None or is_code_elsewhere(header)]
     )
-    return {header: look for header, look in guesses_of(unknown).items() if look.field in fields}
+    looks = {
+        header: look
+        for header, look in guesses_of(unknown).items()
+        if look.field in fields
+        and (look.field != "sort_code" or _is_written(unknown.sample(header)) or not _is_key(header))
+    }
+    has_number = any(look.field == "account_number" for look in looks.values())
+    return {header: look for header, look in looks.items() if look.field != "sort_code" or has_number}
 
 
 def _currency(found: Mapping[str, ColumnChoice]) -> str | None:

@@ -277,7 +277,7 @@ _GRAMMAR = (
         "account_number", "sort code and account number in one cell", "SORT_CODE", beside=_NUMBERED,
         when=_holds_both,
     ),
-    _line("sort_code", "the header says sort code", "SORT_CODE", beside=f"{_NUMBERED} BIC"),
+    _line("sort_code", "the header says sort code", "SORT_CODE", beside=f"{_NUMBERED} BIC CODE"),
     _line("secondary_reference", "the header says secondary reference", "SECONDARY", beside="NUMBER"),
     _line("lei", "the header says LEI", "LEI", beside="CODE NUMBER"),
     _line("organisation_id_scheme", "the header says organisation id", "ORGANISATION", "ID", "SCHEME"),
@@ -323,7 +323,7 @@ _GRAMMAR = (
     ),
     _line(NEVER, "a person or bank who is not paid", "NAME", "BANK", beside="*"),
     _line(
-        "name", "the payee's role", "THEIRS", beside=f"{_NAME} PERSON SUPPLIER CUSTOMER PARTY MARK",
+        "name", "the payee's role", "THEIRS", beside=f"{_NAME} PERSON SUPPLIER CUSTOMER PARTY MARK PAYMENT",
         qualifiers=_NONE, rank=Rank.PAYEE,
     ),
     _line("name", "a name of our side", "OURS", beside=_NAME, qualifiers=_NONE, rank=Rank.PLAIN),

@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline.frames import Original, Payments
 from pipeline.headers.meaning import meaning
-from pipeline.headers.spelling import fold, is_known, tokens_of, words_with
+from pipeline.headers.spelling import cue_of, fold, is_known, tokens_of, words_with
 from pipeline.headers.words import THINGS, Cue
 
 _NAME_ENDS = ("name", "naam", "namn", "navn", "nimi", "nome")
@@ -64,7 +64,11 @@ def is_of_unknown(header: str) -> bool:
         return False
     tokens = tokens_of(header)
     is_thing = any(_is_thing(part) for token in tokens for part in (token, *_ends_in_name(token)))
-    return not is_thing and not all(map(is_known, tokens))
+    return not is_thing and not all(map(is_known, tokens)) and _NO_PARTIES.isdisjoint(map(cue_of, tokens))
+
+
+_NO_PARTIES = frozenset({Cue.BANK, Cue.MESSAGE, Cue.REFERENCE, Cue.DATE, Cue.OTHER_PERSON})
+"""Beside which an unknown word is that of a text, a bank or somebody who is not paid."""
 
 
 def unknown_words(header: str) -> set[str]:

@@ -11,7 +11,7 @@ from functools import partial
 
 import polars as pl
 
-from pipeline.headers.cells import ColumnCells
+from pipeline.headers.cells import SAMPLE_ROWS, ColumnCells, comparable
 from pipeline.headers.choice import (
     PART_OF_THE_NAME,
     THE_PAYEE,
@@ -23,7 +23,7 @@ from pipeline.headers.choice import (
     rule_of,
 )
 from pipeline.headers.codes import doubts, may_be_codes, refuse_codes, without_codes
-from pipeline.headers.meaning import Rank, Side, meaning
+from pipeline.headers.meaning import COMPANY, PARENT, Rank, Side, meaning
 from pipeline.headers.names import Candidate, NameColumns, found
 from pipeline.headers.parties import (
     is_of_unknown,
@@ -37,6 +37,13 @@ from pipeline.headers.words import Cue
 from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
 
 _LIKE_A_NAME = r"^\p{Lu}[\p{L}'.-]*(?: \p{L}[\p{L}'.&-]*){1,4}$"
+_WORD = r"\p{Lu}[\p{L}\p{N}'\u2019./-]*,?"
+_LIKE_A_PARTY = (
+    rf"^{_WORD}(?: (?:{_WORD}|[&+]|d[aeiou]s?|del|della|der|den|di|du|la|le|of|and|und|et|og|och|van|von|vom"
+    r"|zu|zum|ten|ter|y|e|i|a\.?s\.?|s\.?r\.?o\.?|z|o\.?o\.?|s\.?p\.?a?\.?))+$"
+)
+"""Two words or more, each with a capital but for particles and legal forms: no text about a payment."""
+_MOSTLY = 0.75
 _LONG_WORD = r"[\p{L}]{3,}"
 _LIKE_A_WORD = r"^\p{Lu}[\p{L}'. -]+$"
 _IS_INSTEAD = re.compile(r"^(?:altern|abw|deviating|different|permitted)")
@@ -66,7 +73,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     party = _party_of(accounts)
     names, why_not = list(seen.whole), dict.fromkeys(seen.codes, rule_of("no name in its cells"))
     for left_of, why in (
-        (_without_payer, _OURS),
+        (partial(_without_payer, party=party), _OURS),
         (
             _without_ledger_account,
             rule_of("an account's name, and another column has that of a bank account"),
@@ -83,6 +90,8 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     names.sort(key=lambda name: name.rank)
     if names and names[0].rank is Rank.PLAIN:
         _refuse_other_parts(names, cells)
+    if names and names[0].meant.subject is Cue.PARTY and not _is_of(names[0], party):
+        _refuse_plain_name(names, cells)
     chosen = _of_the_first_rank(names, cells)
     if chosen and _answers_in_some_rows(chosen[0]) and _is_empty_in_a_row(chosen, cells):
         chosen += _of_the_first_rank([name for name in names if name.rank > chosen[0].rank], cells)
@@ -95,8 +104,10 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     _refuse_banks(chosen, cells)
     refuse_codes(chosen, names, cells)
     is_explicit = _says_role(chosen[0]) and chosen[0].rank is not Rank.SUBJECT
-    if not (is_explicit or _is_of(chosen[0], party)) or may_be_codes(chosen[0], cells):
-        _refuse_unknown_name(chosen, cells)
+    is_bound = (is_explicit or _is_of(chosen[0], party)) and not may_be_codes(chosen[0], cells)
+    if not is_bound or chosen[0].rank is not Rank.HOLDER:
+        _refuse_unknown_name(chosen, cells, is_bound=is_bound)
+    _refuse_owner_of_repeated(chosen, accounts, cells)
     if any(candidate.rank is not Rank.HOLDER for candidate in chosen):
         _refuse_second_line(chosen, seen.seconds, cells)
     others = tuple(
@@ -194,7 +205,7 @@ def _of_party(
 # What is never the payee, and what cannot be decided.
 
 
-def _without_payer(names: Sequence[Candidate], cells: ColumnCells) -> list[Candidate]:
+def _without_payer(names: Sequence[Candidate], cells: ColumnCells, *, party: str | None) -> list[Candidate]:
     """Without unmarked names that are the same in every row where a marked one differs: they are ours."""
     marked = [
         name for name in names if name.rank in (Rank.PAYEE, Rank.SUBJECT) and cells.varies(name.headers)
@@ -206,6 +217,7 @@ def _without_payer(names: Sequence[Candidate], cells: ColumnCells) -> list[Candi
         for name in names
         if name in marked
         or name.meant.side is Side.PAYEE
+        or _is_of(name, party)
         or not cells.is_constant(name.headers)
         or name.rank not in (Rank.HOLDER, Rank.PLAIN, Rank.SUBJECT)
     ]
@@ -268,6 +280,25 @@ def _refuse_other_parts(names: Sequence[Candidate], cells: ColumnCells) -> None:
         for parts in (name for name in names if name.rank is Rank.PART):
             if not _share_words(plain, parts, cells):
                 raise either("name", [plain.headers, parts.headers], cells, what=THE_PAYEE)
+
+
+def _refuse_plain_name(names: Sequence[Candidate], cells: ColumnCells) -> None:
+    """A plain `Name` that has nothing in common with the agency's or the tenant's may be of whom is paid."""
+    for plain in (name for name in names if name.rank is Rank.PLAIN and cells.varies(name.headers)):
+        is_party = _are_parties(plain.headers[0], cells) and not _are_banks(plain.headers, cells)
+        if is_party and not _share_words(names[0], plain, cells):
+            raise either("name", [names[0].headers, plain.headers], cells, what=THE_PAYEE)
+
+
+def _are_parties(header: str, cells: ColumnCells, look: str = _LIKE_A_PARTY, share: float = _MOSTLY) -> bool:
+    """Whether most cells look like names of people and firms."""
+    sample = cells.sample(header)
+    return len(sample) > 0 and int(sample.str.contains(look).sum()) >= share * len(sample)
+
+
+def _are_banks(headers: Sequence[str], cells: ColumnCells) -> bool:
+    sample = cells.joined(headers).drop_nulls().head(SAMPLE_ROWS)
+    return 2 * int(sample.str.contains(_BANK).sum()) > len(sample)
 
 
 def _is_the_payers(company: Candidate, name: Candidate, cells: ColumnCells) -> bool:
@@ -345,8 +376,7 @@ def _refuse_banks(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
     if first.rank not in (Rank.PLAIN, Rank.HOLDER) or first.meant.side is Side.PAYEE or cells.row_count == 1:
         return
     [header] = first.headers
-    sample = cells.sample(header)
-    if 2 * sample.str.contains(_BANK).sum() > len(sample):
+    if _are_banks(first.headers, cells):
         raise ColumnsRefused(
             Sentence("headers.names_of_banks", header=quoted(header)),
             Sentence("headers.say_which_has_payee", column=ColumnPair("name", ANY_COLUMN)),
@@ -356,27 +386,59 @@ def _refuse_banks(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
         )
 
 
-def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
-    """Beside names without a role that is paid, names under an unknown header may be the payees'.
+def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells, *, is_bound: bool) -> None:
+    """Beside a name that no header binds to the account, names under an unknown header may be the payees'.
 
-    Beside a role such as the employee's, only those whose header names a payee: `Garnishee payee`.
+    An employee's is one: `Employee` beside `Issuing authority`. A holder's and a payee's are bound to it;
+    beside a payee's, a name that stands in some rows only may be of whom is paid there instead.
     """
-    may_be_for_others = chosen[0].meant.subject is Cue.PARTY or chosen[0].rank is Rank.COMPANY
     is_paid = _says_role(chosen[0]) and not may_be_codes(chosen[0], cells)
     for header in cells.headers:
         says_name = names_unknown_payee(header) or (not is_paid and names_unknown_party(header))
-        if not says_name and not (may_be_for_others and is_of_unknown(header)):
+        if not says_name and not is_of_unknown(header):
             continue
-        like_names = cells.sample(header).str.contains(_LIKE_A_NAME)
-        # Where no header says that these are names, each cell must.
-        is_named = int(like_names.sum()) * 2 >= len(like_names) if says_name else bool(like_names.all())
-        if len(like_names) == 0 or not is_named or cells.is_constant([header]):
+        # Where no header says that these are names, most cells must look so.
+        is_named = _are_parties(header, cells, *((_LIKE_A_NAME, 0.5) if says_name else ()))
+        if not is_named or cells.is_constant([header]) or (is_bound and not cells.text(header).has_nulls()):
             continue
         other = Candidate((header,), Rank.PLAIN, meaning(header))
         for name in chosen:
             is_other_form = name.rank is Rank.HOLDER and _share_words(name, other, cells)
             if cells.differ(name.headers, [header]) and not is_other_form:
                 raise either("name", [name.headers, (header,)], cells, what=THE_PAYEE)
+
+
+def _refuse_owner_of_repeated(
+    chosen: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells
+) -> None:
+    """Of an account that several names share, a column that names one party only may have the owner."""
+    may_own = _other_names(chosen, cells) if accounts else []
+    if accounts and not cells.is_constant(accounts):
+        may_own = [header for header in may_own if not cells.is_constant([header])]
+    for header in may_own:
+        rows = pl.DataFrame(
+            {
+                "account": comparable(cells.joined(accounts)),
+                "name": comparable(cells.first_filled([name.headers for name in chosen])),
+                "other": comparable(cells.text(header)),
+            }
+        ).drop_nulls("account")
+        shared = rows.filter(pl.col("name").n_unique().over("account") > 1)
+        owners = shared.group_by("account").agg(pl.col("other").n_unique(), lacks=pl.col("other").has_nulls())
+        if owners.height > 0 and not owners["lacks"].any() and (owners["other"] == 1).all():
+            raise either("name", [chosen[0].headers, (header,)], cells, what=THE_PAYEE)
+
+
+def _other_names(chosen: Sequence[Candidate], cells: ColumnCells) -> list[str]:
+    """The other columns that hold names of parties, known ones and unknown."""
+    read = {header for name in chosen for header in name.headers}
+    return [
+        header
+        for header in cells.headers
+        if header not in read
+        and (is_of_unknown(header) or meaning(header).what in ("name", COMPANY, PARENT))
+        and _are_parties(header, cells)
+    ]
 
 
 def _refuse_second_line(chosen: Sequence[Candidate], seconds: Sequence[str], cells: ColumnCells) -> None:

@@ -126,6 +126,11 @@ def is_known(token: str) -> bool:
     return _looked_up([token]) is not None
 
 
+def cue_of(token: str) -> Found | None:
+    """What a word stands for by itself."""
+    return _found([token])
+
+
 def is_ours(header: str) -> bool:
     """Whether a word of a header gives it to our side, whatever its other words are."""
     return not set(tokens_of(header)).isdisjoint(words_with(Cue.OURS))

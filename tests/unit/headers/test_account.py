@@ -158,6 +158,12 @@ def test_a_banks_code_is_a_sort_code_where_its_cells_and_the_accounts_are_uk_one
     }
 
 
+def test_a_banks_code_beside_british_ibans_is_their_sort_code_so_that_two_accounts_are_seen():
+    ibans = ["GB33BUKB20201555555555", None]
+    read = sources_of({"Bank Branch No.": CODES, "Bank Account No.": NUMBERS, "IBAN": ibans})
+    assert read["sort_code"] == (("Bank Branch No.",),)
+
+
 @pytest.mark.parametrize(
     "columns",
     [

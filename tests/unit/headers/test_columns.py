@@ -246,10 +246,10 @@ def test_what_is_not_read_says_why():
         "Valuta",
         "IBAN",
     )
-    iban = "DE89370400440532013000"
+    iban, theirs = "DE89370400440532013000", "FR7630003012340000482100733"
     said = said_of(
         headers,
-        ("Mills Ltd", "Avery Thornwood", "Avery", "V100", "Rowan", iban, "1.00", "27.11.2026", iban),
+        ("Mills Ltd", "Avery Thornwood", "Avery", "V100", "Rowan", iban, "1.00", "27.11.2026", theirs),
         ("Mills Ltd", "Imre Falkner", "Imre", "V101", "Rowan", iban, "2.00", "28.11.2026", iban),
         mapping={"iban": "IBAN"},
     )

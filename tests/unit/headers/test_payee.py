@@ -114,11 +114,12 @@ def sources_of(columns):
             {"Nombre": ["Ada", "Bo"], "Primer apellido": ["Q", "M"], "Segundo apellido": ["Ostra", "Vale"]},
             [["Nombre", "Primer apellido", "Segundo apellido"]],
         ),
-        # Beside a role that is paid, names of nobody knows whom are nobody's.
+        # Beside a payee's or holder's role, names of nobody knows whom are nobody's; and so are texts.
         ({"Zorblex name": [ACME, BRILL], "Beneficiary": [ADA, BO]}, [["Beneficiary"]]),
-        ({"Zorblex name": [ACME, BRILL], "Supplier": [ADA, BO]}, [["Supplier"]]),
-        ({"Zorblex name": [ACME, BRILL], "Employee name": [ADA, BO]}, [["Employee name"]]),
-        ({"Zorblex": [ACME, BRILL], "Name": [ADA, BO]}, [["Name"]]),
+        ({"Zorblex": [ACME, None], "Account holder": [ADA, BO]}, [["Account holder"]]),
+        ({"Zorblex": ["Kitchen fitting", "Roof repair"], "Name": [ADA, BO]}, [["Name"]]),
+        ({"Zorblex bank": [ACME, BRILL], "Employee name": [ADA, BO]}, [["Employee name"]]),
+        ({"Tenant": [ADA, BO], "Name": ["Rent", "Deposit"]}, [["Tenant"]]),
         # What has a name and is nobody, another form of the same name, and what is ours.
         ({"Project name": ["North Yard", "South Yard"], "Name": [ADA, BO]}, [["Name"]]),
         ({"Projektname": ["Neuer Hof", "Alter Hof"], "Name": [ADA, BO]}, [["Name"]]),
@@ -224,6 +225,15 @@ def test_the_payee_is_read_from_the_most_explicit_column(columns, sources):
         {"Zorblex name": [ADA, BO], "Tenant name": [ACME, BRILL]},
         {"Zorblex": [ADA, BO], "Tenant": [ACME, BRILL]},
         {"Zorblex": [ADA, BO], "Company": [ACME, BRILL]},
+        {"Zorblex": [ADA, BO], "Name": [ACME, BRILL]},
+        {"Zorblex": [ADA, BO], "First name": ["Cy", "Dee"], "Last name": ["Q", "M"]},
+        # A list's employees and suppliers may be those for whom another is paid.
+        {"Issuing authority": [ACME, BRILL], "Employee name": [ADA, BO]},
+        {"Zorblex name": [ACME, BRILL], "Supplier": [ADA, BO]},
+        {"Trading as": [ACME, BRILL], "Subcontractor": [ADA, BO]},
+        {"Agency": [ACME, BRILL], "Name": [ADA, BO]},
+        # Who is named in some rows only may be paid there instead.
+        {"Zorblex": [ACME, None], "Payee": [ADA, BO]},
         # Capitals may be codes, and may be names.
         {"Supplier": ["TESCO", "ACMELTD"], "Name": [ADA, BO]},
         {"Supplier": ["ACMELTD", "BRILL"], "Zorblex name": [ACME, BRILL]},
@@ -351,6 +361,25 @@ def test_words_that_may_be_codes_are_read_where_nobody_else_is_named_and_it_is_s
 )
 def test_trading_names_of_one_word_need_no_note(names):
     assert not read_columns(pl.DataFrame({"Supplier": names, "IBAN": IBANS}), {}, where="x.csv").notes
+
+
+@for_each(
+    ("columns", "sources"),
+    [
+        ({"Payee": [ADA, BO, ADA], "Zorblex": [ACME, ACME, BRILL]}, None),
+        ({"Payee": [ADA, BO, ADA], "Company": [ACME, ACME, BRILL]}, None),
+        ({"Payee": [ADA, BO, ADA], "Zorblex": [ACME, BRILL, BRILL]}, [["Payee"]]),
+        ({"Payee": [ADA, BO, ADA], "Zorblex": [ACME, ACME, ACME]}, [["Payee"]]),
+        ({"Payee": [ADA, ADA, BO], "Zorblex": [ACME, ACME, BRILL]}, [["Payee"]]),
+    ],
+)
+def test_the_owner_of_an_account_that_several_share_is_in_the_column_that_names_one(columns, sources):
+    cells = pl.DataFrame({**columns, "IBAN": [IBANS[0], IBANS[0], IBANS[1]]})
+    if sources is None:
+        with pytest.raises(InputError, match="either could be the payee"):
+            read_columns(cells, {}, where="x.csv")
+    else:
+        assert read_columns(cells, {}, where="x.csv").sources["name"] == tuple(map(tuple, sources))
 
 
 @pytest.mark.parametrize("other", ["Garnishee payee", "Zorblex beneficiary"])
