@@ -2,6 +2,7 @@
 
 import hashlib
 import platform
+import re
 import ssl
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -10,7 +11,7 @@ from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
-from unicodedata import normalize
+from unicodedata import category, normalize
 
 from pydantic import ValidationError
 
@@ -56,7 +57,10 @@ if TYPE_CHECKING:
     from pipeline.runs.request import CheckJob
     from pipeline.stores.protocols import RunLedger
 
-_PAYABLE = ("release", "corrected", "outcomes", "payment")
+_PAYABLE = ("release", "corrected", "outcomes", "payment", "paiement", "zahlung")
+_UNSEEN = ("Cc", "Cf", "Mn")
+_TWO_SCRIPTS = re.compile("[a-z][\u0370-\u052f]|[\u0370-\u052f][a-z]")
+"""A Greek or Cyrillic letter beside a Latin one."""
 LIBRARIES = ("aiohttp", "anyio", "httpx", "polars", "pyarrow", "pydantic", "schwifty")
 """Those on which the reading of a file, a request or an answer depends."""
 
@@ -266,9 +270,14 @@ def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
 
 
 def looks_payable(name: str) -> bool:
-    """Whether someone may take a file for payments that were checked, by its name."""
-    folded = normalize("NFKC", name).casefold()
-    return any(word in folded for word in _PAYABLE)
+    """Whether someone may take a file for payments that were checked, by the name that people see.
+
+    They see no invisible characters, miss an accent, and take a letter for another one that looks like it.
+    """
+    folded = normalize("NFKD", name).casefold()
+    seen = "".join(one for one in folded if category(one) not in _UNSEEN)
+    is_held = seen.startswith("hold.")
+    return is_held or any(word in seen for word in _PAYABLE) or _TWO_SCRIPTS.search(seen) is not None
 
 
 def evidence(path: Path) -> FileEvidence:
