@@ -1,5 +1,6 @@
 """What a profile's sections become: routes, APIs, caps and channels with their limits."""
 
+import asyncio
 import ssl
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from pipeline.connections import (
     shares_of_this_machine,
     try_connection,
 )
-from pipeline.errors import ConfigurationError, IncompleteError
+from pipeline.errors import ConfigurationError, CredentialsError, IncompleteError
 from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.scopes import scope_of
 from pipeline.stores.values import ServerAccount
@@ -230,6 +231,46 @@ def test_a_server_that_is_not_there_is_an_outage_and_not_a_mistake(running):
 
     with pytest.raises(IncompleteError, match=r"127\.0\.0\.1:9"):
         anyio.run(try_connection, nowhere, datetime.now(UTC))
+
+
+@pytest.mark.parametrize(
+    ("name", "secured", "error"),
+    [
+        ("sandbox-standard", False, IncompleteError),
+        ("sandbox", True, IncompleteError),
+        ("sandbox-standard", True, CredentialsError),  # which of the two certificates, it does not say
+    ],
+)
+def test_a_server_that_closes_in_or_after_the_handshake_is_tried_three_times(running, name, secured, error):
+    loaded, context, came = load(running, name), None, []
+    server = loaded.servers[0]
+    if secured:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(Path(running).parent / "server_ec.pem")
+
+    async def close(_reader, writer):
+        came.append(time.monotonic())
+        writer.transport.abort() if context is None else writer.close()
+
+    async def main():
+        async with await asyncio.start_server(close, "127.0.0.1", ssl=context) as listening:
+            port = listening.sockets[0].getsockname()[1]
+            there = {"base_url": f"https://127.0.0.1:{port}", "probe_wait_s": 0.9}
+            sections = {"cop": None, "vop": None} | {
+                "vop" if name == "sandbox-standard" else "cop": server.model_copy(update=there)
+            }
+            async with open_channels(
+                loaded.model_copy(update=sections),
+                [server.name],
+                now=lambda: datetime.now(UTC),
+                shares=None,
+            ) as channels:
+                return channels[server.name].unreachable
+
+    assert isinstance(anyio.run(main), error)
+    assert len(came) == 3
+    assert came[1] - came[0] >= 0.03
+    assert came[2] - came[1] >= 0.09
 
 
 def test_a_proxy_of_the_environment_that_is_not_used_is_named_where_there_is_no_connection(

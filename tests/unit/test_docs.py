@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 import pytest
 import yaml
+from tables import for_each
 
 from pipeline import config as settings
 from pipeline.cli.main import main as command
@@ -327,6 +328,34 @@ def test_a_page_stays_short(pages, words_max):
 @pytest.mark.parametrize(("page", "words_max"), [("configuration.md", 2500), ("payment-files.md", 3000)])
 def test_a_page_with_tables_of_the_code_stays_short(page, words_max):
     assert len((DOCS / page).read_text("utf-8").split()) <= words_max
+
+
+PROMISES = {
+    "An answered check is never asked again": "README reliability operations evidence",
+    "An answered check is never asked again, and no provider limit is exceeded": "README reliability",
+    "Limits hold for all runs of one user on one machine, or of all hosts": "README reliability CHANGELOG",
+    "`match` appears only if a responder said so, in a well-formed answer to this very request.": (
+        "README reliability"
+    ),
+    "Every row of the input has exactly one outcome.": "README reliability outcomes",
+    "a correct outcome file": "reliability operations CHANGELOG",
+    "run with real answers or decisions": "reliability operations",
+    "moved aside to `FOLDER.TIME`": "reliability operations",
+    "Ctrl-C, SIGTERM, SIGHUP": "reliability operations",
+    "One odd stamp moves nothing": "reliability server-failures",
+    "requests count on both days": "reliability server-failures",
+    "more than 12 hours away": "reliability server-failures",
+    "in another form": "reliability server-failures",
+    "with another request's id": "reliability server-failures",
+}
+"""A promise -> the pages that make it."""
+
+
+@for_each(("promise", "page"), [(said, page) for said, pages in PROMISES.items() for page in pages.split()])
+def test_a_promise_has_the_same_words_on_every_page(promise, page):
+    [path] = {path for path in every_page() if path.stem == page and path.parent in {ROOT, DOCS}}
+    text = " ".join(path.read_text("utf-8").replace("**", "").split())
+    assert promise.lower() in text.lower()
 
 
 def test_pages_are_not_written_in_translated_english():
