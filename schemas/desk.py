@@ -73,6 +73,8 @@ class Deed(StrEnum):
     APPROVED = "approved"
     GIVEN = "given to the bank"
     COMMENTED = "commented"
+    SAW_ACCOUNTS = "saw accounts"
+    """Whole ones, of the rows of a file; once since the desk started."""
     DOWNLOADED = "downloaded"
     VERIFIED = "verified"
     PURGED = "purged"

@@ -39,6 +39,8 @@ class Context:
     child_environment: dict[str, str]
     refused: dict[tuple[str, ...], tuple[datetime, int]] = field(default_factory=dict)
     """Person, page and rule of a refusal -> when it was recorded, and how often it has repeated since."""
+    seen: set[tuple[str, str]] = field(default_factory=set)
+    """Person and file of whose accounts it is recorded that this person saw them."""
     sending: set[asyncio.Task[None]] = field(default_factory=set)
     """Notifications under way."""
 
@@ -52,6 +54,13 @@ class Context:
     ) -> None:
         """Put on record who did what."""
         await asyncio.to_thread(self.record_of, person_of(request).name, deed, run, **facts)
+
+    async def record_accounts(self, request: web.Request, run: str) -> None:
+        """Put on record that a person sees the accounts of a file, if this person does."""
+        person = person_of(request)
+        if person.compares and (person.name, run) not in self.seen:
+            self.seen.add((person.name, run))
+            await self.record(request, Deed.SAW_ACCOUNTS, run)
 
     async def record_refusal(self, request: web.Request, refusal: DeskRefusal) -> None:
         """Record the refused user, the page and the rule, but nothing of the request's content.

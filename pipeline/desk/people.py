@@ -54,6 +54,11 @@ class Person(NamedTuple):
         return self.is_identified and self.can(Role.APPROVER)
 
     @property
+    def compares(self) -> bool:
+        """Whether this person compares payees with answers, and sees whole accounts."""
+        return self.can(Role.REVIEWER, Role.APPROVER)
+
+    @property
     def has_names(self) -> bool:
         """Whether this person works with single payments, and may know whose they are."""
         return self.can(Role.UPLOADER, Role.REVIEWER, Role.APPROVER)

@@ -57,6 +57,7 @@ DEEDS = {
     Deed.APPROVED: gettext_noop("approved"),
     Deed.GIVEN: gettext_noop("gave it to the bank"),
     Deed.COMMENTED: gettext_noop("commented"),
+    Deed.SAW_ACCOUNTS: gettext_noop("saw whole account numbers"),
     Deed.DOWNLOADED: gettext_noop("downloaded"),
     Deed.VERIFIED: gettext_noop("verified"),
     Deed.PURGED: gettext_noop("deleted the names"),

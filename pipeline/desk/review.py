@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
 from types import MappingProxyType
@@ -20,7 +21,7 @@ from pipeline.frames import DECISIONS, Decisions, Outcomes, Payments, Warned
 from pipeline.headers.readings import spoken
 from pipeline.reports.choices import IS_CORRECTABLE, and_repeated, policy_of
 from pipeline.reports.documents import Rows
-from pipeline.reports.groups import ActionGroup, Row, groups_of, in_line, numbered
+from pipeline.reports.groups import TEXT_CHARS_MAX, ActionGroup, Row, groups_of, in_line, numbered, shown
 from pipeline.reports.reasons import sentences_of
 from pipeline.reports.wording import BY_POLICY, advice, positions_in_words
 from pipeline.review.placements import Preview, judged, preview, total
@@ -104,6 +105,8 @@ class ListedRow(NamedTuple):
     reason: list[Sentence | str]
     repeats: Repeated | None = None
     """The same payment that another file released."""
+    account: str = ""
+    """The whole of it, in groups."""
 
 
 class Asked(NamedTuple):
@@ -116,8 +119,21 @@ class Asked(NamedTuple):
     text: str = ""
     rows: str = ""
     """`all`, or only those that need a look."""
-    sort: str = "money"
+    currency: str = ""
+    least: str = ""
+    """The smallest amount, which counts only if the rows are of one currency."""
+    sort: str = ""
+    """One of `SORTS`, with a minus sign for the other direction; empty: largest amounts first."""
     page: int = 1
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether only some of the rows were asked for."""
+        return any((self.group, self.outcome, self.text.strip(), self.currency, self.least))
+
+
+SORTS = ("row", "name", "check_matched_name", "amount", "check_code", "decision")
+"""What the rows can be sorted by: the columns of the page, from left to right."""
 
 
 class BulkChoice(NamedTuple):
@@ -231,7 +247,7 @@ class Review(NamedTuple):
         self, asked: Asked, latest: Mapping[int, LastDecision], ticked: Collection[int] = ()
     ) -> BulkChoice | None:
         """What may be decided at once about the rows that were asked for; None where that is everything."""
-        if not (asked.group or asked.outcome or asked.text.strip()):
+        if not asked.is_filtered:
             return None
         every = self.undecided(asked, Decision.HOLD, latest, ticked)
         fix = every.filter(_AT_ONCE[Decision.FIX])
@@ -285,6 +301,11 @@ class Review(NamedTuple):
         reason = self.rows.outcomes["check_reason"][row - 1]
         return sentences_of(reason, self.rows.reasons, self.summary.input.places)
 
+    def left(self, latest: Mapping[int, LastDecision]) -> ControlTotal:
+        """The rows to look at without a decision, with their money."""
+        rows = self.to_look_at["row"]
+        return total(self.judged[rows.filter(~rows.is_in(list(latest))) - 1])
+
     def preview(self, latest: Mapping[int, LastDecision], released_in: Mapping[int, str]) -> Preview:
         """Where each payment would go by what was decided so far, and by what was released before."""
         of_what = (dict(latest), dict(released_in))
@@ -305,9 +326,41 @@ class Review(NamedTuple):
         if asked.decided in ("yes", "no"):
             is_decided = pl.col("row").is_in(pl.Series("row", list(latest), pl.UInt32).implode())
             found = found.filter(is_decided if asked.decided == "yes" else ~is_decided)
+        if asked.currency:
+            found = found.filter(pl.col("currency") == asked.currency)
+        if asked.least and self.compares_money(asked):
+            found = found.filter(pl.col("decimal") >= Decimal(asked.least))
         if asked.text.strip():
             found = found.filter(self._with_text(found["row"], asked.text))
-        return found.sort("row") if asked.sort == "row" else found
+        return self._sorted(found, asked.sort, latest)
+
+    @property
+    def currencies(self) -> list[str]:
+        """Those of the rows, but for what is no code."""
+        return sorted(code for code in self.listed["currency"].drop_nulls().unique() if len(code) == 3)
+
+    def compares_money(self, asked: Asked) -> bool:
+        """Whether all rows that were asked for have one currency: amounts of two are not compared."""
+        return bool(asked.currency) or self.listed["currency"].n_unique() == 1
+
+    def _sorted(self, found: pl.DataFrame, sort: str, latest: Mapping[int, LastDecision]) -> pl.DataFrame:
+        column, descending = sort.removeprefix("-"), sort.startswith("-")
+        at = found["row"] - 1
+        match column:
+            case "":
+                return found
+            case "row":
+                by = found["row"]
+            case "amount":  # each currency apart, as two cannot be compared
+                return found.sort("currency", "decimal", descending=[False, not descending], nulls_last=True)
+            case "name":
+                by = self.rows.payments["name"][at].str.to_lowercase()
+            case "decision":
+                by = found["row"].is_in(list(latest))
+            case _:
+                by = self.rows.outcomes[column][at].cast(pl.String).str.to_lowercase()
+        order = by.arg_sort(descending=descending, nulls_last=True)
+        return found[order]
 
     def _with_text(self, rows: pl.Series, text: str) -> pl.Series:
         at = rows - 1
@@ -326,7 +379,7 @@ class Review(NamedTuple):
             range(1, cells.height + 1),
         )
         places = self.summary.input.places
-        found = []
+        found: list[ListedRow] = []
         for text, line in zip(texts, some.iter_rows(named=True), strict=True):
             number = line["row"]
             figure = line["decimal"]
@@ -348,9 +401,22 @@ class Review(NamedTuple):
                     latest.get(number),
                     self.reason_of(number),
                     self.repeated.get(number),
+                    in_groups(*cells.select("iban", "sort_code", "account_number").row(len(found))),
                 )
             )
         return found
+
+
+def in_groups(iban: str | None, sort_code: str | None, account_number: str | None) -> str:
+    """A whole account as people compare it.
+
+    >>> in_groups("DE35370400440084210077", None, None), in_groups(None, "112233", "00000007")
+    ('DE35 3704 0044 0084 2100 77', '112233 00000007')
+    """
+    compact = "".join((iban or "").split())
+    groups = [compact[at : at + 4] for at in range(0, len(compact), 4)]
+    whole = " ".join(groups) or " ".join(filter(None, (sort_code, account_number)))
+    return shown(whole, TEXT_CHARS_MAX)
 
 
 def _is_of(last: LastDecision, entry: RowsDecided) -> bool:

@@ -1,11 +1,13 @@
 """The rows to look at, and the decisions about them."""
 
 import asyncio
+import re
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlencode
 
 from aiohttp import web
 
@@ -26,7 +28,7 @@ from pipeline.desk.releasing import (
     signed,
 )
 from pipeline.desk.rendering import html, page_number
-from pipeline.desk.review import ROWS_ON_PAGE, Asked, Review, last_decisions, reviewed
+from pipeline.desk.review import ROWS_ON_PAGE, SORTS, Asked, Review, last_decisions, reviewed
 from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
 from pipeline.desk.states import FileStatus, State
 from pipeline.desk.uploads import uploaded_to
@@ -40,6 +42,7 @@ from schemas.strict import timestamp
 routes = web.RouteTableDef()
 WORKBOOK_BYTES_MAX = 64 * 1024**2
 _ONE_AT_A_TIME = threading.Lock()
+_CURRENCY, _AMOUNT = re.compile("[A-Z]{3}"), re.compile(r"[0-9]{1,12}(\.[0-9]{1,3})?")
 
 
 @routes.get("/files/{id}/review")
@@ -48,13 +51,17 @@ async def review(request: web.Request) -> web.Response:
     return await _page(request, {name: request.query.get(name, "") for name in _WITHOUT_NAMES})
 
 
-_WITHOUT_NAMES = ("group", "outcome", "decided", "rows", "sort", "page")
+_WITHOUT_NAMES = ("group", "outcome", "decided", "rows", "currency", "least", "sort", "page")
 
 
 @routes.post("/files/{id}/review")
 async def search(request: web.Request) -> web.Response:
-    """The rows that were asked for; a name that is searched for stands in no address."""
-    return await _page(request, {name: str(value) for name, value in (await request.post()).items()})
+    """The rows that were asked for: by their address, but for a name, which stands in none."""
+    fields = {name: str(value) for name, value in (await request.post()).items()}
+    if not fields.get("text", "").strip():
+        current = await context_of(request).current(request)
+        raise web.HTTPSeeOther(f"{_way_back(current, fields)}#group")
+    return await _page(request, fields)
 
 
 async def _page(request: web.Request, fields: Mapping[str, str]) -> web.Response:
@@ -69,6 +76,7 @@ async def _page(request: web.Request, fields: Mapping[str, str]) -> web.Response
     released = await asyncio.to_thread(released_before, context_of(request).home, current.folder)
     page = await asyncio.to_thread(run.page, asked, words, by_row(released))
     left = await asyncio.to_thread(run.undecided_counts, words)
+    await context_of(request).record_accounts(request, current.id)
     return html(
         request,
         "review",
@@ -76,9 +84,12 @@ async def _page(request: web.Request, fields: Mapping[str, str]) -> web.Response
         run=run,
         page=page,
         asked=asked,
+        query=_query(asked._replace(sort="", page=1)),
+        sorts=SORTS,
         words=words,
         shown=shown_of(run, words, current.decisions),
         left=left,
+        money_left=run.left(words),
         decided_count=run.to_look_at_count - sum(left.values()),
         outcomes=[total for total in run.summary.outcomes if total.row_count],
         chosen_group=next((group for group in run.groups if group.key == asked.group), None),
@@ -106,13 +117,17 @@ def may_decide(request: web.Request, current: FileStatus) -> bool:
 
 def _asked(fields: Mapping[str, str]) -> Asked:
     outcome, decided = fields.get("outcome", ""), fields.get("decided", "")
+    least, sort = fields.get("least", "").strip(), fields.get("sort", "")
+    currency = fields.get("currency", "")
     return Asked(
         group=fields.get("group", "")[:80],
         outcome=outcome if outcome in set(Outcome) else "",
         decided=decided if decided in ("yes", "no", "release") else "",
         text=fields.get("text", "")[:200],
         rows="all" if fields.get("rows") == "all" else "",
-        sort="row" if fields.get("sort") == "row" else "money",
+        currency=currency if _CURRENCY.fullmatch(currency) else "",
+        least=least if _AMOUNT.fullmatch(least) else "",
+        sort=sort if sort.removeprefix("-") in SORTS else "",
         page=page_number(fields.get("page")),
     )
 
@@ -151,6 +166,7 @@ async def decide_row(request: web.Request) -> web.Response:
             may_decide=True,
             group=next((group for group in run.groups if group.key == line.group), None),
             left=left.get(line.group, 0),
+            money_left=run.left(words),
             choice=run.choice(_asked(fields), words),
             comments=await asyncio.to_thread(comments_on, current),
             row_count=run.to_look_at_count,
@@ -301,13 +317,12 @@ def _decision(fields: Mapping[str, str]) -> Decision | None:
 
 
 def _way_back(current: FileStatus, fields: Mapping[str, str]) -> str:
-    kept = _asked(fields)._replace(text="")._asdict()
-    query = "&".join(f"{name}={value}" for name, value in kept.items() if value and _is_plain(str(value)))
-    return f"/files/{current.id}/review?{query}"
+    return f"/files/{current.id}/review?{_query(_asked(fields))}"
 
 
-def _is_plain(value: str) -> bool:
-    return value.isascii() and all(one.isalnum() or one in "-_" for one in value)
+def _query(asked: Asked) -> str:
+    """What was asked for as an address has it: without the text, which may be a name."""
+    return urlencode({name: value for name, value in asked._asdict().items() if value and name != "text"})
 
 
 @routes.post("/files/{id}/hand-over")

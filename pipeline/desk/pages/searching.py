@@ -16,7 +16,7 @@ from pipeline.desk.pages.reviewing import comments_on, may_decide
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, Missing
 from pipeline.desk.rendering import html
-from pipeline.desk.review import last_decisions, opened
+from pipeline.desk.review import ACCOUNTS, last_decisions, opened
 from pipeline.desk.states import State
 from pipeline.jobs.show import story as story_of
 from pipeline.reports.reasons import sentence_of
@@ -34,7 +34,7 @@ OF_A_PAYMENT = (
     "amount",
     "currency",
 )
-"""The fields of a payment without names; the account is masked."""
+"""The fields of a payment without names; the account is masked for who compares none."""
 
 
 @routes.get("/search")
@@ -73,12 +73,15 @@ async def row_story(request: web.Request) -> web.Response:
     story = await asyncio.to_thread(story_of, current.folder.run, row, now=context.clock())
     run = await asyncio.to_thread(opened, current.folder)
     [answer] = run.answers_of([row])
+    await context.record_accounts(request, current.id)
     history = [
         (entry, entry.carried_from is not None or entry.answers[entry.rows.index(row)] == answer)
         for entry in await asyncio.to_thread(current.folder.decisions.entries)
         if row in entry.rows
     ]
     outcome = story.outcome
+    cells = run.rows.payments.select(ACCOUNTS).row(row - 1, named=True) if person.compares else {}
+    payment = {field: cells.get(field) or value for field, value in story.payment.items()}
     shared = [] if story.question is None else zip_longest(story.question.rows, story.question.places)
     return html(
         request,
@@ -87,7 +90,7 @@ async def row_story(request: web.Request) -> web.Response:
         story=story,
         payment={
             field: value
-            for field, value in _with_figure(story.payment, run.judged["amount"][row - 1]).items()
+            for field, value in _with_figure(payment, run.judged["amount"][row - 1]).items()
             if person.has_names or field in OF_A_PAYMENT
         },
         has_names=person.has_names,

@@ -196,7 +196,9 @@ def test_an_auditor_finds_who_released_a_row_and_why_without_names(team_desk, ch
     assert name not in story.text
     assert otto.get(f"/files/{at}/review").status == 403
     table = otto.get(f"/audit.csv?run={at}").text
-    assert len(table.splitlines()) == 4  # a header, the decision, the approval, what was refused
+    assert (
+        len(table.splitlines()) == 5
+    )  # a header, the decision, the approval, what was refused, who saw accounts
     assert otto.get("/audit?day=1999-01-01").text.count("<tr>") == 1
     assert team_desk.person(RITA).get("/audit.csv").status == 403
 
