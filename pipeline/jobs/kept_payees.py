@@ -14,7 +14,6 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
-from pipeline.files.plain import plain_bytes
 from pipeline.formats.csv.writing import write_lines
 from pipeline.formats.table import Dialect
 from pipeline.frames import KEPT_PAYEES, Accepted
@@ -85,7 +84,7 @@ def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownR
     def names() -> pl.Series | None:
         return None if is_purged else run.rows().payments["name"]
 
-    kept = _read(folder / PAYEES) if keeps_keys else _of_outcomes(run, payee_key)
+    kept = _read(run) if keeps_keys else _of_outcomes(run, payee_key)
     origin = RunOrigin(folder.resolve().name, manifest.finished, payee_key)
     return runs_of(origin, kept, _decided(manifest), names)
 
@@ -108,9 +107,10 @@ def runs_of(
     ]
 
 
-def _read(path: Path) -> pl.DataFrame:
+def _read(run: EndedRun) -> pl.DataFrame:
+    path = run.folder / PAYEES
     try:
-        return pl.read_csv(plain_bytes(path), schema=KEPT_PAYEES)
+        return pl.read_csv(run.content(PAYEES), schema=KEPT_PAYEES)
     except (OSError, pl.exceptions.PolarsError):
         raise InputError(Sentence("jobs.cannot_read", path=path, remedy=made_anew(path))) from None
 

@@ -1,5 +1,6 @@
 """A run that has ended: the files in its folder, by its manifest."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from pipeline.files.plain import plain_bytes
 from pipeline.frames import CHANGES, OUTCOMES, REASONS, Changes, Outcomes, Reasons, Schema
 from pipeline.reports.documents import Rows
 from pipeline.reports.reasons import SaidReasons, said_reasons
-from pipeline.runs.folder import read_summary, require_idle
+from pipeline.runs.folder import read_summary, recorded_bytes, require_idle
 from pipeline.runs.manifest import purged, read_manifest
 from pipeline.runs.remedies import made_anew
 from pipeline.stages.read import PaymentSource, read
@@ -23,6 +24,9 @@ from schemas.folder import REASONS as REASONS_NAME
 from schemas.folder import SUMMARY
 from schemas.manifest import Manifest
 from schemas.summary import Summary
+
+Content = Callable[[str], bytes]
+"""Gives what is in a file of the folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,19 @@ class EndedRun:
 
     def summary(self) -> Summary:
         """The summary, as the run left it; an InputError where it is not there any more, or was changed."""
-        recorded = next((file.sha256 for file in self.manifest.files if file.name == SUMMARY), "")
-        return read_summary(self.folder, recorded)
+        return read_summary(self.folder, self._sha256_of(SUMMARY))
+
+    def content(self, name: str) -> bytes:
+        """A file beside the outcome file, as the run left it: what is used is what was compared.
+
+        Raises:
+            OSError: it is not there any more, or cannot be read.
+            InputError: it was changed.
+        """
+        return recorded_bytes(self.folder / name, self._sha256_of(name))
+
+    def _sha256_of(self, name: str) -> str:
+        return next((file.sha256 for file in self.manifest.files if file.name == name), "")
 
     def key_of_names(self, record: LedgerReader, config: Path | None = None) -> SecretStr | None:
         """The key of the names in the ledger, where they are encrypted and the run's profile still has it.
@@ -78,18 +93,21 @@ class EndedRun:
             raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))
         return source
 
-    def rows(self, *, changed: bool = False) -> Rows:
+    def rows(self) -> Rows:
         """Every payment, read from the outcome file as `source` reads it; raises as it does."""
-        return self.rows_of(self.source(changed=changed))
+        return self._rows(self.source(), self.content)
 
     def rows_of(self, source: PaymentSource) -> Rows:
-        """Every payment of an outcome file that was read; an InputError where it is none."""
+        """The same of an outcome file that was read and may be changed; an InputError where it is none."""
+        return self._rows(source, lambda name: plain_bytes(self.folder / name))
+
+    def _rows(self, source: PaymentSource, content: Content) -> Rows:
         return Rows(
             source.payments,
             outcomes_in(source, self.outcome_file),
             source.original,
-            changes_in(self.folder),
-            reasons_in(self.folder),
+            changes_in(self.folder, content),
+            reasons_in(self.folder, content),
         )
 
 
@@ -114,25 +132,25 @@ def outcomes_in(source: PaymentSource, path: Path) -> Outcomes:
         raise InputError(Sentence("runs.columns_outcome_file", path=path, remedy=made_anew(path))) from None
 
 
-def changes_in(folder: Path) -> Changes | None:
+def changes_in(folder: Path, content: Content | None = None) -> Changes | None:
     """`Changes` of a run, or an InputError; None where it compared nothing, or where they are purged."""
-    found = _frame_in(folder / CHANGES_NAME, CHANGES)
+    found = _frame_in(folder / CHANGES_NAME, content, CHANGES)
     return None if found is None else Changes(found)
 
 
-def reasons_in(folder: Path) -> SaidReasons:
+def reasons_in(folder: Path, content: Content | None = None) -> SaidReasons:
     """What stands behind the reasons of a run; empty where an earlier version wrote it, or they are purged.
 
     Raises:
         InputError: they cannot be read.
     """
-    found = _frame_in(folder / REASONS_NAME, REASONS)
+    found = _frame_in(folder / REASONS_NAME, content, REASONS)
     return {} if found is None else said_reasons(Reasons(found))
 
 
-def _frame_in(path: Path, schema: Schema) -> pl.DataFrame | None:
+def _frame_in(path: Path, content: Content | None, schema: Schema) -> pl.DataFrame | None:
     try:
-        return pl.read_ndjson(plain_bytes(path), schema=schema)
+        return pl.read_ndjson(plain_bytes(path) if content is None else content(path.name), schema=schema)
     except FileNotFoundError:
         return None
     except (OSError, pl.exceptions.PolarsError):

@@ -73,6 +73,14 @@ def require_idle(folder: Path) -> None:
         pass
 
 
+def recorded_bytes(path: Path, sha256: str | None) -> bytes:
+    """Read a file that must have this hash, if any; an OSError, or an InputError where it was changed."""
+    content = plain_bytes(path)
+    if sha256 not in (None, hashlib.sha256(content).hexdigest()):
+        raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))
+    return content
+
+
 def read_summary(folder: Path, sha256: str | None = None) -> Summary:
     """The summary of a run, which must have this hash, if any.
 
@@ -81,10 +89,7 @@ def read_summary(folder: Path, sha256: str | None = None) -> Summary:
     """
     path = folder / SUMMARY
     try:
-        content = plain_bytes(path)
-        if sha256 not in (None, hashlib.sha256(content).hexdigest()):
-            raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))
-        return parse(Summary, content)
+        return parse(Summary, recorded_bytes(path, sha256))
     except OSError as error:
         raise InputError(
             Sentence("runs.cannot_read_2", path=path, why=error, remedy=made_anew(path))

@@ -7,6 +7,7 @@ import stat
 
 import openpyxl
 import pytest
+from forgers import swapped_after
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -480,3 +481,16 @@ def test_the_report_has_the_outcomes_of_each_bank_and_those_of_the_last_run(desk
     assert page.count("<small>last run ") == 2
     sheet = openpyxl.load_workbook(folder / "report.xlsx")["Banks"]
     assert [cell.value for cell in [*sheet.iter_rows()][-1]][:2] == ["301122", 29]
+
+
+def test_payees_that_are_swapped_after_they_were_verified_are_not_believed(desk, sandbox, run, january):
+    """A run that no longer knows the account would take a changed one for that of a new payee."""
+    february = desk.payments([AVERY, IMOGEN], name="february.csv", header=HEADER)
+    assert run(february, "--compare-with", january).status == 0
+    kept = desk.folder / "february.precheck" / "payees.csv"
+    forged = kept.read_bytes().splitlines(keepends=True)[0]
+    march = desk.payments([AVERY | {"account_number": "00067890"}], name="march.csv", header=HEADER)
+    words = ("run", march, *sandbox.using("sandbox"), "--compare-with", kept.parent)
+    with swapped_after("open", kept, lambda: kept.write_bytes(forged)):
+        refused = desk(*words)
+    assert (refused.status, "payees.csv: changed since" in refused.err) == (65, True), refused.err

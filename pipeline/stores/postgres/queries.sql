@@ -20,6 +20,7 @@ WHERE run = %s AND done_at IS NULL AND lease_until > clock_timestamp() LIMIT 1
 
 -- name: connection.settings
 SELECT set_config('idle_in_transaction_session_timeout', '5000', false),
+ set_config('lock_timeout', '10000', false),
  CASE WHEN current_setting('synchronous_commit') IN ('off', 'local')
  THEN set_config('synchronous_commit', 'on', false) END
 

@@ -3,11 +3,11 @@
 import anyio
 import psycopg
 import pytest
-from postgres import LEDGER_KEY, RUNNER, clocks
+from postgres import LEDGER_KEY, RUNNER, clocks, database_of
 from shared_ledgers import ask_all
 from tables import for_each
 
-from pipeline.errors import DiskError
+from pipeline.errors import DiskError, IncompleteError
 from pipeline.stores.postgres import cared_for
 from pipeline.stores.postgres.daily_caps import DailyCaps
 from pipeline.stores.shared import AccountCap
@@ -148,6 +148,22 @@ def test_objects_of_the_workers_own_are_never_used_by_a_function_of_the_owner(wo
             with cared_for(ledger_desk.url("keeper"), clocks()) as care:
                 care.create(LEDGER_KEY, grant_to=RUNNER)
             db.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+
+
+def test_who_waits_for_a_lock_that_a_worker_keeps_ends_and_says_so(worker, ledger_desk):
+    honest = database_of(ledger_desk.postgres, ledger_desk.database, wait_max_s=0.0)
+
+    def take(db):
+        assert db.execute("SHOW lock_timeout").fetchone() == ("10s",)
+        db.execute("SET lock_timeout = 50")
+        return DailyCaps({"cop": CAP}).take(db, ["cop"])
+
+    with honest, worker.transaction():
+        worker.execute(f"SELECT precheck.cap_now('{SCOPE}', 10, 'utc_day')")
+        with pytest.raises(IncompleteError, match="lock timeout"):
+            honest.run(take)
+    with honest.another() as again:
+        assert again.run(take) == [False]
 
 
 def test_nobody_else_may_call_the_functions_and_each_has_a_fixed_search_path(worker, ledger_desk):
