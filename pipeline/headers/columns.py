@@ -375,8 +375,12 @@ def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[s
         if look.field in fields
         and (look.field != "sort_code" or _is_written(unknown.sample(header)) or not _is_key(header))
     }
-    has_number = any(look.field == "account_number" for look in looks.values())
-    return {header: look for header, look in looks.items() if look.field != "sort_code" or has_number}
+    kinds = {look.field for look in looks.values()}
+    if any(look.field == "iban" and not cells.text(header).has_nulls() for header, look in looks.items()):
+        kinds -= {"account_number", "sort_code"}  # where each row has an IBAN, other numbers are no accounts
+    elif "account_number" not in kinds:
+        kinds -= {"sort_code"}
+    return {header: look for header, look in looks.items() if look.field in kinds}
 
 
 def _currency(found: Mapping[str, ColumnChoice]) -> str | None:

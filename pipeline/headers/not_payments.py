@@ -21,7 +21,7 @@ from pipeline.headers.meaning import (
     Side,
     meaning,
 )
-from pipeline.headers.spelling import fold, words_of
+from pipeline.headers.spelling import cue_of, fold, tokens_of, words_of
 from pipeline.headers.words import Cue
 from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
 
@@ -37,7 +37,7 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
 
     Empty columns are no cue.
     """
-    cues = {header: what for header in cells.headers if (what := meaning(header).what) in _CUES}
+    cues = {header: what for header in cells.headers if (what := _cue_of(header)) in _CUES}
     filled = {header: what for header, what in cues.items() if cells.is_filled(header)}
     debit = [header for header, what in filled.items() if what in _DEBIT and _is_cue(header, what, cells)]
     # A mandate's id and its date are two cues.
@@ -61,6 +61,12 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     if (sides := _columns_of_two_ways(cells)) is not None:
         return Sentence("headers.statement_of_two_columns", columns=list(map(quoted, sides)))
     return None
+
+
+def _cue_of(header: str) -> str | None:
+    """What a header means; `Mandate status` and the like are of a mandate."""
+    what = meaning(header).what
+    return MANDATE if what is None and Cue.MANDATE in map(cue_of, tokens_of(header)) else what
 
 
 _DEBIT = (MANDATE, COLLECTION, SEQUENCE, CREDITOR_ID)

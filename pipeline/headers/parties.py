@@ -17,6 +17,10 @@ _NAME_ENDS = ("name", "naam", "namn", "navn", "nimi", "nome")
 """How a compound word shows that it is a name, as `Vereinsname` does."""
 
 
+_STEM_LENGTH = 9
+"""In which the forms of a word agree, as of `ιδιοκτήτης` and `ιδιοκτήτη`."""
+
+
 def party_of(header: str) -> str | None:
     """The party that a header names; None where it names none.
 
@@ -32,7 +36,8 @@ def party_of(header: str) -> str | None:
     if subject is not Cue.PARTY:
         return None if subject is None else subject.value
     folded = fold(header)
-    return max((word for word in words_with(Cue.PARTY) if word in folded), key=len, default=None)
+    word = max((word for word in words_with(Cue.PARTY) if word in folded), key=len, default=None)
+    return None if word is None else word[:_STEM_LENGTH]
 
 
 def names_unknown_party(header: str) -> bool:

@@ -1,4 +1,4 @@
-"""The words of headers and footers in sixteen languages (`words.toml`), and what they are cues of."""
+"""The words of headers and footers in 23 languages (`words.toml`), and what they are cues of."""
 
 import tomllib
 from collections.abc import Mapping, Sequence

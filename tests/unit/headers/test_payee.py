@@ -302,6 +302,8 @@ def test_an_iban_is_no_name_though_its_header_names_a_holder():
         ({"Employee": [ADA, BO], "Supplier": [ACME, BRILL], "Vendor bank account": IBANS}, ["Supplier"]),
         ({"Supplier": [ACME, BRILL], "Company": [ADA, BO], "Supplier IBAN": IBANS}, ["Supplier"]),
         ({"Pupil": [ADA, BO], "Parent": [ACME, BRILL], "Pupil IBAN": IBANS}, ["Pupil"]),
+        ({"Ενοικιαστής": [ADA, BO], "Ιδιοκτήτης": [ACME, BRILL], "IBAN ιδιοκτήτη": IBANS}, ["Ιδιοκτήτης"]),
+        ({"Supplier": [ADA, BO], "Factor": [ACME, ACME], "Factor IBAN": IBANS}, ["Factor"]),
         ({"Zorblex name": [ADA, BO], "Tenant": [ACME, BRILL], "Tenant IBAN": IBANS}, ["Tenant"]),
         (
             {
