@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from functools import cached_property
+from itertools import islice
 
 import polars as pl
 
@@ -36,6 +37,10 @@ class ColumnCells:
 
     def text(self, header: str) -> pl.Series:
         """A column as text without blanks at the ends; null where there is nothing else."""
+        if header not in self._texts and self.row_count <= SAMPLE_ROWS:
+            # All columns at once: of few rows, a call of polars takes longer than its work.
+            stripped = pl.col(pl.String).str.strip_chars().replace("", None)
+            self._texts.update({column.name: column for column in self._frame.select(stripped)})
         if header not in self._texts:
             self._texts[header] = _text(self._frame[header])
         return self._texts[header]
@@ -43,10 +48,8 @@ class ColumnCells:
     def sample(self, header: str) -> pl.Series:
         """The first filled cells of a column."""
         if header not in self._samples:
-            filled = self._first.text(header).drop_nulls()
-            self._samples[header] = (
-                filled if len(filled) else self.text(header).drop_nulls().head(SAMPLE_ROWS)
-            )
+            filled = _filled(self._first.text(header))
+            self._samples[header] = filled if len(filled) else _filled(self.text(header)).head(SAMPLE_ROWS)
         return self._samples[header]
 
     def is_filled(self, header: str) -> bool:
@@ -61,7 +64,7 @@ class ColumnCells:
 
     def first_values(self, header: str) -> tuple[str, ...]:
         """Up to three values of a column, each once."""
-        return tuple(self.sample(header).unique(maintain_order=True).head(VALUES_SHOWN))
+        return tuple(islice(dict.fromkeys(self.sample(header)), VALUES_SHOWN))
 
     def joined(self, headers: Sequence[str]) -> pl.Series:
         """The cells of some columns joined with blanks, row by row; null where all are empty."""
@@ -119,6 +122,10 @@ def _are_several(values: pl.Series) -> bool:
 def comparable(texts: pl.Series) -> pl.Series:
     """Texts without what people write differently: case, blanks, punctuation."""
     return texts.str.to_lowercase().str.replace_all(r"[^\p{L}\p{N}]", "")
+
+
+def _filled(texts: pl.Series) -> pl.Series:
+    return texts.drop_nulls() if texts.null_count() else texts
 
 
 def _text(column: pl.Series) -> pl.Series:

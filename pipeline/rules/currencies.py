@@ -5,6 +5,7 @@ has them; a UK account without a word about the currency is in pounds.
 """
 
 from functools import cache
+from typing import TypeVar
 
 import polars as pl
 
@@ -29,6 +30,7 @@ WHOLE = [
 ]
 THREE_DECIMALS = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"]
 """What of ISO 4217 has other decimals than two."""
+_Codes = TypeVar("_Codes", pl.Series, pl.Expr)
 _NEVER_PAID = {"XTS", "XXX", "XAG", "XAU", "XPD", "XPT", "XBA", "XBB", "XBC", "XBD"}
 """Codes for tests, for no currency, for metals and for units of bonds."""
 
@@ -41,7 +43,7 @@ def currencies() -> frozenset[str]:
     return frozenset(currency.alpha_3 for currency in pycountry.currencies) - _NEVER_PAID
 
 
-def _are_usual(codes: pl.Series) -> pl.Series:
+def _are_usual(codes: _Codes) -> _Codes:
     """To find two codes takes a tenth of the time of `is_in`, and half of that of a pattern."""
     return (codes == "EUR") | (codes == "GBP")
 
@@ -76,7 +78,8 @@ def completed(given: pl.Series, marks: pl.Series, is_uk: pl.Series) -> pl.Series
 
 def of_uk_accounts(payments: pl.DataFrame) -> pl.Series:
     """Whether each payment goes to a UK sort code, and to no IBAN."""
-    return payments["iban"].is_null() & payments["sort_code"].is_not_null()
+    is_uk = pl.col("iban").is_null() & pl.col("sort_code").is_not_null()
+    return payments.select(is_uk).to_series()
 
 
 _BEFORE_THREE = r"^(\D*[0-9]{1,3}\.[0-9]{3})(\D*)$"
@@ -107,10 +110,11 @@ def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency
     Returns:
         `OTHER`, `DECIMALS`, or null where they agree.
     """
-    faults = marks.clear(marks.len())
-    is_open = marks.is_not_null() | ~_are_usual(currency).fill_null(value=True)
-    is_open |= (money.round(2) != money).fill_null(value=False)
     rows = pl.DataFrame({"money": money, "mark": marks, "given": given, "currency": currency})
+    is_usual = _are_usual(pl.col("currency")).fill_null(value=True)
+    is_exact = pl.col("money").round(2).eq_missing(pl.col("money"))
+    is_open = rows.select(pl.col("mark").is_not_null() | ~is_usual | ~is_exact).to_series()
+    faults = marks.clear(marks.len())
     return replaced(faults, where=is_open, by=lambda _: _faults(rows.filter(is_open)))
 
 

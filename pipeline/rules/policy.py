@@ -34,7 +34,8 @@ def verdicts(outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]) 
         that it was `decided_by`, with " and " between.
     """
     rows = (
-        outcomes.join(_strictest(warned, policy), on="row", how="left", maintain_order="left")
+        outcomes.lazy()
+        .join(_strictest(warned, policy).lazy(), on="row", how="left", maintain_order="left")
         .with_columns(
             by_code=pl.when(ANSWERED).then(_verdict("check_code", policy)),
             by_outcome=_verdict("check_outcome", {**DEFAULT_POLICY, **policy}),
@@ -54,7 +55,7 @@ def verdicts(outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]) 
     )
     return rows.with_columns(
         verdict=verdict, decided_by=pl.concat_str(deciding, separator=_AND, ignore_nulls=True)
-    )
+    ).collect()
 
 
 def _verdict(column: str, policy: Mapping[str, Verdict]) -> pl.Expr:

@@ -263,10 +263,11 @@ def _text(column: pl.Series, field: str, where: str) -> pl.Series:
             )
         )
     stripped = column.str.strip_chars()
-    lengths = stripped.str.len_bytes()
+    before, after = pl.nth(0).str.len_bytes(), pl.nth(1).str.len_bytes()
+    both = pl.DataFrame([column.alias("before"), stripped.alias("after")])
+    is_same, is_blank = both.select(same=(before == after).all(), blank=(after == 0).any()).row(0)
     # Where nothing changes, the payments share the memory of the original.
-    is_stripped = lengths.equals(column.str.len_bytes()) and lengths.min() != 0
-    return column if is_stripped else stripped.set(lengths == 0, None)
+    return stripped.set(stripped == "", None) if is_blank else column if is_same else stripped
 
 
 def _holds_money(column: pl.Series, field: str) -> bool:
