@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from schemas.banks import BankOutcomes
 from schemas.localized import LocalizedText
 from schemas.outcomes import ApiName
 from schemas.strict import OwnDocument
@@ -58,6 +59,8 @@ class PartDecided(OwnDocument):
     outcome_byte_count: int
     summary: Summary
     """Of the part, by the rows of the data set."""
+    banks: list[BankOutcomes]
+    """All of the part; its summary lists some."""
 
 
 class PartKept(OwnDocument):

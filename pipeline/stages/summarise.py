@@ -94,7 +94,7 @@ def summarise(
         codes=_code_counts(rows),
         batches=batches.listed,
         batch_count=batches.batch_count,
-        banks=(banks := _banks(payments, outcomes))[:ROWS_LISTED_MAX],
+        banks=(banks := bank_outcomes(payments, outcomes))[:ROWS_LISTED_MAX],
         bank_count=len(banks),
         calls=calls,
         saved_call_count=asked_count - sum(call.question_count for call in calls),
@@ -153,8 +153,8 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
     ]
 
 
-def _banks(payments: Payments, outcomes: Outcomes) -> list[BankOutcomes]:
-    """What each bank answered; banks differ in strictness."""
+def bank_outcomes(payments: Payments, outcomes: Outcomes) -> list[BankOutcomes]:
+    """What each bank answered, most answers first; banks differ in strictness."""
     counted = {f"{outcome}_count": pl.col("check_outcome") == outcome for outcome in ANSWERED}
     answered = pl.select(bank=bank_identifiers(payments), check_outcome=outcomes["check_outcome"]).filter(
         pl.col("check_outcome").is_in(list(ANSWERED)), pl.col("bank").is_not_null()

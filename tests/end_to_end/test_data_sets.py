@@ -119,8 +119,10 @@ def test_the_outcomes_are_those_of_one_process_on_one_file(desk, sandbox, rows, 
 
     assert decided(desk) == one
     mine, theirs = summary(desk), summary(desk, "all.precheck")
-    for said in ("outcomes", "codes", "saved_call_count", "attention_count", "warning_count", "complete"):
+    same = ("outcomes", "codes", "saved_call_count", "attention_count", "warning_count", "complete")
+    for said in (*same, "banks", "bank_count"):
         assert mine[said] == theirs[said], said
+    assert theirs["bank_count"] > 1
     for said in ("row", "code", "amount"):
         assert [row[said] for row in mine["attention"]] == [row[said] for row in theirs["attention"]]
     assert {route["reason"]: route["row_count"] for route in mine["routes"]} == {
