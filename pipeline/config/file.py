@@ -93,9 +93,8 @@ def find(explicit: Path | None) -> Path:
     for path in candidates:
         if path.is_file():
             return path
-    looked = " or ".join(str(path) for path in candidates)
     raise ConfigurationError(
-        Sentence("config.no_such_configuration", looked=looked),
+        Sentence("config.no_such_configuration", looked=[str(path) for path in candidates]),
         advice=(Sentence("advice.write_configuration"), Sentence("advice.name_configuration")),
     )
 

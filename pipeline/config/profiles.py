@@ -79,7 +79,13 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
             )
     elif wanted in BUILT_IN and (name is None or not file.is_there or wanted not in file.whole.profiles):
         return _built_in(wanted)
-    profile = file.profile(wanted)
+    try:
+        profile = file.profile(wanted)
+    except ConfigurationError as error:
+        if file.is_there:
+            raise
+        pick = Sentence("advice.choose_profile", choices=[own for own in BUILT_IN if own != REHEARSAL])
+        raise ConfigurationError(error.reason, advice=(pick, *error.advice)) from None
     if not profile.servers:
         return _built_in(wanted)._replace(
             policy=profile.policy, newest_of=profile.compare_with, default_country=profile.default_country

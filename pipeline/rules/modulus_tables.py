@@ -156,7 +156,7 @@ def _known_together(lines: list[tuple[str, WeightedSum]]) -> tuple[WeightedSum, 
         raise _wrong(where, Sentence("rules.third_check_one"))
     methods = _EXCEPTIONS.get(tuple(check.exception for check in checks))
     if methods is None:
-        exceptions = " and ".join(str(check.exception or "none") for check in checks)
+        exceptions = [str(check.exception or "none") for check in checks]
         raise ConfigurationError(Sentence("rules.exceptions_this_program", where=where, told=exceptions))
     if not all(check.method in known for check, known in zip(checks, methods, strict=True)):
         raise _wrong(where, Sentence("rules.method_does_not"))

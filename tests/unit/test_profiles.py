@@ -67,6 +67,16 @@ def test_a_given_file_without_the_profile_is_refused_and_never_replaced_by_the_s
         choose("sandbox", configuration())
 
 
+def test_a_mistyped_name_where_no_file_is_names_what_needs_none(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "none"))
+    with pytest.raises(ConfigurationError) as refused:
+        choose("sandbx", None)
+    reason, first = refused.value.reason, refused.value.advice[0]
+    assert reason.values["looked"] == ["precheck.toml", str(tmp_path / "none/payee-precheck/precheck.toml")]
+    assert (first.key, first.values["choices"]) == ("advice.choose_profile", ["sandbox", "sandbox-standard"])
+
+
 @pytest.mark.parametrize("name", ["sandbox", "sandbox-standard"])
 def test_a_policy_can_be_given_to_the_embedded_sandbox_which_stays_embedded(tmp_path, name):
     path = tmp_path / "precheck.toml"
