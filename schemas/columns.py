@@ -49,7 +49,7 @@ class ColumnsRead(OwnDocument):
         NameInParts | None, Field(description="Null where the payee stands in one column.")
     ] = None
     format: Annotated[
-        str | None, Field(description="The payment format, in words; null where the file is a table.")
+        Spoken | None, Field(description="The payment format, in words; null where the file is a table.")
     ] = None
     row_count: Annotated[
         int | None, Field(description="How many payments; null where the file is a table.")
@@ -82,15 +82,15 @@ class KnownFormat(OwnDocument):
     """One format."""
 
     name: Annotated[str, Field(description="As --input-format takes it.")]
-    title: str
+    title: Spoken
     suffixes: Annotated[list[str], Field(description="Usual ends of the names of its files.")]
-    known_by: Annotated[str, Field(description="By what a file is known to have it.")]
+    known_by: Annotated[Spoken, Field(description="By what a file is known to have it.")]
     is_own: Annotated[bool, Field(description="Whether the configuration describes it, as [layouts.NAME].")]
     written_as: Annotated[
         str | None,
         Field(description="The format in which fix and split write its payments; null where they cannot."),
     ]
-    why_not: Annotated[str | None, Field(description="Why they cannot.")] = None
+    why_not: Annotated[Spoken | None, Field(description="Why they cannot.")] = None
 
 
 class KnownFormats(OwnDocument):

@@ -91,7 +91,7 @@ class Forecast(OwnDocument):
     """With which earlier runs the file was compared; None where with none."""
     changes: list[Change] = []
     """What has changed since these; the first thousand of each code, largest amounts first."""
-    why_uncounted: str | None = None
+    why_uncounted: Spoken | None = None
     """Why no answer of an earlier run in the same folder is counted; None where all of them are."""
     shared_ledger: str | None = None
     """The address of a ledger that hosts share, which is not asked: what other hosts have in it, answers and

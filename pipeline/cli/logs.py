@@ -11,13 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pipeline.cli.language import in_words
+from pipeline.cli.language import in_words, said
 from pipeline.cli.plain_structlog import structlog
 from pipeline.errors import TOTALS_DIFFER
 from pipeline.reports.wording import SIMULATED
 from pipeline.runs.request import Notice, RunObserver, RunProgress, SetStep
 from pipeline.stores.values import LeaseHolder
 from pipeline.wording import Sentence
+from schemas.localized import LocalizedText
 from schemas.summary import Summary
 
 if TYPE_CHECKING:
@@ -77,18 +78,23 @@ def _without_what_may_be_missed(
 
 def _line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
     """One event as one line of a log: `2030-01-02T03:04:05Z what (key: value)`."""
-    return f"{event.pop('at')[:19]}Z {_said(event)}"
+    return f"{event.pop('at')[:19]}Z {_said(event, str)}"
 
 
 def _sentence(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
     """One event for a person at a terminal, who sees when it happens: `precheck: what (key: value)`."""
-    return f"precheck: {_said(event)}"
+    return f"precheck: {_said(event, said)}"
 
 
-def _said(event: MutableMapping[str, Any]) -> str:
-    what = event.pop("event")
-    details = ", ".join(f"{key}: {value}" for key, value in event.items())
-    return f"{what} ({details})" if details else str(what)
+def _said(event: MutableMapping[str, Any], translated: Callable[[str], str]) -> str:
+    """An event and its facts; sentences are in the language of the terminal."""
+    spoken = {
+        key: in_words(Sentence.of_data(one.sentence)) if isinstance(one, LocalizedText) else one
+        for key, one in event.items()
+    }
+    what = translated(spoken.pop("event"))
+    details = ", ".join(f"{translated(key)}: {value}" for key, value in spoken.items())
+    return f"{what} ({details})" if details else what
 
 
 def log_file(name: str | None) -> None:
@@ -138,7 +144,7 @@ class ProgressEvents(RunObserver):
 
 def log_notice(notice: Notice) -> None:
     """Log what a person should know about a run that goes on."""
-    log.warning(in_words(notice.said), **notice.facts, **({_VITAL: True} if notice.is_vital else {}))
+    log.warning(notice.said.recorded(), **notice.facts, **({_VITAL: True} if notice.is_vital else {}))
 
 
 def file_warnings(summary: Summary, say: Callable[[Sentence | str], str] = str) -> list[str]:

@@ -29,6 +29,7 @@ from pipeline.jobs.quota import quota_usage
 from pipeline.reports.listings import FileEnd
 from pipeline.reports.metrics import QuotaFigures, RunFigures, metrics_text, write_metrics
 from pipeline.transport.tls import client_context
+from pipeline.wording import Sentence
 from schemas.notification import Notification
 from schemas.strict import timestamp
 from schemas.summary import REHEARSAL, Summary
@@ -116,7 +117,7 @@ def _notify(watchers: MonitoringTargets, said: Notification) -> None:
     try:
         failed = anyio.run(notify_people, watchers.config, said)
     except KeyboardInterrupt:
-        failed = "stopped by a signal"
+        failed = Sentence("jobs.stopped_by_signal").recorded()
     if failed is not None:
         with suppress(OSError):
             log.warning(NOTIFY_FAILED, reason=failed)
@@ -172,4 +173,4 @@ def _ping(watchers: MonitoringTargets, word: str) -> None:
         anyio.run(partial(ping, watchers.ping_url, word, context=context))
     except PrecheckError as error:
         with suppress(OSError):
-            log.warning(PING_FAILED, ping=word, reason=str(error))
+            log.warning(PING_FAILED, ping=word, reason=error.said[0].recorded())

@@ -19,7 +19,6 @@ from pipeline.cli.options import (
     reuse_options,
 )
 from pipeline.cli.standard_streams import payment_file, print_document
-from pipeline.wording import SurfaceKind
 
 
 @click.command(cls=Command)
@@ -66,7 +65,7 @@ def plan(given: Given) -> None:
         work=None,
     )
     if given.work is None:
-        forecast = forecast_file(job, now, SurfaceKind.COMMAND)
+        forecast = forecast_file(job, now)
     else:
         from pipeline.jobs.data_set_forecast import forecast_data_set
 

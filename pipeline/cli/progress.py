@@ -195,11 +195,15 @@ class _Rate(ProgressColumn):
 
 
 class _TimeLeft(ProgressColumn):
+    def __init__(self) -> None:
+        super().__init__()
+        self._words = in_words(Sentence("progress.time_left", time="{}"))  # a thread draws, in no language
+
     def render(self, task: Task) -> Text:
         """How long it still takes at that rate."""
         if task.total is None or task.time_remaining is None:
             return Text()
-        return text_line(Sentence("progress.time_left", time=str(timedelta(seconds=task.time_remaining))))
+        return Text(self._words.format(timedelta(seconds=task.time_remaining)))
 
 
 class _Display(Progress):

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from pipeline.cli.helps import Command
-from pipeline.cli.language import in_words
+from pipeline.cli.language import in_words, said
 from pipeline.cli.options import PATH, Given, as_given
 from pipeline.wording import Sentence
 
@@ -168,7 +168,7 @@ def sandbox(given: Given) -> None:
     if given.list_faults:
         from pipeline.sandbox.faults.listing import lines
 
-        click.echo("\n".join(lines()))
+        click.echo("\n".join(lines(said)))
         return
     if given.list_accounts:
         from pipeline.sandbox.examples import account_lines
@@ -193,13 +193,12 @@ def sandbox(given: Given) -> None:
         click.echo(url)
         sys.stdout.flush()
         if not given.while_stdin_is_open:
-            said = Sentence("cli.sandbox_serves", url=url, config=given.folder / "precheck.toml")
-            click.echo(in_words(said), err=True)
+            serves = Sentence("cli.sandbox_serves", url=url, config=given.folder / "precheck.toml")
+            click.echo(in_words(serves), err=True)
         if given.scenario is not None:
-            click.echo(
-                f"Scenario {given.scenario}, in {given.folder}: {scenario_named(given.scenario).what}",
-                err=True,
-            )
+            what = said(scenario_named(given.scenario).what)
+            scenario = Sentence("sandbox.scenario", name=given.scenario, folder=given.folder, what=what)
+            click.echo(in_words(scenario), err=True)
 
     def conclude(line: str) -> None:
         click.echo(f"precheck: {line}", err=True)

@@ -100,7 +100,6 @@ ENDINGS = (
     *(gettext_noop("answered"), gettext_noop("refused"), gettext_noop("failed"), gettext_noop("in doubt")),
 )
 """How a request ended."""
-_FORMATS = (gettext_noop("pain.001 (ISO 20022 credit transfers)"),)
 _NOT_DONE = gettext_noop("Not done")
 
 

@@ -128,15 +128,15 @@ def _take(lock: int, kind: int, folder: Path, otherwise: Sequence[Sentence] = ()
         ) from error
 
 
-def _owner(lock: int) -> str:
-    return _owner_in(os.pread(lock, _CONTENT_BYTES_MAX, 0)) or "a process that has just started"
+def _owner(lock: int) -> Sentence:
+    return _owner_in(os.pread(lock, _CONTENT_BYTES_MAX, 0)) or Sentence("files.process_just_started")
 
 
-def _owner_in(said: bytes) -> str | None:
+def _owner_in(said: bytes) -> Sentence | None:
     """Who holds a lock, by its content; None where `locked` did not write that."""
     try:
         owner = json.loads(said)
         since = f"{owner['started_at'][:19].replace('T', ' ')} UTC"
-        return f"process {owner['pid']} on {owner['host']}, started at {since},"
+        return Sentence("files.process_since", pid=owner["pid"], host=owner["host"], since=since)
     except (ValueError, TypeError, KeyError):
         return None

@@ -22,8 +22,6 @@ from schemas.folder import MANIFEST, SIGNATURE
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-_HOW_TO_MAKE_ONE = "make one with: openssl genpkey -algorithm ed25519 -out KEY"
-
 
 class PublicKey:
     """A key that signatures are checked with. Made by `read`, or by `Signer.public_key`."""
@@ -42,7 +40,7 @@ class PublicKey:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
-        content = _bytes(path, "public key")
+        content = _bytes(path, "files.public_key_unreadable")
         try:
             key = load_pem_public_key(content)
         except (ValueError, UnsupportedAlgorithm):
@@ -98,7 +96,7 @@ class Signer:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-        content = _bytes(path, "private key")
+        content = _bytes(path, "files.private_key_unreadable")
         if not is_private(path.stat()):
             raise ConfigurationError(Sentence("files.others_can_read", path=path))
         is_encrypted = b"ENCRYPTED" in content
@@ -116,9 +114,7 @@ class Signer:
                 ) from None
             key = None
         if not isinstance(key, Ed25519PrivateKey):
-            raise ConfigurationError(
-                Sentence("files.no_ed25519_private", path=path, how_to_make_one=_HOW_TO_MAKE_ONE)
-            )
+            raise ConfigurationError(Sentence("files.no_ed25519_private", path=path))
         return cls(path, key)
 
     @property
@@ -179,10 +175,8 @@ def is_signed(folder: Path) -> bool:
     return (folder / SIGNATURE).is_file()
 
 
-def _bytes(path: Path, what: str) -> bytes:
+def _bytes(path: Path, key: str) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ConfigurationError(
-            Sentence("files.cannot_read_check_path", path=path, what=what, why=error)
-        ) from None
+        raise ConfigurationError(Sentence(key, path=path, why=error)) from None

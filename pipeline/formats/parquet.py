@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NAME = "parquet"
 TITLE = "Apache Parquet"
-KNOWN_BY = "its first bytes, PAR1"
+KNOWN_BY = Sentence("formats.known_parquet")
 SUFFIX = ".parquet"
 SUFFIXES = (SUFFIX, ".pq")
 MEMORY_PER_BYTE = 32

@@ -26,11 +26,11 @@ class Format(Protocol):
         """The word for it."""
 
     @property
-    def TITLE(self) -> str:  # noqa: N802 - a constant of the module
+    def TITLE(self) -> Sentence | str:  # noqa: N802 - a constant of the module
         """In words, for people."""
 
     @property
-    def KNOWN_BY(self) -> str:  # noqa: N802 - a constant of the module
+    def KNOWN_BY(self) -> Sentence:  # noqa: N802 - a constant of the module
         """By what its files are known, in words; of a message, what they start with."""
 
     @property

@@ -98,7 +98,7 @@ def _read(name: str, source: PaymentSource) -> ColumnsRead:
         file=name,
         columns=columns,
         notes=[note.recorded() for note in source.notes],
-        format=next((str(reading.how) for reading in source.columns), source.format),
+        format=next((reading.how.recorded() for reading in source.columns), source.format),
         row_count=message.payments.height,
         facts=dict(message.facts),
         controls=stated_controls(message),

@@ -16,6 +16,7 @@ from pipeline.runs.folder import has_begun
 from pipeline.runs.part_files import read_frame
 from pipeline.runs.request import Clock, DataSetJob
 from pipeline.stages.forecast import QuestionCounts, forecast_by_counts
+from pipeline.wording import Sentence
 from schemas.forecast import Forecast
 from schemas.outcomes import ApiName
 
@@ -36,7 +37,7 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
     shared = task_of(job, data, chosen, there)
     with engine(job.engine, job.scheduler) as at_work:
         planned = plan_parts(data, shared, at_work)
-    own = f"{check.out}: the answers of a data set are not counted before its run"
+    own = Sentence("jobs.data_set_uncounted", folder=check.out).recorded()
     made = forecast_by_counts(
         check.file.name,
         profile.environment,

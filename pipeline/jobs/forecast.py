@@ -13,16 +13,13 @@ from pipeline.reports.changes import listed
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.request import CheckJob, Clock
 from pipeline.stages.forecast import ApiLimits, forecast, under_limits
-from pipeline.wording import SurfaceKind
 from schemas.forecast import Forecast
 from schemas.outcomes import ApiName
 from schemas.strict import timestamp
 
 
-def forecast_file(job: CheckJob, clock: Clock, kind: SurfaceKind = SurfaceKind.ANY) -> Forecast:
+def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
     """Read, validate and plan one payment file, and say what checking it would take; send nothing.
-
-    What to do about a folder that cannot be read is said as this kind of surface says it.
 
     Raises:
         PrecheckError: the file or the configuration cannot be used; the exit code says why.
@@ -35,7 +32,7 @@ def forecast_file(job: CheckJob, clock: Clock, kind: SurfaceKind = SurfaceKind.A
     profile = to_plan_with(chosen)
     prepared, checks = prepare(job, source, chosen, profile, RunTime(now, begun=timestamp(now)))
     apis = {server.name: api_of(server) for server in profile.servers}
-    own = OwnFolder(job.out, identity_of(source, chosen), kind)
+    own = OwnFolder(job.out, identity_of(source, chosen))
     unasked = reusable_checks(job.reusable, checks, own, apis, now=now)
     questions, limits = (checks, prepared.assignments, unasked), limits_of(profile, now)
     made = forecast(job.file.name, profile.environment, prepared.findings, questions, limits, source.places)

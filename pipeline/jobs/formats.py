@@ -3,6 +3,8 @@
 from pipeline.files.compressed import Compression
 from pipeline.formats import Entry, FormatChoice, FormatEntry
 from pipeline.formats.layouts import LayoutFormat
+from pipeline.formats.layouts.table import why_never_changed
+from pipeline.wording import Sentence
 from schemas.columns import KnownFormat, KnownFormats
 
 
@@ -16,14 +18,14 @@ def known_formats(choice: FormatChoice) -> KnownFormats:
 
 def _known(entry: Entry, choice: FormatChoice) -> KnownFormat:
     file_format = entry.format
-    why_not = file_format.layout.unknown_total if isinstance(file_format, LayoutFormat) else None
+    why_not = why_never_changed(file_format.layout) if isinstance(file_format, LayoutFormat) else None
     written_as = entry.payments if isinstance(entry, FormatEntry) else file_format
     return KnownFormat(
         name=file_format.NAME,
-        title=file_format.TITLE,
+        title=Sentence("column.of_format", title=file_format.TITLE).recorded(),
         suffixes=list(file_format.SUFFIXES),
-        known_by=file_format.KNOWN_BY,
+        known_by=file_format.KNOWN_BY.recorded(),
         is_own=file_format.NAME in choice.layouts,
         written_as=None if why_not else written_as.NAME,
-        why_not=why_not,
+        why_not=why_not.recorded() if isinstance(why_not, Sentence) else why_not,
     )

@@ -39,9 +39,9 @@ async def notify(
             document = notification.model_dump_json().encode()
             await (_run(section.command, document) if section.command else _post(section, document))
     except PrecheckError as error:
-        return error.sentence()
+        return error.said[0].recorded()
     except TimeoutError:
-        return f"no answer within {wait_max_s:g} s"
+        return Sentence("jobs.no_answer_within", wait_max_s=wait_max_s).recorded()
     except OSError as error:
         return error.strerror or type(error).__name__
     return None

@@ -25,7 +25,8 @@ from pipeline.stores.shared import SharedRun
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.stores.values import FinalAnswer, ReusedAnswer, RunIdentity
-from pipeline.wording import Sentence, SurfaceKind
+from pipeline.wording import Sentence
+from schemas.localized import LocalizedText
 from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.strict import timestamp
 from schemas.summary import REHEARSAL
@@ -94,8 +95,6 @@ class OwnFolder(NamedTuple):
 
     folder: Path
     identity: RunIdentity
-    kind: SurfaceKind
-    """Of the surface, for what to do about one that cannot be read."""
 
 
 def reusable_checks(
@@ -115,7 +114,7 @@ def reusable_checks(
     return SparedChecks(answered, frozenset(one.check.check for one in known), why_uncounted)
 
 
-def _left(checks: pl.DataFrame, own: OwnFolder, now: datetime) -> tuple[pl.DataFrame, str | None]:
+def _left(checks: pl.DataFrame, own: OwnFolder, now: datetime) -> tuple[pl.DataFrame, LocalizedText | None]:
     """The checks without an answer in the folder of the run; and why the folder could not be read, if so."""
     folder, identity = own.folder, own.identity
     if not os.path.lexists(ledger_of(folder)):
@@ -127,8 +126,8 @@ def _left(checks: pl.DataFrame, own: OwnFolder, now: datetime) -> tuple[pl.DataF
             if not any(record.answers()):
                 return checks, None  # it may be used by any other run
     except (InputError, LockedError, OutputError, DiskError) as error:
-        return checks, error.sentence(own.kind)
-    return checks, f"{folder}: this folder holds the run of another file, profile or environment"
+        return checks, error.said[0].recorded()
+    return checks, Sentence("jobs.folder_of_another_run", folder=folder).recorded()
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from pipeline.reports.explanations import Case, CodesSection, Explanation, whole
-from pipeline.reports.terminal import table_of
-from pipeline.reports.wording import visible
+from pipeline.reports.terminal import table_of, text_line
+from pipeline.reports.wording import say, visible
 from pipeline.wording import Sentence, SurfaceKind, aloud
 from schemas.columns import KnownFormat, KnownFormats
 
@@ -73,15 +73,18 @@ def print_formats(known: KnownFormats, console: Console, *, in_full: bool) -> No
         table.add_row(
             name,
             Text(visible(each.written_as or "-")),
-            Text(visible(_sentence(each) if in_full else each.title)),
+            Text(visible(_in_full(each) if in_full else aloud(each.title, SurfaceKind.COMMAND))),
         )
     console.print(table)
-    console.print(Text("fix and split write payments again as the second column says."))
-    console.print(Text(f"Each may come compressed: {' or '.join(known.compressions)}, with one file in it."))
+    console.print(text_line(Sentence("formats.written_as_listed")))
+    console.print(text_line(Sentence("formats.may_be_compressed", compressions=known.compressions)))
     if not in_full:
-        console.print(Text("precheck formats --all shows how each is recognised."))
+        console.print(text_line(Sentence("formats.all_shows_more")))
 
 
-def _sentence(each: KnownFormat) -> str:
-    title = "" if each.title == each.name else f"{each.title}: "
-    return f"{title}{each.known_by}{f'; never changed, as {each.why_not}' if each.why_not else ''}"
+def _in_full(each: KnownFormat) -> str:
+    title, known_by = (aloud(text, SurfaceKind.COMMAND) for text in (each.title, each.known_by))
+    if each.why_not is None:
+        return say("formats.in_full", title=title, known_by=known_by)
+    why = aloud(each.why_not, SurfaceKind.COMMAND)
+    return say("formats.never_changed", title=title, known_by=known_by, why=why)

@@ -117,7 +117,7 @@ def _spared(forecast: Forecast) -> Iterator[Sentence]:
     if reused := sum(api.reused_count for api in forecast.apis):
         yield Sentence("terminal.saved_by_matches", count=reused)
     if forecast.why_uncounted:
-        yield Sentence("terminal.not_counted", why=forecast.why_uncounted)
+        yield Sentence("terminal.not_counted", why=in_words(forecast.why_uncounted))
     if forecast.shared_ledger:
         yield Sentence("terminal.other_hosts_not_counted", ledger=forecast.shared_ledger)
 

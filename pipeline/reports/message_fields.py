@@ -11,6 +11,7 @@ from pipeline.reports.wording import (
     controls_in_words,
     counted,
     facts_in_words,
+    in_words,
     note_sentences,
     number,
     say,
@@ -29,8 +30,8 @@ CONTROLS_LISTED_MAX = 20
 
 def print_fields(read: ColumnsRead, console: Console) -> None:
     """Show where each field of a payment format stands, what the file is, and whether its totals agree."""
-    payments = counted(read.row_count or 0, "payment")
-    title = say("terminal.fields_title", file=read.file, format=read.format, payments=payments)
+    payments, spoken = counted(read.row_count or 0, "payment"), in_words(read.format or "")
+    title = say("terminal.fields_title", file=read.file, format=spoken, payments=payments)
     console.print(Text(visible(title), style="bold"))
     console.print()
     console.print(_fields(read.columns, has_room=console.width >= COLUMNS_WIDTH_MIN))

@@ -302,11 +302,11 @@ def _write(folder: Path, manifest: Manifest) -> None:
         file.write(as_written(manifest))
 
 
-def _fault(error: OSError | ValueError) -> str:
+def _fault(error: OSError | ValueError) -> Sentence:
     if isinstance(error, ValidationError):
         where = ".".join(map(str, error.errors(include_input=False)[0]["loc"]))
-        return f"does not fit its schema{f' at {where}' if where else ''}"
-    return "cannot be read" if isinstance(error, OSError) else "is not a JSON document"
+        return Sentence("runs.not_of_schema", where=where) if where else Sentence("runs.of_no_schema")
+    return Sentence("runs.unreadable" if isinstance(error, OSError) else "runs.not_json")
 
 
 @cache

@@ -48,9 +48,10 @@ def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:
     """
     record, is_shared_now = read_store_record(folder), ledger_url(chosen) is not None
     if is_shared_now is (record is None) and (record is not None or any(ledger.counts)):
-        begun = "without a shared ledger" if record is None else f"with the shared ledger {record.ledger}"
         raise OtherRunError(
-            Sentence("runs.this_folder_holds", folder=folder, begun=begun),
+            Sentence("runs.begun_unshared", folder=folder)
+            if record is None
+            else Sentence("runs.begun_shared", folder=folder, ledger=record.ledger),
             advice=(
                 Sentence("runs.name_same_profile"),
                 Sentence("advice.other_folder"),

@@ -11,6 +11,7 @@ import polars as pl
 from pipeline.rules.unasked import UNASKED
 from pipeline.rules.warnings import warning_counts
 from schemas.forecast import ApiForecast, BrokenRule, Forecast, RejectedRow
+from schemas.localized import LocalizedText
 from schemas.outcomes import ApiName, Environment
 from schemas.prices import Price
 from schemas.row_positions import RowPositions, position_text
@@ -35,7 +36,7 @@ class SparedChecks(NamedTuple):
     """Those that have an answer in the folder of the run."""
     reused: frozenset[int] = frozenset()
     """Those that have a match in an earlier run that may be reused."""
-    why_uncounted: str | None = None
+    why_uncounted: LocalizedText | None = None
     """Why the folder of the run could not be read; None where it could."""
 
 
@@ -89,7 +90,7 @@ def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
     limits: Mapping[ApiName, ApiLimits],
     *,
     places: RowPositions | None,
-    why_uncounted: str | None,
+    why_uncounted: LocalizedText | None,
 ) -> Forecast:
     """Forecast what checking a file takes, by what was counted; else as `forecast`."""
     rejects, warnings = findings

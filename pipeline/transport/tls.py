@@ -206,9 +206,7 @@ def _read_pem(what: str, path: Path | EnvironmentKey, mark: bytes) -> bytes:
     except OSError as error:
         raise _unreadable(what, path, error) from None
     if mark not in pem:
-        raise TlsError(
-            Sentence("transport.no_must_pem", what=what, path=path, removeprefix=what.removeprefix("client_"))
-        )
+        raise TlsError(Sentence(f"transport.{what}_absent", path=path))
     return pem
 
 

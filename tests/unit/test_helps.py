@@ -15,8 +15,11 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 import pipeline.wording
+from pipeline.cli import logs
 from pipeline.cli.helps import EXAMPLES, GROUPS, LIBRARIES
 from pipeline.cli.main import main
+from pipeline.sandbox.faults.catalogue import FAULTS, SECTIONS
+from pipeline.sandbox.scenarios import SCENARIOS
 from pipeline.wording import speak
 
 
@@ -119,6 +122,7 @@ def texts(command):
 
 OF_CLICK = "Show this message and exit."
 """Made once, in English, before the language is known."""
+PROGRAM = Path(pipeline.wording.__file__).parents[1]
 ALL = [("", main), *commands(), ("ledger", main.commands["ledger"])]
 
 
@@ -140,8 +144,28 @@ def said_by_click():
     yield from (OF_CLICK, "required")
 
 
+def said_by_sandbox():
+    """What `precheck sandbox` lists of its faults and says of its scenarios."""
+    yield from ("server: ", "client: ", *(title for title, _ in SECTIONS), *(one.what for one in SCENARIOS))
+    for fault in FAULTS.values():
+        yield from (fault.what, fault.client)
+
+
+def said_by_logs():
+    """The events that a terminal shows, and the fact that it names in words."""
+    yield "reason"
+    for path in PROGRAM.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            match node:
+                case ast.Call(func=ast.Attribute(ast.Name("log"), "warning" | "error"), args=[event]):
+                    if isinstance(event, ast.Constant):
+                        yield event.value
+                    elif isinstance(event, ast.Name) and event.id.isupper():
+                        yield getattr(logs, event.id)
+
+
 def helps(code):
-    path = Path(pipeline.wording.__file__).parent / "catalogues" / code / "helps.po"
+    path = PROGRAM / "wording" / "catalogues" / code / "helps.po"
     with path.open("rb") as file:
         return [one for one in read_po(file, locale=code) if one.id]
 
@@ -150,14 +174,15 @@ def forms(text):
     return [text] if isinstance(text, str) else list(text)
 
 
-KEPT = re.compile(r"{[^}]*}|--[a-z][a-z0-9-]*|`[^`]+`|[a-z_0-9]+\.[a-z]{3,}|[A-Z]{4,}")
+KEPT = re.compile(r"{(?!number_type)[^}]*}|--[a-z][a-z0-9-]*|`[^`]+`|[a-z_0-9]+\.[a-z]{3,}|[A-Z]{4,}")
 """What every language writes alike: values, options, commands, files, metavars."""
 
 
 @pytest.mark.parametrize("code", ["de", "fr"])
 def test_every_help_and_every_message_of_click_has_words_that_keep_its_values(code):
     headings = {*GROUPS, "Output", "Example", "Examples"}
-    wanted = headings.union(*(texts(command) for _, command in ALL), said_by_click())
+    wanted = headings.union(*(texts(command) for _, command in ALL), said_by_click(), said_by_sandbox())
+    wanted |= {*said_by_logs(), logs.METRICS_NOT_SERVED, logs.TRACES_FAILED}
     found = {forms(one.id)[0]: one for one in helps(code)}
     assert wanted - found.keys() == set()
     assert found.keys() - wanted == set()

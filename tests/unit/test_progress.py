@@ -2,6 +2,7 @@
 
 import io
 import re
+from threading import Thread
 
 import pytest
 from rich.console import Console
@@ -11,7 +12,7 @@ from pipeline.cli.progress import LINE_INTERVAL_S, ProgressBar, ProgressLines, p
 from pipeline.reports.wording import visible
 from pipeline.runs.request import RunProgress, SetStep
 from pipeline.stores.values import LeaseHolder
-from pipeline.wording import speak
+from pipeline.wording import speak, speaking
 from schemas.outcomes import ApiName, Outcome
 
 
@@ -147,6 +148,18 @@ def test_bar_tells_file_sandbox_numbers_and_outcomes_so_far():
     )
     assert re.search(r"pay\.csv SIMULATED .*1,200 of 5,000", seen)
     assert "  match 1,100, unanswered 100" in seen
+
+
+def test_bar_that_a_thread_draws_is_in_the_language_of_the_terminal():
+    console = console_of(is_terminal=True, width=100)
+    with speaking("de"), progress(console, "pay.csv") as bar:
+        bar.update(RunProgress(3, 3))
+        drawing = Thread(target=bar._display.refresh)  # noqa: SLF001 - as Rich does
+        drawing.start()
+        drawing.join()
+    seen = Text.from_ansi(console.file.getvalue()).plain
+    assert "noch 0:00:00" in seen
+    assert "left" not in seen
 
 
 def test_bar_counts_the_parts_of_a_data_set_and_then_its_questions():

@@ -21,6 +21,7 @@ from pipeline.desk.people import Role
 from pipeline.desk.shown import Shown
 from pipeline.errors import InputError
 from pipeline.formats.excel.decisions import RUN_ID, key_of
+from pipeline.formats.layouts.model import Shape
 from pipeline.headers.account import CODE_OF_BANK
 from pipeline.headers.choice import rule_of
 from pipeline.headers.guesses import KINDS
@@ -52,6 +53,7 @@ FAMILIES = {
     *(f"warning.{code}" for code in ABOUT_THE_PAYEE),
     *(rule.sentence.key for rule in RULES if rule.said is None),
     *(f"explain.step_{action}" for action in Action),
+    *(f"transport.{what}_absent" for what in ("client_certificate", "client_key")),
     *(f"warned.{code}" for code in WarningCode),
     *(f"action.{action}" for action in Action),
     *(f"page.server_{environment}" for environment in Environment),
@@ -59,6 +61,7 @@ FAMILIES = {
     *(f"counted.{thing}" for thing in ("row", "payment", "file", "day", "request", "distinct_question")),
     *(f"review.{name}" for name in ("input", "release", "hold")),
     *(f"fact.{name.replace(' ', '_')}" for name in FACTS),
+    *(f"formats.shape_{shape.name.lower()}" for shape in Shape),
     *(key_of(column.header) for sheet in (*REVIEWS, ALL, CHANGED) for column in sheet.columns),
     *map(key_of, (*BANK_HEADERS, LAST_RUN)),
     *(key_of(sheet.name) for sheet in (*REVIEWS, ALL, CHANGED)),

@@ -128,7 +128,7 @@ async def read_as(request: web.Request) -> web.Response:
     changed = await asyncio.to_thread(lambda: current.folder.change(mapped, **changes))
     read, refusal, *_ = await asyncio.to_thread(_columns, current._replace(file=changed))
     agreed = not refusal and was_shown and said.get("then") == "plan"  # plan only what a user saw
-    is_pain001 = agreed and read is not None and read.format == pain001.TITLE
+    is_pain001 = agreed and read is not None and read.format == str(pain001.TITLE)
     await asyncio.to_thread(
         lambda: current.folder.change(planned=agreed, is_pain001=is_pain001, is_refused=bool(refusal))
     )

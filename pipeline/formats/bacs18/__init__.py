@@ -22,7 +22,7 @@ from pipeline.wording import Sentence
 
 NAME = "bacs18"
 TITLE = "Bacs Standard 18"
-KNOWN_BY = "a label (VOL1, HDR1, HDR2, UHL1) or a payment of 100 or 106 characters"
+KNOWN_BY = Sentence("formats.known_bacs18")
 SUFFIXES = (".bac", ".bacs", ".s18", ".txt", ".dat")
 MEMORY_PER_BYTE = 12
 """Of a million payments: 5 to read them, 12 to split them."""

@@ -39,8 +39,8 @@ from pipeline.wording import Sentence
 from schemas.row_positions import RowPositions
 
 NAME = "csv"
-TITLE = "CSV and other delimited text"
-KNOWN_BY = "its suffix (.csv, .tsv, .txt), where it starts as no other format does"
+TITLE = Sentence("formats.title_csv")
+KNOWN_BY = Sentence("formats.known_csv")
 SUFFIXES = (".csv", ".tsv", ".txt")
 MEMORY_PER_BYTE = 20
 """Measured from reading to writing: of ten columns 7, of three short ones 15."""

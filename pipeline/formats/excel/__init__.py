@@ -26,8 +26,8 @@ from pipeline.wording import Sentence
 from schemas.row_positions import RowPositions
 
 NAME = "excel"
-TITLE = "Excel workbook"
-KNOWN_BY = "its first bytes, a ZIP of the parts of a workbook"
+TITLE = Sentence("formats.title_excel")
+KNOWN_BY = Sentence("formats.known_excel")
 SUFFIX = ".xlsx"
 SUFFIXES = (SUFFIX, ".xlsm")
 BUCKET_BYTES = 8 * 1024**2

@@ -44,7 +44,7 @@ class LayoutFormat:
         return self.layout.title
 
     @property
-    def KNOWN_BY(self) -> str:  # noqa: N802 - as the constants of other formats
+    def KNOWN_BY(self) -> Sentence:  # noqa: N802 - as the constants of other formats
         """What its files start with, in words."""
         return known_by(self.layout)
 

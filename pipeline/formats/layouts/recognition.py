@@ -16,6 +16,7 @@ from pipeline.formats.layouts.classified import (
 )
 from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine, Shape, has_shape
 from pipeline.formats.text_lines import END_OF_FILE, start_of, text_lines
+from pipeline.wording import Sentence
 
 _LINES_LOOKED_AT = 200
 
@@ -48,27 +49,32 @@ def fits(head: bytes, layout: BankLayout) -> bool:
     return bool(in_order) and in_order[0] and 2 * sum(in_order) > len(in_order)
 
 
-def known_by(layout: BankLayout) -> str:
-    """By what `fits` knows a file, in words.
+def known_by(layout: BankLayout) -> Sentence:
+    """By what `fits` knows a file.
 
     >>> from pipeline.formats.layouts.table import LAYOUTS
-    >>> known_by(LAYOUTS["cashbacs"])
-    'lines with sort code with hyphens in cell 1, account number in 2, name in 3, money in 4'
+    >>> str(known_by(LAYOUTS["cashbacs"]))[:55]
+    'lines with cells 1 (sort code with hyphens), 2 (account'
     """
     kinds: list[tuple[str, LineKind, Mapping[int, Shape]]] = []
     if layout.header is not None:
-        kinds.append(("a line", layout.header, layout.header.shapes))
-    kinds += [("lines", kind, layout.shapes_of(kind)) for kind in layout.payments]
-    return ", then ".join(
-        f"{lines} with {_in_words(kind, shapes)}" for lines, kind, shapes in kinds if kind.tags or shapes
-    )
+        kinds.append(("formats.known_header", layout.header, layout.header.shapes))
+    kinds += [("formats.known_payments", kind, layout.shapes_of(kind)) for kind in layout.payments]
+    lines = [
+        Sentence(key, cells=_known_cells(kind, shapes)) for key, kind, shapes in kinds if kind.tags or shapes
+    ]
+    return Sentence("formats.known_lines", lines=lines)
 
 
-def _in_words(kind: LineKind, shapes: Mapping[int, Shape]) -> str:
-    words = {place: " or ".join(words) for place, words in kind.tags.items()}
-    found = sorted(({place: shape.value for place, shape in shapes.items()} | words).items())
-    (first, what), *rest = found
-    return ", ".join([f"{what} in cell {first}", *(f"{what} in {place}" for place, what in rest)])
+def _known_cells(kind: LineKind, shapes: Mapping[int, Shape]) -> list[Sentence]:
+    """What is in each cell that tells: a form of text, or one of some words."""
+    known: dict[int, Sequence[Sentence | str]] = {
+        place: [Sentence(f"formats.shape_{shape.name.lower()}")] for place, shape in shapes.items()
+    }
+    return [
+        Sentence("formats.known_cell", what=what, cell=place)
+        for place, what in sorted((known | kind.tags).items())
+    ]
 
 
 def _first_line_fits(text: str, layout: BankLayout) -> bool:

@@ -7,7 +7,14 @@ from importlib.resources import files
 from pydantic import TypeAdapter
 
 from pipeline.formats.layouts.model import BankLayout
+from pipeline.wording import Sentence
 
 LAYOUTS: Mapping[str, BankLayout] = TypeAdapter(dict[str, BankLayout]).validate_python(
     tomllib.loads((files(__package__) / "known.toml").read_text("utf-8"))
 )
+
+
+def why_never_changed(layout: BankLayout) -> Sentence | str | None:
+    """Why no changed copy of a file can be written, in the words of the configuration if it is not ours."""
+    is_ours = layout.unknown_total and layout in LAYOUTS.values()
+    return Sentence("layouts.hash_total") if is_ours else layout.unknown_total

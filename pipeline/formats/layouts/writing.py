@@ -12,6 +12,7 @@ from pipeline.formats.layouts.cells import Span, quoted_like, spans_between, spa
 from pipeline.formats.layouts.classified import BATCH, kinds_of
 from pipeline.formats.layouts.model import BankLayout, LineKind, PaymentLine
 from pipeline.formats.layouts.reading import classified_lines, payments_of
+from pipeline.formats.layouts.table import why_never_changed
 from pipeline.formats.layouts.totals import rewritten, totals_of, with_batch
 from pipeline.formats.message import THE_FILE, Message, split_obstacle
 from pipeline.formats.text_lines import in_bacs_characters, removals
@@ -35,8 +36,8 @@ def _on_one_line(name: str) -> str | None:
 
 def obstacle(layout: BankLayout, message: Message) -> Sentence | None:
     """Why a file must not be changed; None where it may."""
-    if layout.unknown_total is not None:
-        return Sentence("layouts.cannot_be_changed", file=THE_FILE, why=layout.unknown_total)
+    if (why := why_never_changed(layout)) is not None:
+        return Sentence("layouts.cannot_be_changed", file=THE_FILE, why=why)
     return message.difference
 
 

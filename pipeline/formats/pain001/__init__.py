@@ -25,8 +25,8 @@ from pipeline.wording import Sentence
 from schemas.payments import FIELDS
 
 NAME = "pain001"
-TITLE = "pain.001 (ISO 20022 credit transfers)"
-KNOWN_BY = "an XML document that holds the message CstmrCdtTrfInitn"
+TITLE = Sentence("formats.title_pain001")
+KNOWN_BY = Sentence("formats.known_pain001")
 SUFFIXES = (".xml",)
 MEMORY_PER_BYTE = 4
 """The file, in the child that parses it, and what it is read into; a split holds it twice."""

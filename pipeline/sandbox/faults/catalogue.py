@@ -29,7 +29,7 @@ SKEW_S = 600.0
 """How far a clock is off."""
 _DRIP_S = 0.5
 _DAY_S = 24 * 3600.0
-_ONE_STAMP = "takes the answer; a single one moves no cap"
+_ONE_STAMP = "uses the answer; a single timestamp moves no cap"
 
 _VOP = frozenset({ApiName.VOP_GATEWAY, ApiName.VOP_STANDARD})
 
@@ -67,11 +67,10 @@ class Fault:
         return api in self.reach.value
 
 
-_AGAIN = "asks again a few times, waiting longer each time; then the row has no answer"
-NO_ANSWER = "takes it for no answer: never for a match; may ask once more"
+_AGAIN = "retries a few times with growing waits; then the row has no answer"
+NO_ANSWER = "treats it as no answer, never as a match; may ask once more"
 _ONE_OR_ALL = (
-    "asks one question at a time to see whether it is all of them, and then ends the run; "
-    "otherwise the row has no answer"
+    "sends single questions to see whether all fail, and if so ends the run; otherwise the row has no answer"
 )
 
 _LATE = "header X-Request-Timestamp: too far from the time of this server"
@@ -117,8 +116,8 @@ _STATUSES = (
         f"gets one new token and asks once more; then {_ONE_OR_ALL}", _REFUSED_TOKEN,
     ),
     _checks(
-        "tokens-revoked", "401, and no token issued so far is good any more",
-        "gets one new token for all the requests in flight, and goes on", Revocation(), _REFUSED_TOKEN,
+        "tokens-revoked", "401; all tokens issued so far are revoked",
+        "gets one new token for all requests in flight, and continues", Revocation(), _REFUSED_TOKEN,
     ),
     _checks(
         "403", "403 without a code", _ONE_OR_ALL,
@@ -129,7 +128,7 @@ _STATUSES = (
     ),
     _checks(
         "429-seconds", f"429 with Retry-After: {RETRY_AFTER_S}",
-        "sends nothing for as long as asked, then one request, then more",
+        "sends nothing for that long, then one request, then more",
         _TOO_MANY, changes.retry_after(RETRY_AFTER_S),
     ),
     _checks(
@@ -139,23 +138,24 @@ _STATUSES = (
     ),
     _checks(
         "429-hours", "429 with a Retry-After of a day",
-        "stops asking for this run; the rest is for a later one", _TOO_MANY, changes.retry_after(24 * 3600),
+        "sends nothing more in this run; a later run asks the rest",
+        _TOO_MANY, changes.retry_after(24 * 3600),
     ),
     _checks(
         "503-seconds", f"503 with Retry-After: {RETRY_AFTER_S}",
-        "sends nothing for as long as asked, then asks again", _BUSY, changes.retry_after(RETRY_AFTER_S),
+        "sends nothing for that long, then retries", _BUSY, changes.retry_after(RETRY_AFTER_S),
     ),
     _checks(
         "503-date", f"503 with Retry-After as a date, {RETRY_AFTER_S} s from now",
-        "sends nothing until then, then asks again", _BUSY, changes.retry_after(RETRY_AFTER_S, as_date=True),
+        "sends nothing until then, then retries", _BUSY, changes.retry_after(RETRY_AFTER_S, as_date=True),
     ),
     _checks(
         "503-doubled", f"503 with Retry-After twice: 0.5 and {RETRY_AFTER_S}.0",
-        "sends nothing for the longer of them, then asks again",
+        "sends nothing for the longer time, then retries",
         _BUSY, changes.header(Retry_After=f"0.5, {RETRY_AFTER_S}.0"),
     ),
     _checks(
-        "503-year-9999999999", "503 with a Retry-After in a year that no clock has", _AGAIN,
+        "503-year-9999999999", "503 with Retry-After in the year 9999999999", _AGAIN,
         _BUSY, changes.header(Retry_After="Thu, 01 Jan 9999999999 00:00:00 GMT"),
     ),
     _checks("500", "500 SERVER_ERROR", _AGAIN, _TECHNICAL),
@@ -167,11 +167,11 @@ _STATUSES = (
     _checks("504", "504 TIMEOUT_ERROR, at once", _AGAIN, _TIMEOUT),
     _checks(
         "504-after-wait", "504 TIMEOUT_ERROR after the responder wait: 7 s CoP, 5 s VoP",
-        f"waits for longer than the responder wait, then {_AGAIN}", ResponderPause(), _TIMEOUT,
+        f"waits longer than the responder wait, then {_AGAIN}", ResponderPause(), _TIMEOUT,
     ),
     _checks(
-        "outage", "503 to everything; say when with after= and for=",
-        "soon stops asking but for a probe now and then, and goes on when one is answered", _BUSY,
+        "outage", "503 to everything; after= and for= set when",
+        "soon sends only a probe now and then, and continues when one is answered", _BUSY,
     ),
 )  # fmt: skip
 
@@ -206,7 +206,7 @@ _CONNECTIONS = (
     ),
     _fault(
         Reach.CONNECTIONS, "close-in-handshake", "closes every connection instead of its TLS handshake",
-        "tries again after a wait, a few times; then ends the run, to be resumed",
+        "retries a few times after a wait; then ends the run, which can be resumed",
         ConnectionFault.CLOSE_IN_HANDSHAKE,
     ),
     _fault(
@@ -222,7 +222,7 @@ _SIZES = (
         f"stops reading early; {NO_ANSWER}", changes.rewritten(changes.padded),
     ),
     _checks(
-        "gzip-body", "a good answer, compressed without being asked", NO_ANSWER,
+        "gzip-body", "a good answer, compressed although not requested", NO_ANSWER,
         changes.rewritten(gzip.compress, Content_Encoding="gzip"),
     ),
     _checks(
@@ -244,14 +244,14 @@ _BODIES = (
         ),
     ),
     _checks(
-        "not-a-number", "a match beside a number that JSON does not have", NO_ANSWER,
+        "not-a-number", "a match beside a number that JSON does not allow", NO_ANSWER,
         changes.written(cop=b'{"matched":true,"score":NaN}', vop=b'{"partyNameMatch":"MTCH","score":NaN}'),
     ),
     _checks(
-        "deep-nesting", "30,000 arrays within one another", NO_ANSWER,
+        "deep-nesting", "30,000 nested arrays", NO_ANSWER,
         changes.body(b"[" * 30_000 + b"]" * 30_000),
     ),
-    _checks("not-json", "a match as text that is no JSON", NO_ANSWER, changes.body(b"matched=true MTCH")),
+    _checks("not-json", "a match as text that is not JSON", NO_ANSWER, changes.body(b"matched=true MTCH")),
     _checks("empty-body", "200 without a body", NO_ANSWER, changes.body(b"")),
     _checks(
         "two-documents", "a match, and a second document after it", NO_ANSWER,
@@ -284,11 +284,12 @@ _CORRELATION = (
     ),
     _checks(
         "wrong-echo", "a good answer with another correlation id",
-        f"{NO_ANSWER}, on another connection; ends the run when hardly anything else comes", changes.echo(),
+        f"{NO_ANSWER}, on another connection; ends the run if nearly all replies are like this",
+        changes.echo(),
     ),
     _checks(
         "swapped-answers", "two requests in flight get each other's answer",
-        f"{NO_ANSWER}, on another connection; ends the run when hardly anything else comes", Swap(),
+        f"{NO_ANSWER}, on another connection; ends the run if nearly all replies are like this", Swap(),
     ),
     _checks(
         "foreign-id-400", "400 FORMAT_ERROR with another correlation id",
@@ -300,12 +301,12 @@ _CORRELATION = (
         _MALFORMED, changes.echo(missing=True),
     ),
     _checks(
-        "unasked-400", "a good answer, and after it 400 FORMAT_ERROR that no request asked for",
-        "takes the answer, and does not use the connection again",
+        "unasked-400", "a good answer, then an unsolicited 400 FORMAT_ERROR",
+        "uses the answer, but not the connection again",
         Delivery(deliveries.unasked, 0.05),
     ),
     _checks(
-        "doubled-echo", "a good answer with its correlation id twice in the header", "takes the answer",
+        "doubled-echo", "a good answer with its correlation id twice in the header", "uses the answer",
         changes.doubled_echo(),
     ),
 )  # fmt: skip
@@ -351,7 +352,7 @@ _CONTRADICTIONS = (
     ),
     _checks("no-verdict", "neither a verdict nor a code", NO_ANSWER, changes.said(cop={}, vop={})),
     _checks(
-        "null-verdict", "null for a verdict", NO_ANSWER,
+        "null-verdict", "null as the verdict", NO_ANSWER,
         changes.said(cop={"matched": None}, vop={"partyNameMatch": None}),
     ),
     _vop(
@@ -362,24 +363,24 @@ _CONTRADICTIONS = (
 
 _CLOCKS = (
     _checks(
-        "no-response-timestamp", "a good answer without X-Response-Timestamp", "takes the answer",
+        "no-response-timestamp", "a good answer without X-Response-Timestamp", "uses the answer",
         changes.header(X_Response_Timestamp=None),
     ),
     _checks(
-        "odd-response-timestamp", "X-Response-Timestamp: yesterday", "takes the answer",
+        "odd-response-timestamp", "X-Response-Timestamp: yesterday", "uses the answer",
         changes.header(X_Response_Timestamp="yesterday"),
     ),
     _checks(
-        "clock-ahead", "a clock ten minutes ahead", "takes the answer, and says that a clock is wrong",
+        "clock-ahead", "a clock ten minutes ahead", "uses the answer, and reports that a clock is wrong",
         changes.clock(SKEW_S),
     ),
     _checks(
-        "clock-behind", "a clock ten minutes behind", "takes the answer, and says that a clock is wrong",
+        "clock-behind", "a clock ten minutes behind", "uses the answer, and reports that a clock is wrong",
         changes.clock(-SKEW_S),
     ),
     _checks(
         "clock-days-ahead", "a clock two days ahead",
-        "takes the answers; under a daily cap it ends the run once three replies agree",
+        "uses the answers; under a daily cap it ends the run once three replies agree",
         changes.clock(2 * _DAY_S),
     ),
     _checks(
@@ -390,21 +391,21 @@ _CLOCKS = (
         "stamp-next-summer", "X-Response-Timestamp half a year ahead", _ONE_STAMP, changes.clock(180 * _DAY_S)
     ),
     _checks(
-        "stamp-year-1", "X-Response-Timestamp: 0001-01-01T00:00:00.000Z", "takes the answer; moves no cap",
+        "stamp-year-1", "X-Response-Timestamp: 0001-01-01T00:00:00.000Z", "uses the answer; moves no cap",
         changes.header(X_Response_Timestamp="0001-01-01T00:00:00.000Z"),
     ),
     _checks(
-        "stamp-year-9999", "X-Response-Timestamp: 9999-12-31T23:59:59.999Z", "takes the answer; moves no cap",
+        "stamp-year-9999", "X-Response-Timestamp: 9999-12-31T23:59:59.999Z", "uses the answer; moves no cap",
         changes.header(X_Response_Timestamp="9999-12-31T23:59:59.999Z"),
     ),
     _checks(
         "timestamp-refused", "400 TIMESTAMP_INVALID, and a clock ten minutes ahead",
-        f"{_ONE_OR_ALL}; says both times",
+        f"{_ONE_OR_ALL}; reports both times",
         changes.problem(400, TIMESTAMP_INVALID, _LATE), changes.clock(SKEW_S),
     ),
     _checks(
         "timestamp-refused-in-detail", "400 FORMAT_ERROR that names X-Request-Timestamp in its detail",
-        f"{_ONE_OR_ALL}; says both times",
+        f"{_ONE_OR_ALL}; reports both times",
         changes.problem(400, ProblemCode.FORMAT_ERROR, _LATE), changes.clock(-SKEW_S),
     ),
 )  # fmt: skip
@@ -429,7 +430,7 @@ _PROBLEMS = (
 _TOKENS = (
     _token(
         "token-down", "the token endpoint closes without an answer",
-        "asks a few times; then ends the run, to be resumed, without a question sent",
+        "retries a few times; then ends the run before any question, which can be resumed",
         Delivery(deliveries.nothing),
     ),
     _token(
@@ -440,11 +441,11 @@ _TOKENS = (
     _token("token-500", "500 from the token endpoint", "as token-down", _TECHNICAL),
     _token(
         "token-503-seconds", f"503 with Retry-After: {RETRY_AFTER_S} from the token endpoint",
-        "asks it for no token for as long as asked", _BUSY, changes.retry_after(RETRY_AFTER_S),
+        "requests no token for that long", _BUSY, changes.retry_after(RETRY_AFTER_S),
     ),
     _token(
         "token-429-date", f"429 from the token endpoint, Retry-After as a date {RETRY_AFTER_S} s from now",
-        "asks it for no token until then", _TOO_MANY, changes.retry_after(RETRY_AFTER_S, as_date=True),
+        "requests no token until then", _TOO_MANY, changes.retry_after(RETRY_AFTER_S, as_date=True),
     ),
     _token(
         "token-later", "400 temporarily_unavailable from the token endpoint", "as token-down",
@@ -455,7 +456,7 @@ _TOKENS = (
         changes.status(401, b'{"error":"invalid_client","error_description":"AADSTS7000215: wrong secret"}'),
     ),
     _token(
-        "token-life-as-text", 'a token with expires_in "3599"', "uses it for as long",
+        "token-life-as-text", 'a token with expires_in "3599"', "uses it for that long",
         changes.token_said(expires_in="3599"),
     ),
     _token(
@@ -467,7 +468,7 @@ _TOKENS = (
         changes.body(changes.LOGIN_PAGE, "text/html"),
     ),
     _token(
-        "token-without-life", "a token without expires_in", "takes it to live for a few minutes",
+        "token-without-life", "a token without expires_in", "assumes a life of a few minutes",
         changes.token_said(expires_in=None),
     ),
     _token(

@@ -1,6 +1,6 @@
 """The table of faults as text, for `precheck sandbox --list-faults`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from textwrap import wrap
 
 from pipeline.sandbox.faults.catalogue import FAULTS, SECTIONS
@@ -8,22 +8,22 @@ from pipeline.sandbox.faults.selection import FORM
 from pipeline.wording import SurfaceKind, aloud
 
 _WIDTH = 80
-_CLIENT = "    client: "
 
 
-def lines() -> Iterator[str]:
+def lines(said: Callable[[str], str]) -> Iterator[str]:
     """Each fault under the heading of its section: its name with what the server does, and a right client.
 
-    A name stands at the beginning of a line, and on no other.
+    `said` translates. A name stands at the beginning of a line, and on no other.
     """
     width = max(map(len, FAULTS))
+    server, client = said("server: "), said("client: ")
     yield from _beside("--fault ", aloud(FORM, SurfaceKind.COMMAND))
     for title, section in SECTIONS:
         yield ""
-        yield title.upper()
+        yield said(title).upper()
         for fault in section:
-            yield from _beside(f"{fault.name:<{width}}  server: ", fault.what)
-            yield from _beside(_CLIENT, fault.client)
+            yield from _beside(f"{fault.name:<{width}}  {server}", said(fault.what))
+            yield from _beside(f"    {client}", said(fault.client))
 
 
 def _beside(head: str, text: str) -> list[str]:

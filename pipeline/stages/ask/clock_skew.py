@@ -30,7 +30,7 @@ AGREEING_COUNT = 3
 _AGREEMENT_S = 60.0
 _YEARS = range(2000, 2100)
 """A stamp of another year is none: it would overflow what it is compared with."""
-_ADVICE = "set this machine's clock by a time server (NTP)"
+_ADVICE = Sentence("stages.set_clock")
 
 _STAMP_CODE = "TIMESTAMP_INVALID"
 _STAMP_HEADER = re.compile(r"x-request-timestamp|timestamp_invalid", re.IGNORECASE)
@@ -60,12 +60,9 @@ class ClockComparison:
             log.warning("a time stamp of the server is not believed", api=api.value, ahead_s=skew_s or None)
         if abs(skew_s) > SKEW_MAX_S and not is_odd and not self._said:
             self._said = True
-            side = "behind" if skew_s > 0 else "ahead of"
-            sentence = (
-                f"this machine's clock is {abs(skew_s):.0f} s {side} the server's; {_ADVICE}, "
-                "or tell the provider if it is right"
-            )
-            log.warning(sentence, api=api.value, vital=True)
+            key = "stages.clock_behind" if skew_s > 0 else "stages.clock_ahead"
+            said = Sentence(key, skew_s=abs(skew_s), advice=_ADVICE)
+            log.warning(said.recorded(), api=api.value, vital=True)
 
     def agreed_ahead_s(self, api: ApiName) -> float | None:
         """How far the server is ahead by its last replies; None where they are too few or do not agree."""
@@ -131,7 +128,9 @@ def wrong_clock(api: ApiName, response: httpx.Response, now: datetime) -> Config
     """The error for a run whose requests the server finds too old or too early; it gives both clocks."""
     theirs = server_time(response)
     server_clock = (
-        "the server does not give its own" if theirs is None else f"the server's {timestamp(theirs)}"
+        Sentence("stages.server_gives_none")
+        if theirs is None
+        else Sentence("stages.server_clock", timestamp=timestamp(theirs))
     )
     return ConfigurationError(
         Sentence(

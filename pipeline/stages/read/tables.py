@@ -274,12 +274,12 @@ def _holds_money(column: pl.Series, field: str) -> bool:
     return field == "amount" and (column.dtype.is_integer() or column.dtype.is_decimal())
 
 
-def _advice(column: pl.Series, field: str) -> str:
+def _advice(column: pl.Series, field: str) -> Sentence:
     if field == "amount" and column.dtype.is_float():
-        return "holds floating-point numbers, which are not exact; export it as decimals or text"
+        return Sentence("stages.column_of_floats")
     if field in _IDENTIFIERS and column.dtype.is_numeric():
-        return "holds numbers, which lose their leading zeros; export it as text from its source"
-    return f"holds values of type {column.dtype.base_type().__name__}; export it as text"
+        return Sentence("stages.column_of_numbers")
+    return Sentence("stages.column_of_type", type=column.dtype.base_type().__name__)
 
 
 def _joined(parts: Sequence[pl.Series]) -> pl.Series:

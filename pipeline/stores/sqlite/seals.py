@@ -91,16 +91,16 @@ def new_seal(table: str) -> str:
     return f"seal('{table}', {', '.join(SEALED[table])}, after_finish)"
 
 
-def first_broken_seal(db: sqlite3.Connection) -> str | None:
+def first_broken_seal(db: sqlite3.Connection) -> Sentence | None:
     """What is wrong with the rows of a ledger whose pages are sound, or None."""
     for table in SEALED:
         if broken_count := _count(db, table, f"{_first_half('seal')} IS NOT {_first_half(new_seal(table))}"):
-            return f"lines of the table {table} were changed: {broken_count}"
+            return Sentence("stores.found_lines_changed", table=table, count=broken_count)
     is_other_name = "name_seal IS NOT name_seal(name_salt, matched_name)"
     if _count(db, "answer", f"matched_name IS NOT NULL AND {is_other_name}"):
-        return "names in the table answer were changed"
+        return Sentence("stores.found_names_changed")
     [is_gapless] = db.execute("SELECT count(*) = ifnull(max(id), 0) FROM intent").fetchone()
-    return None if is_gapless else "lines of the table intent are missing"
+    return None if is_gapless else Sentence("stores.found_lines_missing")
 
 
 def digests(db: sqlite3.Connection, finish_count: int) -> dict[str, str]:

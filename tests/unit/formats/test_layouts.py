@@ -258,8 +258,8 @@ def test_a_hash_of_unknown_rule_is_read_and_never_written():
     data = bank_file("santander")
     message = read("santander", data)
     assert str(FORMATS["santander"].obstacle(message)) == (
-        "The file cannot be changed: the trailer has a hash total whose rule is not known; correct or split "
-        "it where it is made"
+        "The file cannot be changed: the rule for the hash total in its trailer is not known; correct or "
+        "split it where it is made"
     )
     with pytest.raises(AssertionError):
         split("santander", data, True, False, True)

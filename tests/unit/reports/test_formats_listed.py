@@ -43,13 +43,13 @@ def test_how_a_format_is_known_stands_beside_it_at_80_columns():
     assert max(map(len, lines)) <= 80
     assert "…" not in shown()
     words = " ".join(shown().split())
-    assert "cashbacs cashbacs Cashbacs: lines with sort code with hyphens in cell 1, account" in words
-    assert "northgate northgate lines with P in cell 1, sort code in 2, account number in 3, name in" in words
-    assert "santander - Santander Connect Bacs: a line with PAYMENT in cell 1, HEADER in 2," in words
-    assert "never changed, as the trailer has a hash total whose rule is not known" in words
+    assert "cashbacs cashbacs Cashbacs: lines with cells 1 (sort code with hyphens), 2 (account" in words
+    assert "northgate northgate northgate: lines with cells 1 (P), 2 (sort code), 3 (account" in words
+    assert "santander - Santander Connect Bacs: a line with cells 1 (PAYMENT), 2 (HEADER)," in words
+    assert "never changed, as the rule for the hash total in its trailer is not known" in words
 
 
 def test_formats_are_one_line_each_unless_more_is_asked_for():
     lines = shown(in_full=False).splitlines()
-    assert len(lines) <= len(KNOWN.formats) + 5
+    assert len(lines) <= len(KNOWN.formats) + 6
     assert any(line.split()[:3] == ["lloyds", "lloyds", "Lloyds"] for line in lines)

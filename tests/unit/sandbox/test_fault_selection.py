@@ -124,6 +124,6 @@ def test_every_fault_has_a_name_of_its_own_and_says_what_a_right_client_does():
     assert len(listed) == len(FAULTS) > 60
     assert all(fault.what and fault.client and fault.effects for fault in FAULTS.values())
     assert not [fault.name for fault in FAULTS.values() if {":", ",", "=", " "} & set(fault.name)]
-    text = "\n".join(lines())
+    text = "\n".join(lines(str))
     assert max(map(len, text.splitlines())) <= 80
     assert not [fault.name for fault in FAULTS.values() if f"\n{fault.name} " not in text]
