@@ -61,8 +61,8 @@ class ClockComparison:
         if abs(skew_s) > SKEW_MAX_S and not is_odd and not self._said:
             self._said = True
             key = "stages.clock_behind" if skew_s > 0 else "stages.clock_ahead"
-            said = Sentence(key, skew_s=abs(skew_s), advice=_ADVICE)
-            log.warning(said.recorded(), api=api.value, vital=True)
+            clock = Sentence(key, skew_s=abs(skew_s), advice=_ADVICE)
+            log.warning(clock.recorded(), api=api.value, vital=True)
 
     def agreed_ahead_s(self, api: ApiName) -> float | None:
         """How far the server is ahead by its last replies; None where they are too few or do not agree."""
