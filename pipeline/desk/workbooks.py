@@ -48,12 +48,13 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
 ) -> int:
     """Put the decisions of a workbook on record, as those of who uploads it: about how many rows.
 
-    Names in it are kept as claims. What it says as it was decided already stays the decision of who made it.
+    Names in it are kept as claims. What it says as it was decided already stays the decision of who made it;
+    what was decided otherwise since, the workbook does not bring back.
     `latest` has the decisions that count, by row.
 
     Raises:
         InputError: it cannot be read, is of another run, or says something that cannot be meant.
-        Conflict: nothing can be decided now, or there is no decision in it.
+        Conflict: nothing can be decided now, there is no decision in it, or it is older than another one.
     """
     summary = review.summary
     found = workbook.read(
@@ -64,6 +65,14 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     new = found.filter(is_new)
     if new.is_empty():
         raise Conflict(Sentence("desk.no_new_decision"))
+    said_before = {
+        (row, entry.decision, entry.reason)
+        for entry in current.folder.decisions.entries()
+        if entry.run_id == summary.run_id
+        for row in entry.rows
+    }
+    if any((row, decision, reason) in said_before for row, decision, reason, _ in new.iter_rows()):
+        raise Conflict(Sentence("desk.changed_since_shown", what=[Sentence("desk.shown_decisions")]))
     by_reason = new.group_by("decision", "reason", "claimed_by", maintain_order=True).agg(pl.col("row"))
     for decision, reason, claimed_by, rows in by_reason.iter_rows():
         wanted = Decided(rows, Decision(decision), reason or "", claimed_by, may_void=may_void)

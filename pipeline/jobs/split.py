@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.config.profiles import choose
-from pipeline.errors import IncompleteError, UsageError
+from pipeline.errors import IncompleteError, InputError, UsageError
 from pipeline.formats.message import Role
 from pipeline.frames import DECISIONS, Decisions, Placements
 from pipeline.reports.choices import and_repeated, warned_in
@@ -218,7 +218,8 @@ def _evidence_of(file: PaymentFile | None) -> PaymentsEvidence | None:
     if file is None:
         return None
     found = evidence(Path(file.path))
-    assert found.sha256 == file.sha256, f"{found.name}: not as it was written"
+    if found.sha256 != file.sha256:
+        raise InputError(Sentence("runs.changed_meanwhile", path=file.path))
     return PaymentsEvidence(**found.model_dump(), row_count=file.row_count, totals=file.totals)
 
 

@@ -93,10 +93,12 @@ def write_manifest(  # noqa: PLR0913 (what is written)
     Raises:
         OutputError: it cannot be created.
         DiskError: the disk is full or failed.
-        InputError: the approvals that lie in the folder cannot be read, or the summary was changed.
+        InputError: the approvals that lie in the folder cannot be read, or the summary or outcome file was
+            changed meanwhile.
     """
     outcome_file, *others = [evidence(path) for path in files]
-    assert outcome_file.sha256 == recorded.finish.outcome_sha256, f"{folder}: not the outcome file on record"
+    if outcome_file.sha256 != recorded.finish.outcome_sha256:
+        raise InputError(Sentence("runs.changed_meanwhile", path=folder / outcome_file.name))
     written = hashlib.sha256(as_written(summary)).hexdigest()
     if any(file.name == SUMMARY and file.sha256 != written for file in others):
         raise InputError(Sentence("runs.changed_meanwhile", path=folder / SUMMARY))

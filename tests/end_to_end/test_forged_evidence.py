@@ -493,6 +493,13 @@ def without_warnings(folder):
     (folder / "summary.json").write_text(json.dumps(summary | {"warning_codes": []}))
 
 
+def another_amount(folder):
+    for name in ("release.simulated.csv", "outcomes.csv"):
+        path = folder / name
+        if path.exists():
+            path.write_text(path.read_text().replace("100.00", "9900.00"))
+
+
 def delete_the_manifest(folder):
     (folder / "manifest.json").unlink()
 
@@ -504,6 +511,8 @@ def delete_the_manifest(folder):
         ("report", "manifest.json", lenient, 0),
         ("report", "report.html", an_approval, 65),
         ("split", "approvals.json", an_approval, 65),
+        ("split", "release.simulated.csv", another_amount, 65),
+        ("run", "outcomes.csv", another_amount, 65),
         ("run", "summary.json", an_approval, 0),
         ("run", "summary.json", without_warnings, 65),
         ("run", "summary.json", delete_the_manifest, 0),

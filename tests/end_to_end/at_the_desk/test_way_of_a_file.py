@@ -177,6 +177,23 @@ def test_decisions_leave_as_a_workbook_and_come_back_as_those_of_who_uploads_it(
     assert "No decision in this workbook is new" in again.text
 
 
+def test_a_workbook_does_not_bring_back_what_was_decided_otherwise_since(desk_here, reviewer, reviewed):
+    decide(reviewer, reviewed, 10, "release", "paid every month")
+    path = desk_here.desk.folder / "old.xlsx"
+    path.write_bytes(reviewer.get(f"/files/{reviewed}/decisions.xlsx").body)
+    book = openpyxl.load_workbook(path)
+    sheet = book["All"]
+    headers = [cell.value for cell in sheet[3]]
+    line = next(line for line in sheet.iter_rows(min_row=4) if line[0].value == 16)
+    line[headers.index("Decision")].value, line[headers.index("Reason")].value = "hold", "unknown"
+    book.save(path)
+    decide(reviewer, reviewed, 10, "hold", "the bank called")
+    before = desk_here.decisions(reviewed)
+    refused = reviewer.upload(f"/files/{reviewed}/decisions.xlsx", "x.xlsx", path.read_bytes())
+    assert (refused.status, "Changed since this page was shown to you" in refused.text) == (409, True)
+    assert desk_here.decisions(reviewed) == before
+
+
 def test_a_workbook_of_another_file_is_refused(desk_here, reviewer, reviewed):
     body = reviewer.get(f"/files/{reviewed}/decisions.xlsx").body
     other = reviewer.checked(payments(1))
