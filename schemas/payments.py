@@ -43,3 +43,12 @@ FIELDS: tuple[str, ...] = tuple(Payment.model_fields)
 
 IGNORE = "ignore"
 """In a mapping, beside the fields: the columns that are to be read as none of them."""
+
+
+class ConfiguredHeader(str):
+    """The header in a mapping that the configuration has, where no option names one.
+
+    It says how files of a name are read, and not that this one holds payments, however it looks.
+    """
+
+    __slots__ = ()

@@ -14,7 +14,7 @@ from pipeline.formats.encodings import codec_of
 from pipeline.rules.identifiers import countries
 from pipeline.sections.values import Section, Words
 from pipeline.wording import Sentence
-from schemas.payments import FIELDS, IGNORE
+from schemas.payments import FIELDS, IGNORE, ConfiguredHeader
 
 
 def _field(name: str) -> str:
@@ -85,7 +85,8 @@ class ReadAs(NamedTuple):
     def _merged(self, others: Mapping[str, str]) -> dict[str, str]:
         """The mapping, and others of columns that it does not name."""
         mine = {*self.mapping.values()}
-        return {**{field: header for field, header in others.items() if header not in mine}, **self.mapping}
+        theirs = {field: ConfiguredHeader(header) for field, header in others.items() if header not in mine}
+        return {**theirs, **self.mapping}
 
     def as_section(self, name: str) -> str:
         """The section that says this of files of this name."""

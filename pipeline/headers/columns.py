@@ -25,7 +25,7 @@ from pipeline.headers.spelling import fold, is_ours, tokens_of, words_of
 from pipeline.headers.words import Cue
 from pipeline.rules.identifiers import HYPHENS
 from pipeline.wording import ANY_COLUMN, PLACE, ColumnPair, Sentence, Value
-from schemas.payments import FIELDS, IGNORE
+from schemas.payments import FIELDS, IGNORE, ConfiguredHeader
 
 ACCOUNT_FIELDS = ("iban", "account_number")
 """A file needs one of these..."""
@@ -100,7 +100,10 @@ def read_columns(
     seen = ColumnCells(cells)
     try:
         mapped = _mapped(mapping if decided is None else decided, headers)
-        insisted = bool(mapped.keys() & {"name", *ACCOUNT_FIELDS})
+        insisted = any(
+            field in mapping and not isinstance(mapping[field], ConfiguredHeader)
+            for field in ("name", *ACCOUNT_FIELDS)
+        )
         choices = [] if decided is not None else _choices(seen, mapped, insisted=insisted)
         ignored = mapped.get(IGNORE, ())
         found = {choice.field: choice for choice in _by_mapping(mapped)}

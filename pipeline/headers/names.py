@@ -35,6 +35,7 @@ _NO_NAME = (
     r"|personal|business|individual|private|company|person)$"
 )
 _CODE = r"^[^\p{L}]*$|^[\p{L}._/-]*[0-9][\p{L}0-9._/-]*$"
+_NOBODYS = (Side.UNSAID, None)
 _SEVERAL_WORDS = r"^\p{Lu}[^ ]* "
 
 
@@ -127,6 +128,10 @@ def _with_parts(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells
     if not parts:
         return whole
     kinds = [(meaning(header).side, party_of(header)) for header in parts]
+    is_one_of_each = len(parts) == len({meaning(header).what for header in parts})
+    if is_one_of_each and _NOBODYS in kinds and len(set(kinds)) == 2:
+        # One person alone is named: `Payee first name` and `Last name`, as below a header that spans both.
+        kinds = [next((kind for kind in kinds if kind != _NOBODYS), _NOBODYS)] * len(parts)
     for kind in sorted(set(kinds), key=str):
         of_kind = [header for header, its in zip(parts, kinds, strict=True) if its == kind]
         whole = _joined(whole, of_kind, cells)
@@ -162,7 +167,7 @@ def _joined(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells) ->
         return whole
     family_first = fold(family[0]) in _FAMILY_FIRST
     joined = (*family, *given, *middle) if family_first else (*given, *middle, *family, *second_family)
-    meant = meaning(parts[0])
+    meant = next((its for part in parts if (its := meaning(part)).side is Side.PAYEE), meaning(parts[0]))
     rank = Rank.PAYEE if meant.side is Side.PAYEE else Rank.SUBJECT if meant.subject else Rank.PART
     return [*whole, Candidate(joined, rank, meant)]
 

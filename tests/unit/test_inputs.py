@@ -112,3 +112,14 @@ def test_a_printed_section_says_of_no_account_that_it_is_british(tmp_path):
     assert section["map"] == {"account_number": "Account number", "currency": "Currency", "name": "Payee"}
     insisting = columns_of(path, ReadAs({"sort_code": "Sort code"}))[0].section
     assert tomllib.loads(insisting)["inputs"]["pay"]["map"]["sort_code"] == "Sort code"
+
+
+def test_a_section_has_no_statement_read_and_an_option_has(config, tmp_path):
+    path, file = tmp_path / "pay.csv", f"Payee,IBAN,Amount,Balance\nAda Quillon,{IBAN},10.00,"
+    path.write_text(f"{file}\n", "utf-8")
+    section = config(columns_of(path, NOTHING)[0].section)
+    path.write_text(f"{file}90.00\n", "utf-8")
+    refusal = columns_of(path, NOTHING, section)[1]
+    assert refusal is not None
+    assert "looks like a bank statement" in str(refusal)
+    assert columns_of(path, ReadAs({"name": "Payee"}), section)[1] is None

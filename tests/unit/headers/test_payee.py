@@ -114,6 +114,10 @@ def sources_of(columns):
             {"Nombre": ["Ada", "Bo"], "Primer apellido": ["Q", "M"], "Segundo apellido": ["Ostra", "Vale"]},
             [["Nombre", "Primer apellido", "Segundo apellido"]],
         ),
+        (
+            {"Payee first name": ["Ada", "Bo"], "Last name": ["Quillon", "Marrow"]},
+            [["Payee first name", "Last name"]],
+        ),
         # Beside a payee's or holder's role, names of nobody knows whom are nobody's; and so are texts.
         ({"Zorblex name": [ACME, BRILL], "Beneficiary": [ADA, BO]}, [["Beneficiary"]]),
         ({"Zorblex": [ACME, None], "Account holder": [ADA, BO]}, [["Account holder"]]),
