@@ -21,6 +21,7 @@ from pipeline.connections import (
     api_of,
     context_of,
     open_channels,
+    proxy_to,
     quota_of,
     routes,
     shares_of_this_machine,
@@ -31,7 +32,7 @@ from pipeline.stores.leased_shares import LeaseTerms
 from pipeline.stores.scopes import scope_of
 from pipeline.stores.values import ServerAccount
 from pipeline.transport.rate_limiter import window_of
-from pipeline.transport.tls import inspect_certificate
+from pipeline.transport.tls import client_context, inspect_certificate
 from schemas.cop import AccountType
 from schemas.outcomes import ApiName
 
@@ -223,6 +224,26 @@ def test_mutual_tls_is_greeted_and_tells_version_and_suite(running):
     [standard] = load(running, "sandbox-standard").servers
 
     assert anyio.run(try_connection, standard, datetime.now(UTC)) == "TLSv1.3 TLS_AES_256_GCM_SHA384"
+
+
+def test_the_key_of_a_client_certificate_may_be_in_the_environment(running, monkeypatch):
+    [standard] = load(running, "sandbox-standard").servers
+    monkeypatch.setenv("QWAC_KEY", f"{standard.client_key.read_text()}\n")
+    by_environment = standard.model_copy(update={"client_key": None, "client_key_env": "QWAC_KEY"})
+
+    assert anyio.run(try_connection, by_environment, datetime.now(UTC)).startswith("TLSv1.3")
+
+
+def test_a_proxy_is_trusted_by_its_own_authority_alone(running):
+    folder, url = Path(running).parent, "https://proxy.example"
+    [standard] = load(running, "sandbox-standard").servers
+    behind = standard.model_copy(update={"proxy_url": url, "proxy_ca_file": folder / "qwac_ca.pem"})
+
+    trusted = [proxy_to(one, standard.base_url) for one in (standard, behind)]
+
+    assert trusted[0] is None
+    expected = client_context(ca_file=folder / "qwac_ca.pem").get_ca_certs()
+    assert trusted[1].context.get_ca_certs() == expected != context_of(standard).get_ca_certs()
 
 
 def test_a_server_that_is_not_there_is_an_outage_and_not_a_mistake(running):

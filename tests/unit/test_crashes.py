@@ -22,14 +22,29 @@ def test_an_error_that_is_among_its_own_causes_is_recorded(tmp_path, monkeypatch
     assert "secret" not in text
 
 
-def test_an_interrupt_that_compiled_code_loses_stops_what_is_asked_next():
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-    try:
-        stop = exit_status.stoppable()
-        with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGTERM)
-        assert stop.first is not None
-        assert stop.first.exit_code == 143
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+@pytest.fixture
+def stop():
+    """What signals stop, while the test lasts."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGXCPU)
+    before = {number: signal.getsignal(number) for number in numbers}
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # the tests may have been started to outlive a terminal
+    yield exit_status.stoppable()
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_an_interrupt_that_compiled_code_loses_stops_what_is_asked_next(stop):
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGTERM)
+    assert stop.first is not None
+    assert stop.first.exit_code == 143
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGXCPU])
+def test_a_signal_that_comes_more_than_once_for_one_reason_stops_a_run_once(stop, number):
+    assert callable(signal.getsignal(number)), "it would end the tests"
+    with stop.watched():
+        signal.raise_signal(number)
+        signal.raise_signal(number)
+    assert stop.first.exit_code == 128 + number
+    assert not stop.is_urgent

@@ -1,4 +1,5 @@
 import asyncio
+import errno
 import os
 import shutil
 import socket
@@ -6,6 +7,7 @@ import ssl
 import subprocess
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -354,6 +356,13 @@ class TestPreflight:
         else:
             assert anyio.run(main).startswith("TLSv1.3")
         assert len(seen) == min(failure_count, len(waits_s)) + 1
+
+    def test_too_few_open_files_are_no_matter_of_the_server(self, loopback):
+        async def connect(*_):
+            raise OSError(errno.EMFILE, "Too many open files")
+
+        with pytest.raises(IncompleteError, match="ulimit"):
+            anyio.run(partial(preflight, "127.0.0.1", 443, client_of(loopback), connect=connect))
 
     def test_a_suite_that_the_reference_does_not_list_is_refused_after_the_handshake(self, loopback):
         lax = ssl.create_default_context(cafile=loopback.authority.ca_file)
