@@ -319,7 +319,12 @@ class TestPreflight:
             anyio.run(main)
 
     @pytest.mark.parametrize(
-        ("alert", "kind"), [(40, TlsError), (70, TlsError), (71, TlsError), (42, CredentialsError)]
+        ("alert", "kind"),
+        [
+            *((alert, TlsError) for alert in (40, 70, 71)),
+            # About ours: bad, unsupported, revoked, expired, unknown, of an unknown authority, denied.
+            *((alert, CredentialsError) for alert in (42, 43, 44, 45, 46, 48, 49)),
+        ],
     )
     def test_an_alert_that_says_that_we_do_not_fit_is_final(self, loopback, alert, kind):
         async def session(reader, writer):
