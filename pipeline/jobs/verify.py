@@ -180,7 +180,7 @@ def _signature(job: VerifyJob, manifest: Manifest) -> list[Finding]:
     if not is_signed_by(key, folder, manifest):
         differs = Sentence("evidence.signed_by_another", path=path, manifest=MANIFEST)
         return [Finding(what, differs, DIFFERS)]
-    if is_outdated(manifest):
+    if is_outdated(folder, manifest):
         return [Finding(what, Sentence("evidence.older_state"), DIFFERS)]
     said = Sentence("evidence.signed_by", manifest=MANIFEST, path=path, fingerprint=key.fingerprint)
     return [Finding(what, said)]

@@ -247,7 +247,7 @@ def _require_own(folder: Path, signer: Signer, manifest: Manifest) -> None:
         raise InputError(
             Sentence("files.no_signature_manifest", folder=path, manifest=MANIFEST, path=signer.path)
         )
-    if is_outdated(manifest):
+    if is_outdated(folder, manifest):
         raise InputError(
             Sentence("runs.older_state", folder=folder), advice=Sentence("stores.bring_back_from")
         )

@@ -6,6 +6,7 @@ and seals.
 """
 
 from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -57,12 +58,13 @@ def is_signed_by(key: PublicKey, folder: Path, manifest: Manifest) -> bool:
     return True
 
 
-def is_outdated(manifest: Manifest) -> bool:
-    """Whether a newer manifest of the run was signed on this machine."""
-    try:
-        return plain_bytes(_path_of(manifest)).decode() > manifest.written
-    except (OSError, ValueError, PrecheckError):
-        return False
+def is_outdated(folder: Path, manifest: Manifest) -> bool:
+    """Whether a newer manifest was signed on this machine: of the run, or of its file in this folder."""
+    for path_of in (_path_of, partial(_path_of_place, folder)):
+        with suppress(OSError, ValueError, PrecheckError):
+            if plain_bytes(path_of(manifest)).decode() > manifest.written:
+                return True
+    return False
 
 
 def was_signed_here(folder: Path, manifest: Manifest) -> bool:

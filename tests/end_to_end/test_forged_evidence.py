@@ -366,6 +366,21 @@ def test_an_older_signed_state_is_found_on_the_machine_that_signed_a_newer_one(d
     assert desk("verify", folder, *signing[1], XDG_STATE_HOME=str(folder.parent / "elsewhere")).status == 0
 
 
+def test_a_run_that_another_one_of_its_file_has_replaced_is_an_older_state(desk, folder, words, signing):
+    """Where it was, and to its folder alone: elsewhere it is what it was."""
+    shutil.copytree(folder, kept := folder.with_name("kept"))
+    assert desk(*words, *signing[0], "--fresh").status == 0
+    assert desk("verify", folder, *signing[1]).status == 0
+    assert desk("verify", kept, *signing[1]).status == 0
+    shutil.rmtree(folder)
+    shutil.copytree(kept, folder)
+    found = desk("verify", folder, *signing[1])
+    assert (found.status, "PROBLEM signature: of an older state" in found.out) == (65, True)
+    assert desk("split", folder, "--allow-simulated", *signing[0]).status == 65
+    assert desk(*words, *signing[0], "--fresh").status == 0
+    assert desk("verify", folder, *signing[1]).status == 0
+
+
 def test_what_does_not_belong_to_the_evidence_is_listed_and_fails_if_it_looks_payable(desk, folder, signing):
     verified = ("verify", folder, *signing[1])
     (folder / ".notes").write_text("x")
