@@ -5,6 +5,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
+from schemas.cop import AccountType
 from schemas.review import Decision, Shaped
 from schemas.strict import OwnDocument
 
@@ -141,6 +142,10 @@ class DeskFile(OwnDocument):
     sheet: str | None = None
     input_format: str | None = None
     country: Annotated[str | None, Field(description="Of accounts that are no IBAN.")] = None
+    account_type: Annotated[
+        AccountType | None,
+        Field(description="Of UK accounts whose payments state none; null: the profile's."),
+    ] = None
     is_pain001: Annotated[bool, Field(description="Whether bank software can have a report on it.")] = False
     language: Annotated[str, Field(description="Of its page and workbook: that of who uploaded it.")] = "en"
     many_names_reason: str | None = None

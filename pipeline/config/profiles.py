@@ -27,6 +27,7 @@ from pipeline.rules.modulus import Modulus
 from pipeline.rules.modulus_tables import VALID_MAX_DAYS, age_days
 from pipeline.sections.values import secret_if_named
 from pipeline.wording import Sentence
+from schemas.cop import AccountType
 from schemas.outcomes import Environment
 from schemas.review import Verdict
 from schemas.summary import REHEARSAL
@@ -54,6 +55,20 @@ class Chosen(NamedTuple):
     """Of accounts that are no IBAN."""
     signer: Signer | None = None
     """Who signs the manifest of a run."""
+    account_type: AccountType | None = None
+    """Instead of the one that the profile assumes."""
+
+    def assuming(self, account_type: AccountType | None) -> "Chosen":
+        """The same profile, which assumes another account type: that makes other questions."""
+        if account_type is None:
+            return self
+        fingerprint = sha256(f"{self.fingerprint} {account_type}".encode()).hexdigest()
+        return self._replace(account_type=account_type, fingerprint=fingerprint)
+
+    def assumed(self, profile: Profile) -> Profile:
+        """A profile of this choice with the account type that it assumes."""
+        change = {} if self.account_type is None else {"default_account_type": self.account_type}
+        return profile.model_copy(update=change)
 
 
 def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
@@ -182,17 +197,17 @@ _EMBEDDED = {"default_account_type": "Personal", "cop": _GATEWAY, "vop": {"api":
 
 def to_plan_with(chosen: Chosen) -> Profile:
     """The profile to plan with. A plan sends nothing, so the embedded sandbox is not started."""
-    return Profile.model_validate(_EMBEDDED) if chosen.profile is None else chosen.profile
+    return chosen.assumed(Profile.model_validate(_EMBEDDED) if chosen.profile is None else chosen.profile)
 
 
 @contextmanager
 def opened(chosen: Chosen) -> Iterator[Profile]:
     """The chosen profile, with its sandbox running where it is the embedded one."""
     if chosen.profile is not None:
-        yield chosen.profile
+        yield chosen.assumed(chosen.profile)
         return
     with sandbox("--rehearse" if chosen.name == REHEARSAL else None) as config:
-        yield load(config, chosen.name)
+        yield chosen.assumed(load(config, chosen.name))
 
 
 @contextmanager

@@ -67,6 +67,7 @@ def job_of(folder: FileFolder) -> CheckJob:
         sheet=file.sheet,
         input_format=file.input_format,
         country=file.country,
+        account_type=file.account_type,
         many_names_reason=file.many_names_reason,
         retry_unanswered=file.retry_unanswered,
         pain002=file.is_pain001,

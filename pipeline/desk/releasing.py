@@ -243,6 +243,8 @@ class Offered(NamedTuple):
     byte_count: int
     has_names: bool
     """Whether it holds names of payees, so that only those may have it who work with them."""
+    is_first: bool
+    """Whether people need it: the payments to release and hold, and the report."""
 
 
 _N = gettext_noop
@@ -282,7 +284,13 @@ def offered(current: FileStatus) -> list[Offered]:
         if of_decisions and current.state is not State.RELEASED:
             continue
         found += [
-            Offered(path.name, gettext(title), path.stat().st_size, has_names)
+            Offered(
+                path.name,
+                gettext(title),
+                path.stat().st_size,
+                has_names,
+                of_decisions or pattern == REPORT_HTML,
+            )
             for path in sorted(current.folder.run.glob(pattern))
             if path.is_file() and not path.is_symlink() and (path.name in known or path.name in _UNRECORDED)
         ]

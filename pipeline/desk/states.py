@@ -1,6 +1,6 @@
 """Where a file stands on its way from upload to release, found from what lies in its folder."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from pathlib import Path
@@ -54,6 +54,7 @@ WORDS: Mapping[State, StateWords] = MappingProxyType({
 })  # fmt: skip
 _REFUSED = StateWords(_N("Cannot be read"), _N("See why"), "columns")
 _GIVEN = StateWords(_N("Given to the bank"), _N("Get the files"), "release")
+_SENT_BACK = StateWords(_N("Sent back"), _N("Review"), "review")
 _NOTHING_RELEASED = StateWords(_N("Approved: nothing to release"), _N("Get the files"), "release")
 
 
@@ -92,7 +93,18 @@ class FileStatus(NamedTuple):
             return _REFUSED
         if self.file.given is not None and self.state is State.RELEASED:
             return _GIVEN
+        if self.file.sent_back is not None and self.state is State.REVIEW:
+            return _SENT_BACK
         return _NOTHING_RELEASED if self.releases_nothing else WORDS[self.state]
+
+
+NEXT_BY: Mapping[State, Collection[Role]] = MappingProxyType({
+    **dict.fromkeys((State.NEW, State.PLANNED, State.STOPPED, State.CAPPED), (Role.UPLOADER,)),
+    State.REVIEW: (Role.REVIEWER,),
+    State.WAITING: (Role.APPROVER,),
+    State.RELEASED: (Role.UPLOADER, Role.APPROVER),
+})  # fmt: skip
+"""Who does what comes next: a released file is given to the bank."""
 
 
 def starters(current: FileStatus) -> list[Role]:

@@ -94,7 +94,7 @@ def check(
     source = read_file(job, file) if ahead is None else ahead
     if job.pain002:
         require_pain001(source.format, name=job.file.name)
-    chosen = signed_with(choose(job.profile, file), job.sign_with)
+    chosen = signed_with(choose(job.profile, file).assuming(job.account_type), job.sign_with)
     refuse_own_folder(job.reusable.folders, job.out)
     refuse_changed_copy(job.file, source.sha256, chosen.signer, own=job.out)
     refuse_foreign_files(job.out, chosen.environment, now=now, fresh=job.fresh)

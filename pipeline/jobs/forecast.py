@@ -28,7 +28,7 @@ def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
     file, unused = ConfigurationFile(job.config).for_profile(job.profile)
     job = as_configured(job, file)
     source = read_file(job, file)
-    chosen = choose(job.profile, file)
+    chosen = choose(job.profile, file).assuming(job.account_type)
     profile = to_plan_with(chosen)
     prepared, checks = prepare(job, source, chosen, profile, RunTime(now, begun=timestamp(now)))
     apis = {server.name: api_of(server) for server in profile.servers}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pipeline.stores.values import LeaseHolder
 from pipeline.wording import Sentence
+from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Outcome
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ class CheckJob:
     """By name; None: the file says it."""
     country: str | None = None
     """Of all accounts that are no IBAN; None: that of the profile, if it has one."""
+    account_type: AccountType | None = None
+    """Of UK accounts whose payments state none; None: the profile's."""
     format: str | None = None
     """Of the outcome file; None: that of the input, or CSV where it is one that is only read."""
     order: Literal["file", "amount"] = "file"

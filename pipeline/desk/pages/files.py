@@ -1,6 +1,7 @@
 """The first page: files come in here, and all of them are listed."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from aiohttp import web
@@ -12,10 +13,11 @@ from pipeline.desk.families import earlier_files
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.guards import person_of
 from pipeline.desk.jobs import SIMULATED, RememberedMapping, columns_once, profiles, remembered
-from pipeline.desk.people import Role
-from pipeline.desk.releasing import shaping
+from pipeline.desk.people import Person, Role, refuse_shaper
+from pipeline.desk.refusals import Forbidden
+from pipeline.desk.releasing import shaped_by, shaping
 from pipeline.desk.rendering import html, page_number
-from pipeline.desk.states import FileStatus, status_of
+from pipeline.desk.states import NEXT_BY, FileStatus, State, status_of
 from pipeline.desk.uploads import made_here, take
 from pipeline.errors import PrecheckError
 from pipeline.rules.totals import control_totals
@@ -26,6 +28,8 @@ from schemas.summary import Money, Summary
 routes = web.RouteTableDef()
 LISTED_ON_PAGE = 100
 TOTALS_SHOWN = 2
+INBOX_FILES_MAX = 200
+"""Of the newest files: what waits for longer is further down in the list."""
 
 
 @routes.get("/")
@@ -36,6 +40,10 @@ async def files(request: web.Request) -> web.Response:
     folders = await asyncio.to_thread(context.home.folders)
     earlier = await asyncio.to_thread(earlier_files, folders)
     lines = [folder for folder in folders if folder.id in earlier]
+    waiting = await asyncio.to_thread(_waiting, context, person_of(request), lines[:INBOX_FILES_MAX])
+    chosen = request.query.get("waits", "")
+    if chosen in waiting:
+        lines = [current.folder for current in waiting[chosen]]
     some = lines[(page - 1) * LISTED_ON_PAGE : page * LISTED_ON_PAGE]
     listed, broken = await asyncio.to_thread(_statuses, some)
     return html(
@@ -44,6 +52,8 @@ async def files(request: web.Request) -> web.Response:
         listed=listed,
         broken=broken,
         page=page,
+        inbox=[(state, files[0].words, len(files), _money_of(files)) for state, files in waiting.items()],
+        chosen=chosen if chosen in waiting else "",
         earlier={
             current.id: (await asyncio.to_thread(_statuses, earlier[current.id]))[0] for current in listed
         },
@@ -52,6 +62,35 @@ async def files(request: web.Request) -> web.Response:
         upload_mib_max=context.settings.upload_mib_max,
         totals=totals_of,
     )
+
+
+def _waiting(context: Context, person: Person, folders: list[FileFolder]) -> dict[str, list[FileStatus]]:
+    """The files for which this person can do what comes next, by their state."""
+    found: dict[str, list[FileStatus]] = {}
+    for current in _statuses(folders)[0]:
+        if not person.can(*NEXT_BY.get(current.state, ())):
+            continue
+        if current.state is State.RELEASED and (current.releases_nothing or current.file.given is not None):
+            continue
+        try:
+            if current.state is State.WAITING:
+                refuse_shaper(person, shaped_by(context.home, current.folder))
+        except (Forbidden, PrecheckError):
+            continue
+        found.setdefault(current.state.value, []).append(current)
+    return found
+
+
+def _money_of(files: Iterable[FileStatus]) -> list[Money]:
+    """The money of files together, by currency; none of files that were not checked yet."""
+    sums: dict[str | None, Money] = {}
+    for one in (
+        one for current in files if current.summary for one in control_totals(current.summary.outcomes)
+    ):
+        known = sums.get(one.currency)
+        sums[one.currency] = one if known is None else one.model_copy(update={
+            "amount": one.amount + known.amount, "row_count": one.row_count + known.row_count})  # fmt: skip
+    return sorted(sums.values(), key=lambda one: one.currency or "")[:TOTALS_SHOWN]
 
 
 def _statuses(folders: list[FileFolder]) -> tuple[list[FileStatus], list[str]]:
@@ -66,9 +105,8 @@ def _statuses(folders: list[FileFolder]) -> tuple[list[FileStatus], list[str]]:
 
 
 def totals_of(summary: Summary) -> list[Money]:
-    """The money of a file, by the currencies that it has most of."""
-    sums = control_totals(summary.outcomes)
-    return sorted(sums, key=lambda one: -one.row_count)[:TOTALS_SHOWN]
+    """The money of a file, by currency, those that it has most of first."""
+    return sorted(control_totals(summary.outcomes), key=lambda one: -one.row_count)
 
 
 @routes.post("/files")
@@ -161,6 +199,8 @@ def same_files(context: Context, folder: FileFolder) -> list[SameFile]:
         try:
             if other.id != folder.id and (file := other.read()).sha256 == sha256:
                 was_released = file.approved is not None and file.released_count != 0
+                if file.purged_at is not None and not was_released:
+                    continue  # nothing of it can be released any more
                 found.append(SameFile(other.id, file.uploaded_at, was_released))
         except PrecheckError:
             continue

@@ -32,6 +32,7 @@ from pipeline.formats.encodings import ENCODINGS
 from pipeline.runs.request import Clock
 from pipeline.wording import Sentence
 from schemas.columns import ColumnsRead
+from schemas.cop import AccountType
 from schemas.desk import Deed, DeskFile
 from schemas.forecast import Forecast
 from schemas.payments import FIELDS, IGNORE
@@ -184,6 +185,7 @@ async def plan(request: web.Request) -> web.Response:
         refusal=refusal,
         same=[] if refusal else await asyncio.to_thread(same_files, context, current.folder),
         profiles=names,
+        account_types=[*AccountType],
         may_start=current.state is State.PLANNED and person_of(request).can(*starters(current)),
     )
 
@@ -206,7 +208,11 @@ async def start(request: web.Request) -> web.Response:
     said = await request.post()
     if current.state is State.PLANNED:
         await _choose(request, current, said)
-        if said.get("profile", said.get("planned")) != said.get("planned"):
+        kind = said.get("account_type", current.file.account_type or "")
+        if (said.get("profile", said.get("planned")), kind) != (
+            said.get("planned"),
+            current.file.account_type or "",
+        ):
             raise web.HTTPSeeOther(f"/files/{current.id}/plan")  # nothing starts but what was shown as a plan
     else:
         again = said.get("retry_unanswered") == "yes"
@@ -233,11 +239,16 @@ async def _choose(request: web.Request, current: FileStatus, said: Mapping[str, 
     reason = " ".join(str(said.get("many_names_reason", "")).split())[:REASON_CHARS_MAX]
     if profile not in await asyncio.to_thread(profiles):
         raise DeskRefusal(Sentence("desk.choose_profile"))
+    kind = said.get("account_type", current.file.account_type) or None
+    if kind not in {None, *AccountType}:
+        raise DeskRefusal(Sentence("desk.choose_account_type"))
     now = timestamp(context_of(request).clock())
     acts = (Act.CHOSE_PROFILE, *([Act.ALLOWED_MANY_NAMES] if reason else []))
     chosen = [shaping(current.file, person_of(request).name, act, now) for act in acts]
     await asyncio.to_thread(
-        lambda: current.folder.change(*chosen, profile=profile, many_names_reason=reason or None)
+        lambda: current.folder.change(
+            *chosen, profile=profile, many_names_reason=reason or None, account_type=kind
+        )
     )
 
 
