@@ -66,6 +66,8 @@ class Deed(StrEnum):
     READ_AS = "read as"
     STARTED = "started"
     STOPPED = "stopped"
+    STARTED_OVER = "started over"
+    """A check that had ended without any answer."""
     DECIDED = "decided"
     HANDED_OVER = "handed over"
     SENT_BACK = "sent back"
@@ -151,6 +153,9 @@ class DeskFile(OwnDocument):
     many_names_reason: str | None = None
     retry_unanswered: Annotated[
         bool, Field(description="Whether what was asked in several checks without an answer is asked again.")
+    ] = False
+    resumes_daily: Annotated[
+        bool, Field(description="Whether it continues by itself once its daily cap allows more.")
     ] = False
     is_refused: Annotated[
         bool, Field(description="Whether it could not be read as payments when it was looked at last.")

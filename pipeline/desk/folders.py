@@ -4,6 +4,7 @@ HOME/audit.jsonl                who did what
 HOME/runs/ID/desk.json          the file, and what people said about it
 HOME/runs/ID/input/payroll.csv  the file
 HOME/runs/ID/run.precheck/      the folder of its run, as the command leaves one
+HOME/runs/ID/failed-1.precheck/ what a check without any answer left
 HOME/runs/ID/decisions.jsonl    who decided what about which row
 HOME/runs/ID/comments.jsonl     who said what about which row
 HOME/runs/ID/progress.json      how far its check is, and check.lock, which its process holds
@@ -72,6 +73,17 @@ class FileFolder:
     def log(self) -> Path:
         """What that process logs."""
         return self.path / "log.jsonl"
+
+    def set_aside(self) -> None:
+        """Put what a check left aside, so that the file can be checked as if it never was."""
+        number = sum(1 for _ in self.path.glob("failed-*"))
+        aside = self.path / f"failed-{number + 1}.precheck"
+        with suppress(FileNotFoundError):
+            self.run.rename(aside)
+        aside.mkdir(mode=0o700, exist_ok=True)
+        for said in (self.log, self.progress):
+            with suppress(FileNotFoundError):
+                said.rename(aside / f"desk-{said.name}")
 
     @property
     def decisions(self) -> ChainedJournal[RowsDecided]:

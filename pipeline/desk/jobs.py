@@ -129,6 +129,28 @@ def forecast_once(folder: FileFolder, clock: Clock, *, is_running: bool) -> Fore
     return found if isinstance(found, PrecheckError) else under_limits_now(found, chosen, now)
 
 
+def can_resume(folder: FileFolder, clock: Clock) -> bool:
+    """Whether a check that waits for its daily cap may ask again now, or can say why not."""
+    made = _forecast_or_none(folder, clock)
+    return made is None or any(
+        one.call_count and (one.daily_cap is None or one.used_count < one.daily_cap) for one in made.apis
+    )
+
+
+def has_no_answer(folder: FileFolder, clock: Clock) -> bool:
+    """Whether no check of a file has had an answer so far; unknown counts as no."""
+    made = _forecast_or_none(folder, clock)
+    return made is not None and not any(one.answered_before_count for one in made.apis)
+
+
+def _forecast_or_none(folder: FileFolder, clock: Clock) -> Forecast | None:
+    try:
+        made = forecast_once(folder, clock, is_running=False)
+    except PrecheckError:
+        return None
+    return None if isinstance(made, PrecheckError) or made.why_uncounted else made
+
+
 @lru_cache(maxsize=64)
 def _forecast(
     folder: FileFolder, clock: Clock, _file: str, _is_running: bool, _day: date, _seen: object

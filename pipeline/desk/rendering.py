@@ -50,6 +50,7 @@ DEEDS = {
     Deed.READ_AS: gettext_noop("read as"),
     Deed.STARTED: gettext_noop("started"),
     Deed.STOPPED: gettext_noop("stopped"),
+    Deed.STARTED_OVER: gettext_noop("started over"),
     Deed.DECIDED: gettext_noop("decided"),
     Deed.HANDED_OVER: gettext_noop("handed over"),
     Deed.SENT_BACK: gettext_noop("sent back"),

@@ -1,16 +1,20 @@
-"""What the desk keeps, and what it deletes: names and files go, the evidence stays."""
+"""What the desk does by itself: it deletes names and files, keeps evidence, and resumes capped checks."""
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
+from pipeline.desk import checks
 from pipeline.desk.folders import FileFolder
+from pipeline.desk.jobs import can_resume
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.review import forget_all
 from pipeline.desk.states import FileStatus, State, status_of
 from pipeline.errors import PrecheckError
 from pipeline.jobs.purge import PurgeJob, purge
 from pipeline.runs.folder import has_begun
+from pipeline.runs.request import Clock
 from pipeline.wording import Sentence
 from schemas.desk import Deed
 from schemas.strict import timestamp
@@ -32,8 +36,21 @@ def forget(current: FileStatus, by: str, reason: str, now: datetime) -> None:
         job = PurgeJob(with_files=True, with_payments=True, by=by, reason=reason)
         purge(current.folder.run, job, now=now)
     forget_all()
-    shutil.rmtree(current.folder.path / "input", ignore_errors=True)
+    for path in (current.folder.path / "input", *current.folder.path.glob("failed-*")):
+        shutil.rmtree(path, ignore_errors=True)
     current.folder.change(purged_at=timestamp(now))
+
+
+def resume_capped(
+    folders: Iterable[FileFolder], clock: Clock, environment: dict[str, str], record: Callable[..., object]
+) -> None:
+    """Continue the checks that wait for their daily cap, if their people wanted that and it allows more."""
+    for folder in folders:
+        with suppress(PrecheckError, Conflict):  # its page says why
+            current = status_of(folder)
+            if current.state is State.CAPPED and current.file.resumes_daily and can_resume(folder, clock):
+                checks.start(folder, environment)
+                record(BY_ITSELF, Deed.STARTED, folder.id)
 
 
 def forget_old(

@@ -15,7 +15,7 @@ from pipeline.desk.guards import ACCESS, RECORDS, guard
 from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, searching, watching
 from pipeline.desk.pages import files as file_pages
 from pipeline.desk.refusals import Missing
-from pipeline.desk.retention import BY_ITSELF, forget_old
+from pipeline.desk.retention import BY_ITSELF, forget_old, resume_capped
 from pipeline.errors import ConfigurationError, OutputError
 from pipeline.wording import Sentence
 from schemas.desk import Deed
@@ -106,7 +106,7 @@ async def serve(
     """
     if count := context.home.attend():
         context.record_of(BY_ITSELF, Deed.PURGED, unfinished_upload_count=count)
-    cleaning = asyncio.create_task(_delete_old_files(context))
+    cleaning = asyncio.create_task(_attend(context))
     runner = web.AppRunner(application(context), access_log=None, shutdown_timeout=SHUTDOWN_MAX_S)
     await runner.setup()
     try:
@@ -119,12 +119,14 @@ async def serve(
         await asyncio.gather(*context.sending, return_exceptions=True)
 
 
-async def _delete_old_files(context: Context) -> None:
-    """Delete what is older than the configuration has it kept, now and every hour."""
-    keep_days = context.settings.keep_days
-    while keep_days is not None:
+async def _attend(context: Context) -> None:
+    """Resume capped checks, and delete what is older than the configuration has it kept; every hour."""
+    keep_days, record = context.settings.keep_days, context.record_of
+    while True:
         folders = await asyncio.to_thread(context.home.folders)
-        await asyncio.to_thread(forget_old, folders, keep_days, context.clock(), context.record_of)
+        if keep_days is not None:
+            await asyncio.to_thread(forget_old, folders, keep_days, context.clock(), record)
+        await asyncio.to_thread(resume_capped, folders, context.clock, context.child_environment, record)
         await asyncio.sleep(CLEANING_INTERVAL_S)
 
 

@@ -15,6 +15,7 @@ from pipeline.desk.jobs import (
     columns_once,
     forecast_once,
     forget_columns,
+    has_no_answer,
     profiles,
     remember,
 )
@@ -214,6 +215,8 @@ async def start(request: web.Request) -> web.Response:
             current.file.account_type or "",
         ):
             raise web.HTTPSeeOther(f"/files/{current.id}/plan")  # nothing starts but what was shown as a plan
+        resumes = said.get("resumes_daily") == "yes"
+        await asyncio.to_thread(lambda: current.folder.change(resumes_daily=resumes))
     else:
         again = said.get("retry_unanswered") == "yes"
         await asyncio.to_thread(lambda: current.folder.change(retry_unanswered=again, stopped_by=None))
@@ -252,12 +255,31 @@ async def _choose(request: web.Request, current: FileStatus, said: Mapping[str, 
     )
 
 
+@routes.post("/files/{id}/start-over")
+async def start_over(request: web.Request) -> web.Response:
+    """Go back to the plan after a check that ended without any answer."""
+    context, person, current = await opened_by(request)
+    person.require(*starters(current))
+    if not await asyncio.to_thread(may_start_over, current, context.clock):
+        raise Conflict(Sentence("desk.cannot_start_now"))
+    await asyncio.to_thread(current.folder.set_aside)
+    await asyncio.to_thread(lambda: current.folder.change(stopped_by=None))
+    await context.record(request, Deed.STARTED_OVER, current.id)
+    raise web.HTTPSeeOther(f"/files/{current.id}/plan")
+
+
+def may_start_over(current: FileStatus, clock: Clock) -> bool:
+    """Whether a check has ended without any answer, which would be lost, and nothing of it was approved."""
+    is_open = current.state is State.STOPPED and current.file.approved is None
+    return is_open and has_no_answer(current.folder, clock)
+
+
 @routes.post("/files/{id}/stop")
 async def stop(request: web.Request) -> web.Response:
     """Stop the check; what is in flight still lands."""
     context, person, current = await opened_by(request)
     person.require(*starters(current))
     await asyncio.to_thread(checks.stop, current.folder)
-    await asyncio.to_thread(lambda: current.folder.change(stopped_by=person.name))
+    await asyncio.to_thread(lambda: current.folder.change(stopped_by=person.name, resumes_daily=False))
     await context.record(request, Deed.STOPPED, current.id)
     raise web.HTTPSeeOther(f"/files/{current.id}/progress")

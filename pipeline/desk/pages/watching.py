@@ -7,8 +7,9 @@ from aiohttp import web
 
 from pipeline.desk.context import Context, context_of
 from pipeline.desk.guards import person_of
-from pipeline.desk.jobs import is_simulated
+from pipeline.desk.jobs import can_resume, is_simulated
 from pipeline.desk.languages import duration, gettext, gettext_noop, ngettext, number
+from pipeline.desk.pages.reading import may_start_over
 from pipeline.desk.rendering import html
 from pipeline.desk.states import WORDS, FileStatus, State, starters
 from pipeline.desk.words import in_page_words
@@ -44,6 +45,9 @@ async def progress(request: web.Request) -> web.Response:
         and (_is_simulated(current) or await asyncio.to_thread(is_simulated, current.file.profile)),
         may_stop=person_of(request).can(*starters(current)),
         State=State,
+        can_resume=current.state is not State.CAPPED
+        or await asyncio.to_thread(can_resume, current.folder, context.clock),
+        may_start_over=await asyncio.to_thread(may_start_over, current, context.clock),
     )
 
 
