@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from pipeline.desk import checks
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.jobs import can_resume
 from pipeline.desk.refusals import Conflict
@@ -42,14 +41,17 @@ def forget(current: FileStatus, by: str, reason: str, now: datetime) -> None:
 
 
 def resume_capped(
-    folders: Iterable[FileFolder], clock: Clock, environment: dict[str, str], record: Callable[..., object]
+    folders: Iterable[FileFolder],
+    clock: Clock,
+    start: Callable[[FileFolder], object],
+    record: Callable[..., object],
 ) -> None:
     """Continue the checks that wait for their daily cap, if their people wanted that and it allows more."""
     for folder in folders:
         with suppress(PrecheckError, Conflict):  # its page says why
             current = status_of(folder)
             if current.state is State.CAPPED and current.file.resumes_daily and can_resume(folder, clock):
-                checks.start(folder, environment)
+                start(folder)
                 record(BY_ITSELF, Deed.STARTED, folder.id)
 
 

@@ -4,12 +4,14 @@ import asyncio
 import os
 import socket
 from collections.abc import Awaitable, Callable
+from functools import partial
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 
 from aiohttp import web
 
+from pipeline.desk import checks
 from pipeline.desk.context import CONTEXT, Context
 from pipeline.desk.guards import ACCESS, RECORDS, guard
 from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, searching, watching
@@ -122,11 +124,12 @@ async def serve(
 async def _attend(context: Context) -> None:
     """Resume capped checks, and delete what is older than the configuration has it kept; every hour."""
     keep_days, record = context.settings.keep_days, context.record_of
+    start = partial(checks.start, environment=context.child_environment)
     while True:
         folders = await asyncio.to_thread(context.home.folders)
         if keep_days is not None:
             await asyncio.to_thread(forget_old, folders, keep_days, context.clock(), record)
-        await asyncio.to_thread(resume_capped, folders, context.clock, context.child_environment, record)
+        await asyncio.to_thread(resume_capped, folders, context.clock, start, record)
         await asyncio.sleep(CLEANING_INTERVAL_S)
 
 

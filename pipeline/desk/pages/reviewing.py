@@ -329,7 +329,7 @@ def _query(asked: Asked) -> str:
 async def hand_over(request: web.Request) -> web.Response:
     """Say that the review is done: now somebody may approve it."""
     context, person, current = await opened_by(request, Role.REVIEWER)
-    if current.summary is None or current.state in (State.RUNNING, State.PURGED):
+    if current.summary is None or current.state in (State.RUNNING, State.RELEASED, State.PURGED):
         raise Conflict(Sentence("desk.nothing_to_hand_over"))
     run, words = await asyncio.to_thread(reviewed, current.folder)
     refuse_changed((await request.post()).get("shown"), shown_of(run, words, current.decisions))
