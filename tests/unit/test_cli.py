@@ -53,12 +53,12 @@ def test_fail_on_knows_every_outcome_there_is():
 @pytest.mark.parametrize(
     ("name", "job", "said_otherwise"),
     [
-        ("run", CheckJob, {"file", "reusable", "wait_max_s", "language"}),
+        ("run", CheckJob, {"file", "reusable", "wait_max_s", "language", "account_type"}),
         ("run", MonitoringTargets, set()),
         ("run", ObservingTargets, {"file", "file_interval_s"}),
         ("plan", CheckJob, {
             *("reusable", "format", "limit", "fresh", "retry_unanswered", "many_names_reason", "wait_max_s"),
-            *("sign_with", "pain002", "language"),
+            *("sign_with", "pain002", "language", "account_type"),
         }),
         ("worker", WorkerJob, set()),
         ("worker", ObservingTargets, {"file", "file_interval_s"}),
