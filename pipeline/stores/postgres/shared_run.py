@@ -21,7 +21,7 @@ from pipeline.stores.postgres.daily_caps import DailyCaps
 from pipeline.stores.postgres.group_commit import FencedCommit
 from pipeline.stores.postgres.keys import StoreKeys
 from pipeline.stores.postgres.leases import ClaimedChunk
-from pipeline.stores.postgres.lines import RunLines
+from pipeline.stores.postgres.lines import RunLines, damaged
 from pipeline.stores.postgres.queries import STATEMENTS
 from pipeline.stores.postgres.recorded import recorded
 from pipeline.stores.postgres.recording import LineWriter
@@ -228,7 +228,7 @@ class PostgresRun:
             return None
         self._rounds[found.hold.chunk], self._apis[found.hold.chunk] = found.round, api
         self._held[found.hold] = held = _HeldChunk(api, until)
-        checks = await anyio.to_thread.run_sync(self._members, found)
+        checks = await anyio.to_thread.run_sync(self._members, found, api)
         keys = [self.question_key(check) for check in checks]
         history_of = await self._known(keys)
         questions = []
@@ -343,11 +343,16 @@ class PostgresRun:
         """The chunks that are held, and those taken over while requests for them may be out."""
         return {*self._taken_over, *(hold.chunk for hold in list(self._held))}
 
-    def _members(self, chunk: ClaimedChunk) -> list[Check]:
+    def _members(self, chunk: ClaimedChunk, api: ApiName) -> list[Check]:
+        """The questions of a chunk; a DiskError where no run planned such a chunk."""
         part = self._questions(chunk.part)
         assert part.schema == CHECKS
-        rows = part[list(chunk.members)].iter_rows()
-        return [Check(number, ApiName(api), *said) for number, api, *said in rows]
+        members, places = chunk.members, range(part.height)
+        is_planned = len({*members}) == len(members) and all(member in places for member in members)
+        rows = part[list(members)] if is_planned else part.clear()
+        if not is_planned or (rows["api"] != api).any():
+            raise damaged(self._database.address.place, self.run.number)
+        return [Check(number, ApiName(named), *said) for number, named, *said in rows.iter_rows()]
 
     def _release(self, hold: ChunkLease) -> None:
         chunk = self._held.pop(hold, None)  # by the thread of the leases, too

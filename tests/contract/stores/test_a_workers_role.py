@@ -11,6 +11,7 @@ from pipeline.errors import DiskError, IncompleteError
 from pipeline.stores.postgres import cared_for
 from pipeline.stores.postgres.daily_caps import DailyCaps
 from pipeline.stores.shared import AccountCap
+from schemas.outcomes import ApiName
 
 SCOPE = "cop.example|0123456789abcdef"
 CAP = AccountCap(SCOPE, 10, "utc_day")
@@ -148,6 +149,25 @@ def test_objects_of_the_workers_own_are_never_used_by_a_function_of_the_owner(wo
             with cared_for(ledger_desk.url("keeper"), clocks()) as care:
                 care.create(LEDGER_KEY, grant_to=RUNNER)
             db.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
+
+
+PLANTED = [("vop_gateway", "{0}"), ("cop", "{999}"), ("cop", "{-1}"), ("cop", "{0,0}"), ("cop", "{NULL}")]
+
+
+def test_a_chunk_that_no_run_planned_is_not_asked(worker, ledger_desk):
+    """Of another API, of no question, of one twice."""
+    for chunk, (api, members) in enumerate(PLANTED, start=70):
+        store = ledger_desk.store()
+        run = ledger_desk.begin(store, 10)
+        shared = ledger_desk.shared(store, run)
+        assert len(anyio.run(shared.claim, ApiName.COP).questions) == 10
+        worker.execute(
+            "INSERT INTO precheck.chunk(run, chunk, round, api, part, members) VALUES (%s, %s, 1, %s, 0, %s)",
+            (run.number, chunk, api, members),
+        )
+        with pytest.raises(DiskError, match="damaged"):
+            anyio.run(ledger_desk.shared(ledger_desk.store(), run).claim, ApiName(api))
+        worker.execute("UPDATE precheck.run SET finished_at = now() WHERE run = %s", (run.number,))
 
 
 def test_who_waits_for_a_lock_that_a_worker_keeps_ends_and_says_so(worker, ledger_desk):
