@@ -15,7 +15,14 @@ import click
 from pipeline.cli.crashes import is_mistake, recorded_crash
 from pipeline.cli.helps import Group
 from pipeline.cli.language import in_words, speak_as_called
-from pipeline.errors import CONCERN_ONE_FILE, DiskError, IncompleteError, PrecheckError, stopped_by
+from pipeline.errors import (
+    CONCERN_ONE_FILE,
+    DiskError,
+    IncompleteError,
+    OutputError,
+    PrecheckError,
+    stopped_by,
+)
 from pipeline.files.disk_errors import TOO_FEW_FILES
 from pipeline.wording import Sentence
 
@@ -118,7 +125,7 @@ def _interrupt_behind(end: BaseException) -> int | None:
 def _error_of(end: BaseException) -> PrecheckError:
     """The error to report for what ended a command; an exit, as by --help, is raised again."""
     if is_mistake(end):
-        return recorded_crash(end)
+        return _unexpected(end)
     if isinstance(end, OSError):
         if end.errno in TOO_FEW_FILES:
             return IncompleteError(Sentence("transport.too_few_files"))
@@ -134,9 +141,17 @@ def about_one_file(end: BaseException, name: str) -> PrecheckError:
         raise KeyboardInterrupt(stopped)
     if not isinstance(end, CONCERN_ONE_FILE) and not is_mistake(end):
         raise end
-    error = end if isinstance(end, CONCERN_ONE_FILE) else recorded_crash(end, where=name)
+    error = end if isinstance(end, CONCERN_ONE_FILE) else _unexpected(end, where=name)
     reported.append(error)
     return error
+
+
+def _unexpected(end: BaseException, *, where: str | None = None) -> PrecheckError:
+    """A mistake of ours; or a place that this user may not enter, such as a folder in a container."""
+    if isinstance(end, PermissionError) and isinstance(end.filename, str):
+        path = os.path.abspath(end.filename)  # noqa: PTH100 (a folder that may not be entered is not resolved)
+        return OutputError(Sentence("cli.no_permission", path=path, user=os.geteuid(), reason=end))
+    return recorded_crash(end, where=where)
 
 
 def _report(*said: Sentence, status: int) -> None:

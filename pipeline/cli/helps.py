@@ -7,6 +7,7 @@ import click
 from pipeline.cli.language import in_words, said
 from pipeline.wording import Sentence
 
+click.IntRange.name, click.FloatRange.name = click.INT.name, click.FLOAT.name  # refusals say "integer"
 GROUPS = {
     "What is checked": (
         *("profile", "rehearse", "config", "map", "input-format", "encoding"),
@@ -29,7 +30,7 @@ EXAMPLES = {
         "precheck run *.xml --profile production --out checked --fail-on no_match",
         "gpg -d payroll.csv.gpg | precheck run - --profile production --out checked/payroll",
     ),
-    "worker": ("precheck worker --profile production --until-idle",),
+    "worker": ("precheck worker --profile production --work work --until-idle",),
     "status": ("precheck status --profile production --json",),
     "desk": ("precheck desk --port 8080",),
     "plan": ("precheck plan payroll.csv --profile production",),

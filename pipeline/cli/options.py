@@ -370,6 +370,8 @@ def read_mapping(pairs: tuple[str, ...]) -> dict[str, str]:
     Raises:
         UsageError: a mapping is malformed, names no field, or maps a field twice.
     """
+    from difflib import get_close_matches
+
     from schemas.payments import FIELDS, IGNORE
 
     mapping = {}
@@ -378,6 +380,8 @@ def read_mapping(pairs: tuple[str, ...]) -> dict[str, str]:
         if not separator or not name.strip() or not header.strip():
             raise UsageError(Sentence("cli.write_field_header", pair=pair))
         if name.strip() not in (*FIELDS, IGNORE):
+            if near := get_close_matches(name.strip(), FIELDS, n=1):
+                raise UsageError(Sentence("cli.no_field_near", pair=pair, name=name.strip(), near=near[0]))
             raise UsageError(Sentence("cli.no_field_one", pair=pair, name=name.strip(), fields=list(FIELDS)))
         if name.strip() in mapping:
             raise UsageError(Sentence("cli.mapped_twice_name", pair=pair, name=name.strip()))

@@ -24,7 +24,9 @@ from pipeline.wording import Sentence
     help="Where certificates, secrets and a ready precheck.toml are written.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port; 0 takes a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, metavar="N", help="The port; 0 takes a free one."
+)
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the simulated network.")
 @click.option(
     "--latency",
@@ -66,6 +68,7 @@ from pipeline.wording import Sentence
     type=click.IntRange(min=0),
     default=50,
     show_default=True,
+    metavar="N",
     help="Requests a day that the test role allows.",
 )
 @click.option(
@@ -155,7 +158,12 @@ from pipeline.wording import Sentence
     help="Write a payment file drawn from the simulated network, and exit.",
 )
 @click.option(
-    "--rows", type=click.IntRange(min=1), default=1000, show_default=True, help="Rows of --write-payments."
+    "--rows",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    metavar="N",
+    help="Rows of --write-payments.",
 )
 @click.option("--force", is_flag=True, help="Let --write-payments replace a file that is there.")
 @as_given

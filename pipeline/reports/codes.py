@@ -35,7 +35,7 @@ def print_codes(explanations: Iterable[Explanation], console: Console, *, in_ful
             codes = (explanation.code for explanation in listed if explanation.section is section)
             console.print(Padding(Text(" ".join(codes)), (0, 0, 1, 2)))
             continue
-        table = table_of("code", "")
+        table = table_of("code", "")  # headed by its section
         table.columns[1].header = aloud(_SECTIONS[section], SurfaceKind.COMMAND)
         for explanation in listed:
             if explanation.section is section:
@@ -67,7 +67,11 @@ def _lines(case: Case) -> Iterable[tuple[Sentence, str]]:
 
 def print_formats(known: KnownFormats, console: Console, *, in_full: bool) -> None:
     """Show each format, one a row; in full, how it is known."""
-    table = table_of("format", "written as", "known by") if in_full else table_of("format", "written as", "")
+    table = (
+        table_of("format", "written as", "known by")
+        if in_full
+        else table_of("format", "written as", "description")
+    )
     for each in known.formats:
         name = Text(visible(each.name), style="bold")
         table.add_row(

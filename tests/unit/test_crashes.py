@@ -1,6 +1,8 @@
 """A mistake of our own is recorded, whatever it came after."""
 
+import os
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +22,17 @@ def test_an_error_that_is_among_its_own_causes_is_recorded(tmp_path, monkeypatch
     text = kept.read_text()
     assert text.count("KeyError") == text.count("TypeError") == 1
     assert "secret" not in text
+
+
+def test_a_folder_that_another_user_keeps_is_named_and_is_no_mistake_of_ours(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    denied = PermissionError(13, "Permission denied", "precheck.toml")
+    error = exit_status.about_one_file(denied, "payroll.csv")
+    assert error.exit_code == 73
+    assert str(error).startswith(
+        f"{Path.cwd() / 'precheck.toml'}: no access for user {os.geteuid()} (Permission"
+    )
+    assert not list(tmp_path.rglob("*"))
 
 
 @pytest.fixture

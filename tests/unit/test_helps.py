@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 from pathlib import Path
+from uuid import UUID
 
 import click
 import pytest
@@ -18,6 +19,8 @@ import pipeline.wording
 from pipeline.cli import logs
 from pipeline.cli.helps import EXAMPLES, GROUPS, LIBRARIES
 from pipeline.cli.main import main
+from pipeline.cli.options import read_mapping
+from pipeline.errors import UsageError
 from pipeline.sandbox.faults.catalogue import FAULTS, SECTIONS
 from pipeline.sandbox.scenarios import SCENARIOS
 from pipeline.wording import speak
@@ -39,14 +42,14 @@ def printed(*words):
 @pytest.mark.parametrize(
     ("name", "command"), list(commands()), ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_every_help_ends_with_an_example_whose_options_exist(name, command):
+def test_every_help_ends_with_an_example_that_the_command_takes(name, command):
     shown = printed(*name.split(), "--help")[1]
     for example in EXAMPLES[name]:
         assert f"\n  {example}\n" in shown
-        program, *words = shlex.split(example.rpartition("| ")[2])
+        program, *words = shlex.split(example.rpartition("| ")[2].replace(" RUN ", f" {UUID(int=1)} "))
         assert program == "precheck"
         assert words[: len(name.split())] == name.split()
-        command.make_parser(click.Context(command)).parse_args(words[len(name.split()) :])
+        command.make_context(name, words[len(name.split()) :])
 
 
 def test_the_list_of_commands_has_whole_sentences_at_80_columns():
@@ -70,6 +73,12 @@ def test_a_mistaken_value_is_answered_with_the_nearest():
     assert printed("run", "x.csv", "--fail-on", "nomatch")[0] == 2
     assert "did you mean config?" in printed("schema", "confg")[1]
     assert "Did you mean no_match?" in printed("run", "x.csv", "--fail-on", "nomatch")[1]
+    with pytest.raises(UsageError, match=r"no field amout; did you mean amount\?"):
+        read_mapping(("amout=Betrag",))
+    with pytest.raises(UsageError, match=r"no field zzz; one of payment_id, name"):
+        read_mapping(("zzz=Betrag",))
+    assert "GB (the United Kingdom)" in printed("columns", "x.csv", "--country", "UK")[1]
+    assert "'x' is not a valid integer." in printed("show", "x.precheck", "--row", "x")[1]
 
 
 @pytest.mark.parametrize(

@@ -133,12 +133,9 @@ def _refuse_unfit_options(entry: Entry, arguments: ReadingArguments, *, where: s
 
 
 def _head_of(path: Path) -> bytes:
-    """How a file starts; empty where it cannot be read, which is reported when all of it is."""
-    try:
-        with path.open("rb") as file:
-            return file.read(HEAD_BYTES)
-    except (OSError, ValueError):
-        return b""
+    """How a file starts."""
+    with _as_input_errors(path), path.open("rb") as file:
+        return file.read(HEAD_BYTES)
 
 
 @contextmanager

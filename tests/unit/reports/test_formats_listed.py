@@ -52,4 +52,5 @@ def test_how_a_format_is_known_stands_beside_it_at_80_columns():
 def test_formats_are_one_line_each_unless_more_is_asked_for():
     lines = shown(in_full=False).splitlines()
     assert len(lines) <= len(KNOWN.formats) + 6
+    assert lines[0].split()[-1] == "description"
     assert any(line.split()[:3] == ["lloyds", "lloyds", "Lloyds"] for line in lines)
