@@ -13,7 +13,7 @@ from pipeline.reports.reasons import SaidReasons, sentence_of, sentences_of
 from pipeline.reports.terminal import STYLES, rule_table, text_line
 from pipeline.reports.wording import SIMULATED, advice, in_words, say, visible, which_rows
 from pipeline.wording import Sentence
-from schemas.outcomes import Outcome, OutcomeColumns
+from schemas.outcomes import Action, Outcome, OutcomeColumns
 from schemas.story import Story, StoryAttempt, StoryDecision, StoryOrigin, StoryPayment
 
 ROWS_SHOWN_MAX = 20
@@ -187,8 +187,10 @@ def _outcome(outcome: OutcomeColumns, reasons: SaidReasons) -> RenderableType:
     }
     if outcome.check_matched_name is not None:
         lines[say("story.name_at_the_bank")] = outcome.check_matched_name
-    action = say(f"action.{outcome.check_action}")
-    lines[say("story.to_do")] = say("story.to_do_what", action=action, advice=_to_do(outcome))
+    action = to_do = say(f"action.{outcome.check_action}")
+    if outcome.check_action != Action.PAY:
+        to_do = say("story.to_do_what", action=action, advice=_to_do(outcome))
+    lines[say("story.to_do")] = to_do
     if outcome.check_id is not None:
         lines[say("story.answered")] = _moment(outcome.check_time or "")
         lines[say("story.id_of_answer")] = outcome.check_id

@@ -147,7 +147,7 @@ def test_verify_counts_the_outcome_file_again_even_where_its_hash_was_made_to_fi
 
     assert "4 match" in found["rows"]
     assert "the manifest says 5 (3 match, 1 no match, 1 rejected)" in found["rows"]
-    assert "add up to something else" in found["totals"]
+    assert "do not match the manifest" in found["totals"]
     assert "row 3 (line 4);" in found["answers"]
     assert "another outcome file" in found["ledger"]
     assert "outcomes.csv" not in found
@@ -225,7 +225,7 @@ def test_verify_says_which_files_are_no_part_of_the_evidence(desk, folder):
     finished = desk("verify", folder)
 
     assert finished.status == 0
-    assert "notes.txt; no part of the evidence" in finished.out
+    assert "notes.txt; not part of the evidence" in finished.out
 
 
 def test_verify_and_show_are_told_apart_from_a_run_that_works_in_the_folder(desk, sandbox, folder):
@@ -315,7 +315,7 @@ def test_a_resumed_and_a_reusing_run_are_verified_too(desk, sandbox, folder):
     finished = desk("verify", "february.precheck")
 
     assert finished.status == 0
-    assert "2 requests, 2 answers, 2 of earlier runs" in finished.err
+    assert "2 requests, 2 answers, 2 from earlier runs" in finished.err
 
 
 def test_a_purge_of_returned_names_leaves_evidence_that_agrees(desk, sandbox):

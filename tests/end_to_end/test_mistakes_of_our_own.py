@@ -71,7 +71,7 @@ def test_70_one_sentence_and_a_file_without_payees(desk, sandbox, broken, error)
     kind = error.rpartition(".")[2]
     assert finished.status == 70
     [sentence] = finished.err.splitlines()
-    assert f"a mistake of precheck itself ({kind} in sitecustomize:8 plan)" in sentence
+    assert f"an error in precheck itself ({kind} in sitecustomize:8 plan)" in sentence
     [path] = re.findall(r"Send (\S+) \(it holds no names", sentence)
     with open(path) as file:  # noqa: PTH123 (the path is the sentence's)
         kept = file.read()
@@ -105,10 +105,10 @@ def test_70_of_one_file_the_next_is_checked(desk, sandbox, broken, words):
     assert finished.status == 70
     assert [row["check_outcome"] for row in desk.outcomes("out/b")] == ["match", "no_match"]
     assert "precheck_exit_status 70\n" in (desk.folder / "m.prom").read_text()
-    assert finished.err.count("a.csv: a mistake of precheck itself (KeyError") == 1
+    assert finished.err.count("a.csv: an error in precheck itself (KeyError") == 1
     if words:
         *events, ended = [json.loads(line) for line in finished.err.splitlines()]
-        assert (ended["status"], ended["reason"].count("mistake of precheck itself")) == (70, 1)
+        assert (ended["status"], ended["reason"].count("error in precheck itself")) == (70, 1)
         assert [(event["file"], event["status"]) for event in events] == [("a.csv", 70), ("b.csv", 0)]
 
 

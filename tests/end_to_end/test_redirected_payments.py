@@ -57,7 +57,7 @@ def test_a_redirected_account_is_found_by_the_question_that_was_asked(desk, fold
     assert finished.status == 65
     found = problems(finished)
     assert set(found) == {"questions"}
-    assert found["questions"].startswith("another payee or account than was asked about")
+    assert found["questions"].startswith("another payee or account than was checked")
     assert "row 1 (line 2);" in found["questions"]
     assert "87654321" not in finished.out
 
@@ -81,7 +81,7 @@ def test_with_the_payment_file_a_column_that_the_manifest_reads_otherwise_is_fou
 
     found = problems(desk("verify", folder, "--input", file))
 
-    assert found["columns"] == "another column of payments.csv than the manifest says is read as amount"
+    assert found["columns"] == "amount were read from other columns of payments.csv than the manifest records"
 
 
 def test_an_answer_that_was_moved_to_another_row_is_found(desk, folder):
@@ -112,7 +112,7 @@ def test_another_matched_name_or_outcome_word_than_on_record_is_found(desk, fold
 
     found = problems(desk("verify", folder))
 
-    assert found["answers"].startswith(f"another {column} than on record stands in row ")
+    assert found["answers"].startswith(f"another {column} than recorded: row ")
     assert "Mallory" not in found["answers"]
 
 
@@ -127,7 +127,7 @@ def test_names_in_a_ledger_under_a_key_are_compared_once_the_key_is_there(desk, 
     without, with_key = desk("verify", folder), desk("verify", folder, "--config", config)
 
     assert (without.status, with_key.status) == (0, 0)
-    assert "encrypted, --config says where their key is, and not compared: 1" in without.out
+    assert "not compared, as encrypted: 1 matched names; --config gives their key" in without.out
     assert "not compared" not in with_key.out
     make_fit(folder, lambda text: text.replace("Avery Thornwood,cop", "Mallory Thornwood,cop"))
     assert desk("verify", folder).status == 0
@@ -140,7 +140,7 @@ def test_purged_names_are_not_missed(desk, folder, file):
     finished = desk("verify", folder, "--input", file)
 
     assert finished.status == 0
-    assert "purged from the ledger, and not compared: 1" in finished.out
+    assert "not compared, as purged from the ledger: 1" in finished.out
 
 
 @pytest.mark.nightly

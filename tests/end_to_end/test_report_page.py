@@ -129,7 +129,7 @@ def test_search_finds_an_amount_however_its_thousands_are_written(report_of, rea
 def test_search_finds_a_matching_row_and_nothing_else_shows_it(sample_run, reading):
     with reading(sample_run / "report.html") as reader:
         assert "1" not in reader.texts(1)
-        assert "A search looks at matching rows too." in reader.page.locator(".tools").inner_text()
+        assert "The search includes matching rows." in reader.page.locator(".tools").inner_text()
         reader.page.locator("#search").fill("PAY-0001")
         assert reader.texts(1) == ["1"]
         assert reader.status == "1 of 24 rows, grouped by what to do."
@@ -144,7 +144,7 @@ def test_search_finds_a_matching_row_and_nothing_else_shows_it(sample_run, readi
 def test_file_of_matches_alone_can_be_searched(report_of, reading):
     with reading(report_of([{"name": "Quillon"}, {"name": "Another"}], [{}, {}])) as reader:
         assert reader.texts(1) == []
-        assert "Rows to look at\n\nThere is none." in reader.page.locator("main").inner_text()
+        assert "Rows to review\n\nNo rows." in reader.page.locator("main").inner_text()
         reader.page.locator("#search").fill("quillon")
         assert reader.texts(2) == ["Quillon"]
 
@@ -232,7 +232,7 @@ def test_where_the_browser_does_not_copy_that_is_said_and_the_keyboard_copies_as
         button.click()
         reader.page.get_by_text("Not copied", exact=True).wait_for()
         assert button.get_attribute("aria-label") == "Not copied row 1"
-        assert reader.status == "Row 1 is selected: the browser did not copy it, so use the keyboard."
+        assert reader.status == "Row 1 is selected: the browser could not copy it; copy it with the keyboard."
         reader.press("Control+c")
         reader.page.locator("#search").focus()
         reader.press("Control+v")

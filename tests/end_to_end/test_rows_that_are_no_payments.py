@@ -68,7 +68,7 @@ def test_the_outcome_file_has_the_payments_and_the_summary_names_the_rest(desk, 
     ]
     unit = UNIT[kind].capitalize()
     for document in (done.out, (folder / "report.html").read_text()):
-        assert f"{unit} 9 is no payment" in document
+        assert f"{unit} 9 is not a payment" in document
         assert "Zoe Marrow" not in document
     assert f"Row 2 ({UNIT[kind]} 6)" in done.out
 
@@ -121,8 +121,8 @@ def test_a_total_that_differs_is_told_everywhere_and_can_end_the_run_with_1(desk
     name = file([*ROWS[:-3], ("", "Total", "", "", "", "200.00")])
     done = desk("run", name, "--fail-on", "TOTALS_DIFFER", *sandbox.using("sandbox"))
     assert done.status == 1
-    said = "it says 200.00, and the payments add up to 175.50 GBP; make sure that none is missing."
-    assert f'Warning: {UNIT[kind].capitalize()} 9 is no payment ("total"): {said}' in " ".join(
+    said = "it says 200.00, but the payments add up to 175.50 GBP; make sure that none is missing."
+    assert f'Warning: {UNIT[kind].capitalize()} 9 is not a payment ("total"): {said}' in " ".join(
         done.out.split()
     )
     folder = desk.folder / "payments.precheck"
@@ -140,7 +140,7 @@ def test_a_total_that_differs_is_told_everywhere_and_can_end_the_run_with_1(desk
 def test_the_plan_names_the_rows_that_are_no_payments(desk, file, kind):
     done = desk("plan", file(ROWS))
     assert "payments: 3 payments" in done.out or "3 payments, 3 to be checked" in done.out
-    assert f"{UNIT[kind].capitalize()} 9 is no payment" in done.out
+    assert f"{UNIT[kind].capitalize()} 9 is not a payment" in done.out
 
 
 def test_an_account_above_the_headers_sends_nothing(desk, sandbox, file, kind):

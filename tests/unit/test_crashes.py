@@ -17,7 +17,7 @@ def test_an_error_that_is_among_its_own_causes_is_recorded(tmp_path, monkeypatch
 
     said = str(recorded_crash(first))
 
-    assert "a mistake of precheck itself (KeyError in " in said
+    assert "an error in precheck itself (KeyError in " in said
     [kept] = tmp_path.rglob("precheck-mistake-*.txt")
     text = kept.read_text()
     assert text.count("KeyError") == text.count("TypeError") == 1

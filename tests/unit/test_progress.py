@@ -74,7 +74,7 @@ def test_lines_are_in_the_language_of_the_terminal():
     finally:
         speak("en")
     said = (
-        "500 von 2.500 Fragen, 25,0/s, noch 80 s; Übereinstimmung 1.480; der Server möchte weniger: "
+        "500 von 2.500 Fragen, 25,0/s, noch 80 s; Übereinstimmung 1.480; der Server lässt weniger zu: "
         "höchstens 25 % der Rate\n"
         "pay.csv: wird angehalten; wartet bis zu 15 s auf die Antwort zu 1 gesendeten Anfrage."
     )

@@ -515,7 +515,7 @@ def test_the_manifest_has_the_policy_of_a_split_and_verify_checks_its_files(fold
     assert "2 rows in release.csv and 1 row in hold.csv" in str(found["split"].said)
     (folder / "release.csv").write_text("")
     found = {str(finding.what): finding for finding in verify(VerifyJob(folder), now=NOW)}
-    assert f"precheck split {folder} writes it anew" in str(found["release.csv"].said)
+    assert f"precheck split {folder} writes it again" in str(found["release.csv"].said)
 
 
 def test_a_split_whose_record_was_changed_is_found(folder_of, split_of):
@@ -580,11 +580,11 @@ def test_what_can_be_made_anew_names_the_command_that_does_and_never_asks_all_ba
         if finding.exit_code
     }
     for name in ("report.html", "report.xlsx", "attention.csv"):
-        again = f"precheck report {folder} writes it anew and asks no bank"
+        again = f"precheck report {folder} writes it again and asks no bank"
         assert said[name] == f"changed since the run; move it elsewhere, as evidence; then {again}"
         (folder / name).unlink()
     for name in ("outcomes.csv", "summary.json"):
-        again = "run the same command again, which writes it anew and asks nothing twice"
+        again = "run the same command again, which writes it again and asks nothing twice"
         assert said[name] == f"changed since the run; move it elsewhere, as evidence; then {again}"
         (folder / name).unlink()
     gone = {str(finding.what): str(finding.said) for finding in verify(VerifyJob(folder), now=NOW)}

@@ -48,13 +48,13 @@ def test_an_empty_database_becomes_a_ledger_that_the_role_of_the_runs_may_use(ca
     assert checked.status == 0, checked.said
     for said in (
         "tables of version 3",
-        "it is that of the profile",
+        "matches the profile",
         "PostgreSQL 1",
         "fsync and full_page_writes are on",
         "synchronous_commit is on",
-        "none is connected; a lost disk takes what no backup has",
-        f"{RUNNER} may read and add, and nothing else",
-        "what was recorded cannot be changed",
+        "none connected; if the disk is lost, so is everything newer than the last backup",
+        f"{RUNNER} may only read and add",
+        "records cannot be changed",
         "0, of which unfinished: 0",
     ):
         assert said in checked.said
@@ -99,7 +99,7 @@ def test_the_doctor_tries_the_shared_ledger_too(call, postgres, ledger_database,
 def test_what_would_lose_an_answer_is_found(call, postgres, ledger_database):
     as_owner = call(ledger_database, "check", user=OWNER)
     assert as_owner.status == 78
-    assert f"{OWNER} may change tables and may delete lines; let runs use another role" in as_owner.said
+    assert f"{OWNER} may change tables and may delete lines; use another role for runs" in as_owner.said
 
     with postgres.connect(ledger_database) as db:
         db.execute("ALTER TABLE precheck.answer DISABLE TRIGGER never_changes")
@@ -107,7 +107,7 @@ def test_what_would_lose_an_answer_is_found(call, postgres, ledger_database):
     found = call(ledger_database, "check")
     assert found.status == 78
     assert "missing or switched off: never_changes on answer" in found.said
-    assert "synchronous_commit is off on the server; the runs switch it on for themselves" in found.said
+    assert "synchronous_commit is off on the server; runs switch it on for their own sessions" in found.said
 
 
 def test_a_replica_that_could_lack_answers_is_named(call, postgres, ledger_database):
@@ -171,7 +171,7 @@ def test_another_key_is_refused_and_a_new_one_takes_its_place(call, ledger_desk,
 
 
 def test_after_a_backup_was_brought_back_what_is_in_doubt_is_counted(call, ledger_desk):
-    assert "no request is on record" in call(ledger_desk.database, "check", "--restored").said
+    assert "no request is recorded" in call(ledger_desk.database, "check", "--restored").said
     store = ledger_desk.store()
     shared = ledger_desk.shared(store, ledger_desk.begin(store, 5))
 
@@ -185,8 +185,8 @@ def test_after_a_backup_was_brought_back_what_is_in_doubt_is_counted(call, ledge
 
     anyio.run(main)
     said = call(ledger_desk.database, "check", "--restored").said
-    assert f"the latest request on record left {NOW}; what was asked after that is not known here" in said
-    assert "requests of unfinished runs whose answers are not on record: 2" in said
+    assert f"the last recorded request was sent {NOW}; later questions are unknown here" in said
+    assert "requests of unfinished runs without a recorded answer: 2" in said
 
 
 def test_a_run_that_nobody_goes_on_with_is_closed_unless_a_process_asks_it(call, ledger_desk):

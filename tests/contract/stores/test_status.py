@@ -61,9 +61,10 @@ def test_who_died_is_told_from_who_holds_nothing_and_who_left_is_not_shown(ledge
     assert "24 of 25 questions left; 1 answer to 1 request; open to any process (round 1): " in found.shown
     assert "Process 77 on dead-host" in found.shown
     assert re.search(
-        ": not seen for 4[0-9] s: it has died or sleeps, and others take over its questions.", found.shown
+        ": not seen for 4[0-9] s: it has ended or is suspended, and other processes take over its questions.",
+        found.shown,
     )
-    assert re.search("alive, seen [0-4] s ago; holds no questions now.", found.shown)
+    assert re.search("active, seen [0-4] s ago; no questions in work.", found.shown)
     assert (
         "holds 1 chunk of 10 questions, whose oldest lease ends in 0 s unless it is renewed." in found.shown
     )

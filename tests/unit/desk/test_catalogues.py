@@ -155,7 +155,7 @@ def test_a_sentence_of_a_document_is_said_in_the_language_and_compared_in_englis
         said=Sentence("footer.is_no_payment_as", place=place, label=label, why=why).recorded(),
     )
     assert row.said == (
-        'Sheet row 9 is no payment ("<total>"): it counts 1,200 payments, and there are 11; '
+        'Sheet row 9 is not a payment ("<total>"): it counts 1,200 payments, but there are 11; '
         "make sure that none is missing."
     )
     read = NotPayment.model_validate_json(row.model_dump_json())

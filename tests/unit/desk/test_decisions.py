@@ -59,7 +59,7 @@ def test_what_is_handed_out_is_what_was_looked_at(folder):
     with opened_as_recorded(status_of(folder), path.name) as file:
         other.replace(path)
         assert file.read() == recorded
-    with pytest.raises(Conflict, match="was changed since it was made"):
+    with pytest.raises(Conflict, match="was changed after it was written"):
         opened_as_recorded(status_of(folder), path.name)
 
 

@@ -35,7 +35,7 @@ def test_another_suffix_is_refused_and_says_which_there_are(name):
 
 @pytest.mark.parametrize("name", ["a.xls", "a.XLSB", "a.ods", "a.numbers"])
 def test_workbooks_of_other_kinds_are_told_what_to_become(name):
-    with pytest.raises(InputError, match="a kind of workbook that cannot be read; save it as"):
+    with pytest.raises(InputError, match="this kind of workbook cannot be read; save it as"):
         entry_by_suffix(name)
 
 

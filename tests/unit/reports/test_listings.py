@@ -123,7 +123,7 @@ def test_plan_says_what_calls_cost_and_what_is_not_in_it(shown):
     text = " ".join(lines)
     assert (
         "Cost: 210.00 GBP (cop 0.15 GBP a call); repeated calls are not included. "
-        "Nor are calls to vop_standard: the profile has no price_per_call for them." in text
+        "Calls to vop_standard are not included either: the profile has no price_per_call for them." in text
     )
 
 
@@ -178,7 +178,7 @@ def test_columns_show_how_each_header_was_read(shown):
         "the payee's role; instead of Firm",
         "1.200,00; 45,10",
         "header not known",
-        "Columns with - are not read, and come back as they are.",
+        "Columns marked - are not read and are kept unchanged.",
         "Note: two differ.",
     ):
         assert said in text
@@ -214,7 +214,7 @@ def test_on_a_narrow_terminal_headers_rules_and_ibans_are_whole(shown):
         "Building Society Roll No - header not known",
         "a.thornwood@example.com",
         "Empty - empty in every row",
-        "Columns with - are not read, and come back as they are.",
+        "Columns marked - are not read and are kept unchanged.",
     ]
 
 

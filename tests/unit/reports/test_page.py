@@ -183,7 +183,7 @@ def test_page_says_what_the_file_is(page_of):
 @pytest.mark.parametrize(
     ("outcome", "said"),
     [
-        (NO_MATCH, "<b>1 payment</b> of 1 needs a look before you pay."),
+        (NO_MATCH, "<b>1 payment</b> of 1 needs review before you pay."),
         ({}, "Every name belongs to its account."),
     ],
 )
@@ -198,9 +198,9 @@ def test_unfinished_run_says_so_and_how_to_go_on(page_of):
 
 def test_repeated_payments_are_among_what_to_do_and_not_among_the_odd(page_of):
     text = page_of([{"name": "Quillon"}] * 3, [{}] * 3, **repeated(2, 3))
-    assert "2 payments say the same as an earlier one." in text
-    assert "Odd, but no reason to stop" not in text
-    assert "Nothing is left to look at" not in text
+    assert "2 payments are the same as an earlier one." in text
+    assert "Unusual, but no reason to stop" not in text
+    assert "Nothing is left to review" not in text
 
 
 def repeated(*rows):
@@ -232,7 +232,7 @@ def test_many_repeated_payments_are_shown_in_part_and_that_is_said(page_of):
     count = PAIRS_MAX + 2
     text = page_of([{"name": "Quillon"}] * count, [{}] * count, **repeated(*range(2, count + 1)))
     assert text.count("<tr><td><b>Row 1</b>") == PAIRS_MAX
-    assert f"Here are the first {PAIRS_MAX}. Each stands in its row of the outcome file." in text
+    assert f"These are the first {PAIRS_MAX}. Each is noted in its row of the outcome file." in text
 
 
 def test_matching_rows_are_there_for_a_search_up_to_a_number_of_rows(page_of):
@@ -240,11 +240,11 @@ def test_matching_rows_are_there_for_a_search_up_to_a_number_of_rows(page_of):
     payments = [{"name": f"Brackenfell Joinery {number}", "amount": "1.00"} for number in range(count + 1)]
     text = page_of(payments[:-1], [NO_MATCH] + [{}] * (count - 1))
     assert text.count('<tr class="match" data-rank') == count - 1
-    assert "A search looks at matching rows too." in text
+    assert "The search includes matching rows." in text
     assert len(text.encode()) < SIZE_MAX / 8
     text = page_of(payments, [NO_MATCH] + [{}] * count)
     assert '<tr class="match" data-rank' not in text
-    assert "Matching rows are not on this page, as the file has more than 5,000 rows" in text
+    assert "This page omits matching rows, as the file has more than 5,000 rows" in text
 
 
 def test_every_currency_of_a_file_and_of_a_next_step_is_on_the_page(page_of):
@@ -284,7 +284,7 @@ def test_odd_rows_are_named_once_for_each_oddity(page_of):
     text = page_of(warnings=warnings, warning_count=40)
     assert "paid twice: rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more." in text
     assert "odd alone: row 7." in text
-    assert "Of 40 warnings, the first 13 are looked at here." in text
+    assert "Only the first 13 of 40 warnings are listed here." in text
 
 
 @pytest.mark.nightly
@@ -322,5 +322,5 @@ def test_what_changed_stands_before_what_came_back_and_beyond_twenty_unfolds(pag
     assert text.index("Changed since last time") < text.index("What came back")
     seen, unfolds = text[: text.index("<details>")], text[text.index("<details>") :]
     assert (seen.count("**1111"), unfolds.count("**1111")) == (20, 5)
-    assert "5 more, smaller or less grave" in unfolds
+    assert "5 more, smaller or less serious" in unfolds
     assert "Changed since last time" not in page_of()

@@ -22,7 +22,7 @@ def test_summary_says_what_was_found(summary_of, shown):
         "1,234.50 GBP",
         "ANNM",
         "Call the payee",
-        "1,500 payments of 1,500 need a look before you pay.",
+        "1,500 of 1,500 payments need review before you pay.",
         "No match or not possible: 1 row (attention.csv):",
         "INV-1",
         "1,400 distinct questions (100 calls saved), 1,395 requests sent, 9 answers from an earlier run.",
@@ -79,9 +79,7 @@ def test_it_is_told_how_currencies_are_known_where_no_column_says_all(summary_of
     assert "Currency: 2 rows by the file's currency column; 1 row by the sign or code" in told(
         given=2, beside_amount=1
     )
-    assert "Currency: 3 rows GBP, as the account is a UK one; 1 row not known, and never guessed." in told(
-        uk_account=3, unknown=1
-    )
+    assert "Currency: 3 rows GBP, as the account is a UK one; 1 row unknown." in told(uk_account=3, unknown=1)
     assert "Currency:" not in told(given=4)
 
 

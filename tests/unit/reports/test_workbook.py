@@ -246,9 +246,7 @@ def test_where_the_policy_is_not_known_the_list_offers_what_any_could_follow(boo
     book = openpyxl.load_workbook(book_of([("Ada", "1.00")] * 2, [ANNM, {"outcome": "deferred"}]))
     words = {row: offered for row, (offered, _, _) in offers(book["All"]).items()}
     assert words == {1: ["release", "hold"], 2: ["hold"]}
-    assert "What the policy says was not known here" in str(
-        book["Summary"][f"A{book['Summary'].max_row}"].value
-    )
+    assert "The policy was not known here" in str(book["Summary"][f"A{book['Summary'].max_row}"].value)
 
 
 def test_lists_of_a_long_sheet_are_in_few_places_each(tmp_path, summary_of, payments_of, outcomes_of):
@@ -289,7 +287,7 @@ def test_sheets_print_on_landscape_pages_of_one_width_with_their_headers_on_each
             for letter in map(get_column_letter, range(1, len(printed) + 1))
         ]
         assert sum(widths) < PRINTED_CHARS_MAX
-    assert "What stands after Reason is not printed." in book["All"]["A1"].value
+    assert "Columns after Reason are not printed." in book["All"]["A1"].value
 
 
 def test_what_is_not_printed_makes_no_row_taller_and_no_code_or_header_is_cut(book_of):
