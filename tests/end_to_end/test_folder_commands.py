@@ -146,7 +146,7 @@ def test_verify_counts_the_outcome_file_again_even_where_its_hash_was_made_to_fi
     found = not_well(desk("verify", folder))
 
     assert "4 match" in found["rows"]
-    assert "the manifest says 5 (3 match, 1 no match, 1 rejected)" in found["rows"]
+    assert "5 (3 match, 1 no match, 1 rejected) in the manifest" in found["rows"]
     assert "do not match the manifest" in found["totals"]
     assert "row 3 (line 4);" in found["answers"]
     assert "another outcome file" in found["ledger"]

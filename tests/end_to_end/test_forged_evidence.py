@@ -387,7 +387,7 @@ def test_what_does_not_belong_to_the_evidence_is_listed_and_fails_if_it_looks_pa
     (folder / "more\x1b[2J").mkdir()
     listed = desk(*verified)
     assert listed.status == 0
-    assert "also here: .notes, more\\x1b[2J; no part" in listed.out
+    assert "also here: .notes, more\\x1b[2J; not part" in listed.out
 
     checked = folder.parent / "payments.csv"
     (folder / "payments.csv").write_bytes(checked.read_bytes())
@@ -478,7 +478,7 @@ def test_a_release_file_is_compared_with_what_was_checked_and_decided(desk, sand
 
     for edit, change, said in (
         (another_account, change_nothing, "holds other payments than the checked ones"),
-        (bytes, hold_matches, "is held by the policy, and no recorded decision releases"),
+        (bytes, hold_matches, "held by the policy, and no recorded decision releases"),
         (bytes, release_all, "payments: its rows are not the ones recorded as held and released"),
     ):
         release.write_bytes(edit(data))

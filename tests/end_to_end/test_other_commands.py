@@ -231,7 +231,7 @@ def test_doctor_without_a_profile_says_that_the_configuration_was_not_tried(desk
 
     assert (before.status, after.status) == (0, 0)
     assert "not tried" not in before.err
-    assert re.search(r"not tried: precheck\.toml is there.*--profile", after.out)
+    assert re.search(r"not tried: precheck\.toml exists.*--profile", after.out)
 
 
 def test_a_sample_replaces_no_file_unless_told_to(desk):

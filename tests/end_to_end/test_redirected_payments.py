@@ -95,7 +95,7 @@ def test_an_answer_that_was_moved_to_another_row_is_found(desk, folder):
 
     found = problems(desk("verify", folder))
 
-    assert "check_outcome, check_code, check_action, check_id, check_time than on record" in found["answers"]
+    assert "check_outcome, check_code, check_action, check_id, check_time than recorded" in found["answers"]
     assert "row 2 (line 3);" in found["answers"]
 
 
