@@ -34,6 +34,8 @@ from schemas.outcomes import Action, Outcome
 from schemas.summary import OutcomeTotal, Summary
 
 ROWS_SHOWN_MAX = 10
+_LINES_BELOW = 4
+"""Of a screen, below a summary: where the files are, and the prompt."""
 _NONE: SaidReasons = {}
 ROOMY_WIDTH = 72
 """Columns of a terminal on which four columns of a table leave room for a sentence."""
@@ -50,16 +52,20 @@ STYLES = {
 
 
 def render(
-    summary: Summary, next_step: Sentence | None = None, reasons: SaidReasons = _NONE
+    summary: Summary,
+    next_step: Sentence | None = None,
+    reasons: SaidReasons = _NONE,
+    *,
+    is_short: bool = False,
 ) -> RenderableType:
-    """Lay out a summary.
+    """Lay out a summary; a short one has the codes without their meanings.
 
     Text from the file or the server is shown as text: no markup in it is followed, and control
     characters are made visible.
     """
     parts: list[RenderableType] = [_title(summary), ""]
     if any(count.outcome is not Outcome.MATCH for count in summary.codes):
-        parts += [_what_to_do(summary, reasons), ""]
+        parts += [_codes_alone(summary) if is_short else _what_to_do(summary, reasons), ""]
     if summary.to_look_at_count:
         parts += [_attention(summary), ""]
     # The totals come last: on a small terminal the end is what is seen.
@@ -122,7 +128,10 @@ def print_summary(  # noqa: PLR0913 (what a run came to, and how it is said)
     """Show a summary on a console, and where the files are; the reasons say it in other languages."""
     if already_finished:
         console.print(text_line(Sentence("terminal.finished_already", time=summary.finished), "bold"))
-    console.print(render(summary, next_step, reasons))
+    shown = render(summary, next_step, reasons)
+    if console.is_terminal and len(console.render_lines(shown)) + _LINES_BELOW > console.height:
+        shown = render(summary, next_step, reasons, is_short=True)
+    console.print(shown)
     where = Sentence("terminal.this_folder") if folder == Path() else folder
     console.print(text_line(Sentence("terminal.outcomes_are_in", where=where), "bold"))
     if (page := folder / REPORT_HTML).exists():
@@ -150,6 +159,14 @@ def outcome_table(totals: Iterable[OutcomeTotal]) -> Table:
         name = Text(in_words(Sentence(f"outcome.{total.outcome}")), style=STYLES[total.outcome])
         table.add_row(name, number(total.row_count), Text(amounts))
     return table
+
+
+def _codes_alone(summary: Summary) -> Text:
+    """The codes and their rows, where their meanings would not fit on the screen."""
+    counts = (
+        f"{one.code} {number(one.row_count)}" for one in summary.codes if one.outcome is not Outcome.MATCH
+    )
+    return text_line(Sentence("terminal.codes_alone", codes=list(counts)))
 
 
 def _what_to_do(summary: Summary, reasons: SaidReasons) -> Table:

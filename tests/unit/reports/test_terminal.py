@@ -10,6 +10,7 @@ from pipeline.reports.wording import CONTROLS_SHOWN_MAX, visible, warning_text, 
 from schemas.outcomes import Environment, Outcome
 from schemas.row_positions import RowPositions
 from schemas.summary import CurrencySources, OutcomeTotal, StatedControl, WarningCount
+from tests.tables import for_each
 
 HOSTILE = "[/ltd] [bold]Quillon[link=https://x] \x1b[31m\x9b2J\x07\u202e\u2028:boom:"
 
@@ -161,6 +162,23 @@ def test_end_says_where_the_files_are(summary_of, shown):
     text = shown(finish)
     assert "The outcome of every row is in payroll.precheck." in text
     assert "nothing was sent" not in text
+
+
+@for_each(
+    ("options", "is_short"),
+    [
+        ({"force_terminal": True, "height": 20}, True),
+        ({"force_terminal": True, "height": 200}, False),
+        ({"height": 20}, False),
+    ],
+)
+def test_a_summary_that_does_not_fit_on_the_screen_has_the_codes_alone(summary_of, shown, options, is_short):
+    text = shown(
+        lambda console: print_summary(summary_of(), Path("x"), console, already_finished=False), **options
+    )
+    assert ("Codes and their rows: ANNM 1" in text) is is_short
+    assert ("Call the payee" in text) is not is_short
+    assert "1,234.50 GBP" in text
 
 
 def test_end_names_the_working_directory_in_words(summary_of, shown):
