@@ -1,4 +1,4 @@
-"""Where the command starts, and the Python API: `check` and `plan`.
+"""Where the command starts, and the Python API: `check`, `plan` and `explain`.
 
 The packages of this program have names that others have too, `pipeline` and `schemas`; this module has the
 name of the distribution. `python -I -m payee_precheck` is the command in an interpreter that no PYTHONPATH
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from schemas.forecast import Forecast
     from schemas.summary import Summary
 
-__all__ = ["CheckOptions", "CheckResult", "PlanOptions", "PrecheckError", "check", "plan"]
+__all__ = ["CheckOptions", "CheckResult", "PlanOptions", "PrecheckError", "check", "explain", "plan"]
 
 _PACKAGES = ("pipeline", "schemas")
 _CONFIGURATION = 78
@@ -55,7 +55,7 @@ class PrecheckError(Exception):
         exit_code: the exit status of the command, as in `precheck run --help`: 65 for a file that cannot be
             used, 75 for a run that is not complete, and so on.
         reason: what happened, and where; an English sentence.
-        advice: what to do; empty if there is nothing to do.
+        advice: what to do; empty if the reason says it, or there is nothing to do.
         result: the result as far as it came, if the run wrote its outcome file; None if it did not.
     """
 
@@ -178,6 +178,17 @@ def plan(
     answer.raise_refusal()
     forecast: Forecast = _schema("forecast").Forecast.model_validate_json(answer.document)
     return forecast
+
+
+def explain(code: str, /) -> str:
+    """What a code means, what it does not mean and what to do, in English, as `precheck explain` prints it.
+
+    Raises:
+        PrecheckError: there is no such code.
+    """
+    answer = _answer(["explain", "--lang", "en", "--", code])
+    answer.raise_refusal()
+    return answer.document.strip()
 
 
 @contextmanager

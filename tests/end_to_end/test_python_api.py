@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from desk import WARM
 
-from payee_precheck import CheckOptions, PlanOptions, PrecheckError, check, plan
+from payee_precheck import CheckOptions, PlanOptions, PrecheckError, check, explain, plan
 from pipeline.cli.main import main
 
 PAGE = Path(__file__).parents[2] / "docs/python.md"
@@ -104,6 +104,15 @@ def test_a_mistaken_option_is_refused_in_english_whatever_the_locale(tmp_path, m
     monkeypatch.setenv("PRECHECK_LANG", "de")
     with pytest.raises(PrecheckError, match="Invalid value for '--country': 'UKX' is not a country"):
         plan(tmp_path / "none.csv", country="UKX")
+
+
+@pytest.mark.usefixtures("warm")
+def test_a_code_is_explained_in_english_whatever_the_locale(monkeypatch):
+    monkeypatch.setenv("PRECHECK_LANG", "de")
+    assert "The name is close to the name on the account." in explain("mbam")
+    with pytest.raises(PrecheckError, match=r"no code 'MBAN': did you mean MBAM\?") as refusal:
+        explain("MBAN")
+    assert refusal.value.exit_code == 2
 
 
 @pytest.mark.usefixtures("warm")
