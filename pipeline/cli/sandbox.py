@@ -65,7 +65,7 @@ from pipeline.wording import Sentence
 )
 @click.option(
     "--daily-cap",
-    type=click.IntRange(min=0),
+    type=click.IntRange(min=1),
     default=50,
     show_default=True,
     metavar="N",
