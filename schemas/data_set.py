@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from schemas.banks import BankOutcomes
 from schemas.localized import LocalizedText
 from schemas.outcomes import ApiName
 from schemas.strict import OwnDocument
@@ -59,8 +58,6 @@ class PartDecided(OwnDocument):
     outcome_byte_count: int
     summary: Summary
     """Of the part, by the rows of the data set."""
-    banks: list[BankOutcomes]
-    """All of the part; its summary lists some."""
 
 
 class PartKept(OwnDocument):

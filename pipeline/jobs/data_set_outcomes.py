@@ -194,8 +194,9 @@ def leave(
         many_names_reason=run.job.check.many_names_reason,
         modulus=modulus_of(bucket.modulus for bucket in run.planned.buckets),
     )
-    summary = add_up(header, parts, calls_of(counts, asked.tally))
     numbers = [part.part.number for part in parts if part.decided is not None]
+    banks = [read_as_written(files.banks(number)) for number in numbers]
+    summary = add_up(header, parts, calls_of(counts, asked.tally), banks)
     with speaking(run.language):
         data_set_reports(
             out,

@@ -1,14 +1,14 @@
 """The summaries of the parts of a data set, added up to that of the whole."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import polars as pl
+
 from pipeline.rules.totals import added, control_totals
 from pipeline.runs.data_set import DataPart
-from pipeline.stages.summarise import SummaryHeader
+from pipeline.stages.summarise import SummaryHeader, listed_banks
 from pipeline.wording import Sentence
-from schemas.banks import BankOutcomes
 from schemas.data_set import PartDecided, PartRead
 from schemas.folder import OUTCOMES
 from schemas.outcomes import ApiName, Outcome, WarningCode
@@ -38,8 +38,13 @@ class CheckedPart(NamedTuple):
     """None where it cannot be used."""
 
 
-def add_up(header: SummaryHeader, parts: Sequence[CheckedPart], calls: Sequence[ApiCalls]) -> Summary:
-    """The summary of a data set, from all of its parts in order."""
+def add_up(
+    header: SummaryHeader,
+    parts: Sequence[CheckedPart],
+    calls: Sequence[ApiCalls],
+    banks: Sequence[pl.DataFrame],
+) -> Summary:
+    """The summary of a data set, from all of its parts in order, and from their `bank_counts`."""
     said = [part.decided.summary for part in parts if part.decided is not None]
     is_complete = not any(part.read.problem is not None for part in parts) and not any(
         summary.undecided_count for summary in said
@@ -49,14 +54,12 @@ def add_up(header: SummaryHeader, parts: Sequence[CheckedPart], calls: Sequence[
         key=lambda row: (row.amount is None, -(row.amount or 0), row.row),
     )
     warnings = [warning for summary in said for warning in summary.warnings]
-    banks = _banks(bank for part in parts if part.decided is not None for bank in part.decided.banks)
     return Summary(
         **header.said(is_left=not is_complete),
         outcomes=[_outcome(outcome, said) for outcome in Outcome],
         codes=_codes(said),
         parts=list(_part_totals(parts)),
-        banks=banks[:ROWS_LISTED_MAX],
-        bank_count=len(banks),
+        **listed_banks(pl.concat(banks).group_by("bank").sum()),
         calls=list(calls),
         # Of a part, what each of its questions would save if it asked nothing.
         saved_call_count=sum(summary.saved_call_count for summary in said)
@@ -77,15 +80,6 @@ def _outcome(outcome: Outcome, said: Sequence[Summary]) -> OutcomeTotal:
         row_count=sum(total.row_count for total in of_parts),
         totals=added([total.totals for total in of_parts]),
     )
-
-
-def _banks(of_parts: Iterable[BankOutcomes]) -> list[BankOutcomes]:
-    """What each bank answered in all parts, most answers first."""
-    counts: dict[str, Counter[str]] = {}
-    for bank in of_parts:
-        counts.setdefault(bank.bank, Counter()).update(bank.model_dump(exclude={"bank"}))
-    added = [BankOutcomes(bank=name, **count) for name, count in counts.items()]
-    return sorted(added, key=lambda bank: (-bank.answered_count, bank.bank))
 
 
 def _codes(said: Sequence[Summary]) -> list[CodeCount]:

@@ -98,6 +98,10 @@ class PartFiles(NamedTuple):
         """Rows and money of a part by what a person does next."""
         return self.root / "decided" / f"sums-{part:05}.parquet"
 
+    def banks(self, part: int) -> Path:
+        """The answers of each bank in a part, counted."""
+        return self.root / "decided" / f"banks-{part:05}.parquet"
+
     def decided_part(self, part: int) -> Path:
         """What was decided about a part: a document, written last."""
         return self.root / "decided" / f"{part:05}.json"

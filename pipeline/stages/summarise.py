@@ -94,8 +94,7 @@ def summarise(
         codes=_code_counts(rows),
         batches=batches.listed,
         batch_count=batches.batch_count,
-        banks=(banks := bank_outcomes(payments, outcomes))[:ROWS_LISTED_MAX],
-        bank_count=len(banks),
+        **listed_banks(bank_counts(payments, outcomes)),
         calls=calls,
         saved_call_count=asked_count - sum(call.question_count for call in calls),
         attention=_attention_rows(rows.lazy().filter(_NEEDS_ATTENTION)),
@@ -153,17 +152,22 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
     ]
 
 
-def bank_outcomes(payments: Payments, outcomes: Outcomes) -> list[BankOutcomes]:
-    """What each bank answered, most answers first; banks differ in strictness."""
+def bank_counts(payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
+    """The answers of each bank, counted as in `BankOutcomes`; banks differ in strictness."""
     counted = {f"{outcome}_count": pl.col("check_outcome") == outcome for outcome in ANSWERED}
     answered = pl.select(bank=bank_identifiers(payments), check_outcome=outcomes["check_outcome"]).filter(
         pl.col("check_outcome").is_in(list(ANSWERED)), pl.col("bank").is_not_null()
     )
-    counts = answered.group_by("bank").agg(
+    return answered.group_by("bank").agg(
         pl.len().alias("answered_count"), *(is_it.sum().alias(name) for name, is_it in counted.items())
     )
-    listed = counts.sort("answered_count", "bank", descending=[True, False])
-    return [BankOutcomes(**bank) for bank in listed.iter_rows(named=True)]
+
+
+def listed_banks(counts: pl.DataFrame) -> dict[str, Any]:
+    """Fields of `Summary`: the banks with the most answers, and how many there are."""
+    listed = counts.sort("answered_count", "bank", descending=[True, False]).head(ROWS_LISTED_MAX)
+    banks = [BankOutcomes(**bank) for bank in listed.iter_rows(named=True)]
+    return {"banks": banks, "bank_count": counts.height}
 
 
 def _attention_rows(attention: pl.LazyFrame) -> list[AttentionRow]:

@@ -52,7 +52,7 @@ from pipeline.runs.part_files import (
 )
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.resolve import resolve
-from pipeline.stages.summarise import SummaryHeader, bank_outcomes, route_counts, summarise
+from pipeline.stages.summarise import SummaryHeader, bank_counts, route_counts, summarise
 from pipeline.stages.validate import validate
 from pipeline.stages.write import write
 from pipeline.wording import PLACE, Sentence
@@ -204,6 +204,7 @@ def decide_part(task: DecideTask) -> PartDecided:
     write_frame(attention_of(kept.original, payments, outcomes), files.attention(part.number))
     write_frame(candidates_of(rows), files.shown(part.number))
     write_frame(sums_of(rows), files.sums(part.number))
+    write_frame(bank_counts(payments, outcomes), files.banks(part.number))
     decided = PartDecided(
         answers=task.answers,
         basis=task.basis,
@@ -211,7 +212,6 @@ def decide_part(task: DecideTask) -> PartDecided:
         outcome_sha256=written.sha256,
         outcome_byte_count=written.path.stat().st_size,
         summary=_slender(summary),
-        banks=bank_outcomes(payments, outcomes),
     )
     write_document(decided, files.decided_part(part.number))
     return decided
