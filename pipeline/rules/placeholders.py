@@ -45,8 +45,8 @@ def are_no_names(names: pl.Series) -> pl.Series:
 
 
 def without_words(bics: pl.Series) -> pl.Series:
-    """BICs of eleven characters, null where a word only has the form of one."""
-    is_word = _are_words(bics)
+    """BICs of eleven characters, as `bic11` gives them, null where a word only has the form of one."""
+    is_word = bics.is_in(_NO_BICS).fill_null(value=False)
     return bics.set(is_word, None) if is_word.any() else bics
 
 

