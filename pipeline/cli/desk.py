@@ -18,6 +18,7 @@ from pipeline.cli.exit_status import notify
 from pipeline.cli.helps import Command
 from pipeline.cli.options import PATH, Given, as_given, login_name
 from pipeline.errors import ConfigurationError, UsageError
+from pipeline.files.plain import real_path
 from pipeline.wording import Sentence
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def desk(given: Given) -> None:
 
     require_open_files()
     if given.config is not None:
-        os.environ["PRECHECK_CONFIG"] = str(find(given.config).resolve())
+        os.environ["PRECHECK_CONFIG"] = str(real_path(find(given.config)))
     path = usual()
     settings = (None if path is None else read(path).desk) or DeskSection()
     if given.demo:

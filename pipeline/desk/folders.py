@@ -28,6 +28,7 @@ from pipeline.desk.journal import ChainedJournal
 from pipeline.desk.refusals import Missing
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
+from pipeline.files.disk_errors import not_writable
 from pipeline.files.folder_lock import refuse_open
 from pipeline.files.plain import plain_bytes
 from pipeline.files.private import locked
@@ -165,9 +166,14 @@ class DeskHome:
         return ChainedJournal(self.path / "audit.jsonl", AuditEntry)
 
     def make(self) -> None:
-        """Have the folders there, for their owner only; raises as `refuse_open`."""
+        """Have the folders there, for their owner only; raises as `refuse_open` and `not_writable`."""
         refuse_open(self.path, advice=())
-        self.runs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            self.runs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise not_writable(
+                self.path, error, otherwise=Sentence("config.check_path_permissions")
+            ) from error
 
     def correction_of(self, file_id: str) -> FileFolder | None:
         """The newest file that is the correction of this one; None where there is none."""

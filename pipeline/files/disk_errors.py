@@ -54,6 +54,7 @@ def write_failed(path: Path, error: OSError | sqlite3.Error) -> DiskError:
 
 
 OTHER_FOLDER = Sentence("advice.other_folder")
+OTHER_WORK_FOLDER = Sentence("advice.other_work_folder")
 
 
 def not_writable(

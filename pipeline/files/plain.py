@@ -26,3 +26,11 @@ def plain_bytes(path: Path) -> bytes:
     """Read a file; raises as `open_plain`."""
     with open_plain(path) as file:
         return file.read()
+
+
+def real_path(path: Path) -> Path:
+    """Where a path leads; a circle of links as it is, so that opening it fails and says so.
+
+    `Path.resolve` raises a RuntimeError there, before Python 3.13.
+    """
+    return Path(os.path.realpath(path))

@@ -33,7 +33,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise not_writable(folder, error, otherwise=Sentence("advice.other_folder")) from error
+        raise not_writable(folder, error, otherwise=Sentence("advice.other_path")) from error
 
 
 def is_private(found: os.stat_result) -> bool:
@@ -85,4 +85,4 @@ def write_private(path: Path, content: bytes) -> None:
             file.write(content)
         draft.replace(path)
     except OSError as error:
-        raise not_writable(path, error, otherwise=Sentence("advice.other_folder")) from error
+        raise not_writable(path, error, otherwise=Sentence("advice.other_path")) from error

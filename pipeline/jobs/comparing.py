@@ -14,6 +14,7 @@ import polars as pl
 
 from pipeline.errors import UsageError
 from pipeline.files.atomic import write_atomically
+from pipeline.files.plain import real_path
 from pipeline.files.signatures import Signer
 from pipeline.frames import Accepted, Changes, Original, Outcomes, Payees, Payments
 from pipeline.jobs.kept_payees import KnownRun, carried_on, ids_of, known_runs
@@ -109,7 +110,7 @@ def compare_with_earlier(
         said=words,
         runs=[
             EarlierRun(
-                folder=folder.resolve().name,
+                folder=real_path(folder).name,
                 input_name=manifest.input.name,
                 input_sha256=manifest.input.sha256,
                 finished=manifest.finished,
@@ -129,7 +130,7 @@ def compare_with_earlier(
 def _manifests(wanted: ComparisonRequest, subject: CurrentRun) -> dict[Path, Manifest]:
     """The earlier runs, latest first."""
     if wanted.folders:
-        if subject.folder.resolve() in {folder.resolve() for folder in wanted.folders}:
+        if real_path(subject.folder) in {real_path(folder) for folder in wanted.folders}:
             raise UsageError(
                 Sentence("jobs.folder_this_very", folder=subject.folder),
                 advice=Sentence("jobs.name_one_earlier"),
@@ -153,7 +154,7 @@ def _before(pattern: str, subject: CurrentRun) -> Iterator[tuple[Path, Manifest]
             manifest = read_manifest(folder)
         except UsageError:
             continue  # not the folder of a run that has ended
-        is_earlier = manifest.finished < subject.begun and folder.resolve() != subject.folder.resolve()
+        is_earlier = manifest.finished < subject.begun and real_path(folder) != real_path(subject.folder)
         is_other_file = manifest.input.sha256 != subject.input_sha256
         if is_earlier and is_other_file and manifest.environment == subject.environment:
             yield folder, manifest

@@ -18,6 +18,7 @@ from pipeline.executors.datasets.engines import Count, Engine, count_nothing, co
 from pipeline.executors.datasets.parts import decide_part
 from pipeline.executors.datasets.tasks import BucketTask, DecideTask, SetTask
 from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of, next_step
+from pipeline.files.plain import real_path
 from pipeline.formats import format_named
 from pipeline.frames import ANSWERS, CHECKS, AnswerState, OwnCode
 from pipeline.jobs.data_set_plan import PlannedSet
@@ -134,7 +135,7 @@ def _tasks(run: CheckedSet, shared: SetTask) -> list[DecideTask]:
             read=read,
             row_start=start,
             format=run.format,
-            out=run.job.check.out.resolve() / OUTCOMES,
+            out=real_path(run.job.check.out) / OUTCOMES,
             profile=run.chosen.name,
             environment=run.chosen.environment,
             tool_version=VERSION,

@@ -12,6 +12,7 @@ from pipeline.executors.datasets.buckets import plan_bucket
 from pipeline.executors.datasets.engines import Count, Engine, count_nothing, counted
 from pipeline.executors.datasets.parts import read_part
 from pipeline.executors.datasets.tasks import POLARS, BucketTask, PartTask, SetTask, UsableRows
+from pipeline.files.plain import real_path
 from pipeline.formats import format_named
 from pipeline.jobs.prepare import VERSION, country_of
 from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames, why_refused
@@ -65,7 +66,7 @@ def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> Se
     bucket_count = max(_BUCKETS_MIN, min(_BUCKETS_MAX, data.byte_count // bucket_bytes + 1))
     settings = {
         "parts": data.sha256,
-        "out": str(check.out.resolve()),
+        "out": str(real_path(check.out)),
         "profile": chosen.fingerprint,
         "mapping": dict(check.mapping),
         "encoding": check.encoding,
@@ -76,7 +77,7 @@ def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> Se
         "versions": [VERSION, POLARS],
     }
     name = uuid5(_FOLDERS, json.dumps(settings, sort_keys=True))
-    files = PartFiles(job.work.resolve() / str(name))
+    files = PartFiles(real_path(job.work) / str(name))
     return SetTask(files, there, dict(check.mapping), check.encoding, bucket_count, country_of(check, chosen))
 
 

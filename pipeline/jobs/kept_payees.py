@@ -14,6 +14,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
+from pipeline.files.plain import real_path
 from pipeline.formats.csv.writing import write_lines
 from pipeline.formats.table import Dialect
 from pipeline.frames import KEPT_PAYEES, Accepted
@@ -85,7 +86,7 @@ def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownR
         return None if is_purged else run.rows().payments["name"]
 
     kept = _read(run) if keeps_keys else _of_outcomes(run, payee_key)
-    origin = RunOrigin(folder.resolve().name, manifest.finished, payee_key)
+    origin = RunOrigin(real_path(folder).name, manifest.finished, payee_key)
     return runs_of(origin, kept, _decided(manifest), names)
 
 

@@ -16,6 +16,7 @@ import polars as pl
 from pipeline.apis import Api, basis_of
 from pipeline.config.profiles import built_in_fingerprint
 from pipeline.errors import DiskError, InputError, LockedError, OutputError, UsageError
+from pipeline.files.plain import real_path
 from pipeline.frames import CHECKS, AnswerState, Check
 from pipeline.runs.folder import ledger_of
 from pipeline.runs.proof import opened_to_read
@@ -168,7 +169,7 @@ def _known(
 
 def refuse_own_folder(folders: Collection[Path], own: Path) -> None:
     """Refuse the run's own folder as one of an earlier run: starting over would delete it (UsageError)."""
-    if own.resolve() in {folder.resolve() for folder in folders}:
+    if real_path(own) in {real_path(folder) for folder in folders}:
         raise UsageError(
             Sentence("jobs.folder_this_very_run", own=own),
             advice=Sentence("jobs.leave_out"),

@@ -19,6 +19,7 @@ from pipeline.errors import IncompleteError, UsageError
 from pipeline.executors.asking import Alone, FileQuestions, RunQuestions, Way, ask_all
 from pipeline.executors.kept_open import KeptOpen
 from pipeline.executors.results import AskedFile
+from pipeline.files.plain import real_path
 from pipeline.frames import Checks
 from pipeline.runs.earlier import moved_from
 from pipeline.runs.request import CheckJob, Surface
@@ -107,7 +108,7 @@ def joined_run(
             record = None
         parts = range(questions.part_count)
         run = join(store, identity, map(by_number, parts), None if record is None else record.run)
-        root = job.work.resolve() if job.work is not None else None if record is None else record.work
+        root = real_path(job.work) if job.work is not None else None if record is None else record.work
         work = None if root is None else str(root)
         write_store_record(job.out, SharedRunRecord(ledger=url, run=run.id, work=work))
         if job.work is not None:

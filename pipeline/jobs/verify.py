@@ -17,6 +17,7 @@ import polars as pl
 from pydantic import SecretStr
 
 from pipeline.errors import DiskError, InputError, OutputError, UsageError
+from pipeline.files.plain import real_path
 from pipeline.files.signatures import PublicKey, is_signed
 from pipeline.formats import MessageEntry, entry_before, format_as_read
 from pipeline.formats.message import Role
@@ -169,7 +170,7 @@ def _signature(job: VerifyJob, manifest: Manifest) -> list[Finding]:
     if path is None:
         there = Sentence("evidence.signature_unverified", signature=SIGNATURE)
         return [Finding(what, there)] if is_signed(folder) else []
-    if path.resolve().is_relative_to(folder.resolve()):
+    if real_path(path).is_relative_to(real_path(folder)):
         raise UsageError(
             Sentence("jobs.lies_folder_prove", path=path),
             advice=Sentence("jobs.key_from_who"),

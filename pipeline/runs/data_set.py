@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
-from pipeline.files.disk_errors import not_writable
+from pipeline.files.disk_errors import OTHER_WORK_FOLDER, not_writable
 from pipeline.files.dividing import divide_parquet
-from pipeline.files.plain import open_plain, plain_bytes
+from pipeline.files.plain import open_plain, plain_bytes, real_path
 from pipeline.formats import delimited, format_named, parquet
 from pipeline.runs.part_files import PartFiles
 from pipeline.wording import Sentence
@@ -95,7 +95,7 @@ def _divided(path: Path, work: Path) -> DataSet:
     sha256, _ = _identity(path)
     if not sha256:
         raise InputError(Sentence("runs.cannot_read_check", path=path))
-    folder = work.resolve() / f"parts-{sha256[:32]}"
+    folder = real_path(work) / f"parts-{sha256[:32]}"
     whole = folder / "whole"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ def _divided(path: Path, work: Path) -> DataSet:
             divide_parquet(path, folder, rows_max=PART_ROWS)
             whole.touch()
     except OSError as error:
-        raise not_writable(folder, error) from error
+        raise not_writable(folder, error, otherwise=OTHER_WORK_FOLDER) from error
     files = sorted(folder.glob("part-*.parquet"))
     if not files:
         raise InputError(Sentence("runs.no_payment_rows", path=path))

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from pipeline.errors import InputError, OtherRunError, OutputError, PrecheckError, UsageError
 from pipeline.files.disk_errors import not_writable
 from pipeline.files.folder_lock import locked
+from pipeline.files.plain import real_path
 from pipeline.runs.folder import has_begun, ledger_of
 from pipeline.runs.manifest import read_manifest
 from pipeline.stores.sqlite.reader import ledger_reader
@@ -70,7 +71,7 @@ class PriorRun(NamedTuple):
             LockedError: another process works in the folder.
             OutputError, DiskError: it cannot be moved.
         """
-        here = self.folder.resolve()
+        here = real_path(self.folder)
         if Path.cwd().is_relative_to(here):
             raise OutputError(Sentence("runs.cannot_move_current", folder=self.folder), advice=_OTHER_FOLDER)
         with locked(self.folder, now, otherwise=(_OTHER_FOLDER,)):

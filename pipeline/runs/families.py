@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from pipeline.errors import InputError, UsageError
 from pipeline.files.disk_errors import not_writable
-from pipeline.files.plain import plain_bytes
+from pipeline.files.plain import plain_bytes, real_path
 from pipeline.files.private import locked
 from pipeline.runs.manifest import read_manifest
 from schemas.folder import CORRECTED, FAMILY, FAMILY_LOCK, MANIFEST
@@ -58,7 +58,7 @@ def made_of(file: Path, sha256: str, out: Path) -> MadeOf | None:
     The folder that the file lies in is looked at, those beside the folder of its own run, and those of its
     name beside the parent of that.
     """
-    lies_in, own = file.resolve().parent, out.resolve()
+    lies_in, own = real_path(file).parent, real_path(out)
     of_its_name = [path.parent for path in own.parent.parent.glob(f"*/{escape(own.name)}/{MANIFEST}")]
     found = origin_in([lies_in, *_beside(own), *of_its_name], sha256)
     if found is None or found.folder == own:
@@ -95,7 +95,7 @@ def splitting(folder: Path) -> Iterator[None]:
         UsageError, InputError: as `read_manifest`.
         OutputError, DiskError: it cannot be locked.
     """
-    own = folder.resolve()
+    own = real_path(folder)
     first, _ = identity(read_manifest(own))
     with ExitStack() as locks:
         for path in sorted(other / FAMILY_LOCK for other, _ in _family(own, first)):
@@ -116,7 +116,7 @@ def released_before(folder: Path) -> dict[int, str]:
     Raises:
         UsageError, InputError: as `read_manifest`.
     """
-    own = folder.resolve()
+    own = real_path(folder)
     manifest = read_manifest(own)
     first, rows = identity(manifest)
     mine = None if rows is None else {row: at for at, row in enumerate(rows, 1)}
@@ -171,7 +171,7 @@ def _naming(folders: Iterable[Path], sha256: str) -> Iterator[tuple[Path, Manife
 
 def _beside(folder: Path) -> list[Path]:
     """The folders of runs beside one, itself among them."""
-    return [path.parent.resolve() for path in folder.parent.glob(f"*/{MANIFEST}")]
+    return [real_path(path.parent) for path in folder.parent.glob(f"*/{MANIFEST}")]
 
 
 def _family(folder: Path, first: str) -> Iterator[tuple[Path, Manifest]]:
@@ -188,7 +188,7 @@ def _family(folder: Path, first: str) -> Iterator[tuple[Path, Manifest]]:
             before = manifest.input.made_of
             with suppress(OSError, ValueError):
                 lines = [*_made_elsewhere(other), *([] if before is None else [before.folder])]
-                to_look_beside += [at for line in lines if (at := (other / line).resolve()) not in seen]
+                to_look_beside += [at for line in lines if (at := real_path(other / line)) not in seen]
 
 
 def _made_elsewhere(folder: Path) -> list[str]:

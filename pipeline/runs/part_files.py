@@ -15,7 +15,7 @@ import polars as pl
 from pydantic import BaseModel
 
 from pipeline.errors import DiskError
-from pipeline.files.disk_errors import not_writable
+from pipeline.files.disk_errors import OTHER_WORK_FOLDER, not_writable
 from pipeline.files.plain import plain_bytes
 from pipeline.frames import Schema
 from pipeline.wording import Sentence
@@ -165,4 +165,4 @@ def _replacing(path: Path) -> Iterator[Path]:
         finally:
             partial.unlink(missing_ok=True)
     except OSError as error:
-        raise not_writable(path, error) from error
+        raise not_writable(path, error, otherwise=OTHER_WORK_FOLDER) from error

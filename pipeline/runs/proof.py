@@ -11,6 +11,7 @@ from sys import maxsize
 
 from pipeline.config.profiles import Chosen, choose, ledger_key, signed_with
 from pipeline.errors import ConfigurationError, InputError, OtherRunError, UsageError
+from pipeline.files.plain import real_path
 from pipeline.files.signatures import Signer, is_signed
 from pipeline.runs.approvals import approvals_of
 from pipeline.runs.earlier import earlier_run
@@ -136,8 +137,8 @@ def refuse_changed_copy(file: Path, sha256: str, signer: Signer | None, *, own: 
         InputError: it was changed; or a signature is required, and the folder has none, or another signer's.
         UsageError: a signature is required, and the folder has no manifest.
     """
-    path = file.resolve()
-    folder, is_proved = path.parent, signer is not None and path.parent != own.resolve()
+    path = real_path(file)
+    folder, is_proved = path.parent, signer is not None and path.parent != real_path(own)
     is_of_run = is_proved and path.name.partition(".")[0] in _MADE_OF_PAYMENTS
     try:
         manifest = read_manifest(folder)

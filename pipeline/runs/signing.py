@@ -15,7 +15,7 @@ from platformdirs import user_state_path
 from pipeline.errors import InputError, PrecheckError
 from pipeline.files import signatures
 from pipeline.files.atomic import write_atomically
-from pipeline.files.plain import plain_bytes
+from pipeline.files.plain import plain_bytes, real_path
 from pipeline.files.private import user_folder
 from pipeline.files.signatures import PublicKey, Signer, manifest_bytes
 from pipeline.runs.folder import as_written
@@ -79,5 +79,5 @@ def _path_of(manifest: Manifest) -> Path:
 
 
 def _path_of_place(folder: Path, manifest: Manifest) -> Path:
-    place = f"{manifest.input.sha256} {folder.resolve()}".encode(errors="surrogateescape")
+    place = f"{manifest.input.sha256} {real_path(folder)}".encode(errors="surrogateescape")
     return user_folder(user_state_path) / "signed" / sha256(place).hexdigest()

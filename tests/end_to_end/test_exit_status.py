@@ -4,6 +4,7 @@ import datetime as dt
 import os
 import re
 import resource
+import shutil
 
 import pytest
 from aiohttp import web
@@ -11,6 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
+from tables import for_each
 
 GOOD = {"name": "Avery Thornwood", "sort_code": "001122", "account_number": "00012345"}
 IBAN = {"name": "Solène Montferrand", "iban": "FR7630003012340000482100733"}
@@ -207,6 +209,34 @@ def test_73_a_symbolic_link_is_not_written_through(desk, sandbox):
 
     assert told(desk("run", desk.payments([GOOD]), *sandbox.using("sandbox")), 73, "symbolic link")
     assert victim.read_text() == "precious"
+
+
+@pytest.mark.usefixtures("in_this_process")
+@for_each(
+    ("words", "status", "advice"),
+    [
+        (("run", "payments.csv", "--out", "circle"), 73, "--out"),
+        (("run", "payments.csv", "--out", "circle/in"), 73, "--out"),
+        (("run", "circle"), 65, "check the path"),
+        (("run", "payments.csv", "--compare-with", "circle"), 65, "bring it back"),
+        (("run", "payments.csv", "--reuse-from", "circle"), 65, "check the path"),
+        (("run", "parts", "--work", "circle"), 73, "--work"),
+        (("run", "parts", "--work", "payments.csv"), 73, "--work"),
+        (("verify", "circle"), 65, "check the path"),
+        (("desk", "--no-browser", "--port", "0", "--home", "circle"), 73, "check the path"),
+        (("desk", "--no-browser", "--port", "0", "--home", "payments.csv/in"), 73, "check the path"),
+        (("sandbox", "--port", "0", "--folder", "circle"), 73, "another path"),
+    ],
+)
+def test_a_circle_of_links_or_a_file_where_a_folder_would_be_is_a_place_that_cannot_be_used(
+    desk, words, status, advice
+):
+    payments = desk.payments([GOOD])
+    (parts := desk.folder / "parts").mkdir(exist_ok=True)
+    shutil.copy(payments, parts)
+    if not (circle := desk.folder / "circle").is_symlink():
+        circle.symlink_to("circle")
+    assert told(desk(*words), status, advice)
 
 
 def test_73_a_ledger_of_something_else_is_left_as_it_is(desk, sandbox):
