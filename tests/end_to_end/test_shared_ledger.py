@@ -3,6 +3,8 @@
 import json
 from collections import Counter
 from contextlib import ExitStack
+from functools import partial
+from types import SimpleNamespace
 
 import pytest
 from shared_profiles import LEASE_S
@@ -252,6 +254,20 @@ def test_fresh_begins_a_new_run(desk, sandbox, few, shared_profile, host, in_led
 
     assert len(sandbox.questions(before)) == FEW
     assert in_ledger("SELECT count(*) FROM precheck.run") == 2
+
+
+def test_a_run_that_was_moved_aside_is_closed_and_the_new_one_does_not_go_on_with_it(
+    desk, sandbox, few, shared_profile, host, in_ledger
+):
+    words = shared_profile(server=SimpleNamespace(section=partial(sandbox.section, server="production")))
+    assert host("a")("run", few, *words, "--out", "a", "--limit", 12).end().status == 75
+    before = sandbox.call_count
+
+    assert host("a")("run", few, *words, "--out", "a", "--fresh").end().status == 0
+
+    assert list(desk.folder.glob("a.2*/outcomes.csv"))
+    assert len(sandbox.questions(before)) == FEW
+    assert in_ledger("SELECT count(finished_at) FROM precheck.run") == 2
 
 
 @pytest.mark.nightly

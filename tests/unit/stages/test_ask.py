@@ -43,6 +43,7 @@ from pipeline.transport.breaker import OUTAGES_MAX, RESPONDER, SERVER
 from pipeline.transport.rate_limiter import Pace
 from pipeline.transport.retry import FRESH_CONNECTION, NetworkFailure
 from schemas.outcomes import ApiName, Outcome
+from schemas.strict import timestamp
 
 APIS = {api.name: api for api in (cop.API, vop.GATEWAY, vop.standard("TREZFRP0XXX"))}
 START = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -98,6 +99,7 @@ def asking(tmp_path):
                 tally,
             )
             senders = sender if isinstance(sender, dict) else {ApiName.COP: sender}
+            quotas = quota if isinstance(quota, dict) else dict.fromkeys(senders, quota)
             channels = {
                 name: ApiChannel(
                     APIS[name],
@@ -105,7 +107,7 @@ def asking(tmp_path):
                     share or WholeShare(ServerAccount("s", name, rate_per_s, in_flight_max, 1.0, 5.0)),
                     Pace(rate_per_s, clock=VIRTUAL.monotonic),
                     ConcurrencyLimit(in_flight_max, rate_per_s, VIRTUAL.monotonic),
-                    None if quota is None else QuotaInThreads(quota),
+                    None if quotas.get(name) is None else QuotaInThreads(quotas[name]),
                     in_flight_max,
                     attempts_max,
                     deadline_s=5,
@@ -1200,6 +1202,25 @@ def test_a_server_whose_day_is_over_closes_the_cap_for_every_later_run(asking, c
     assert len(sender.said) == 1
     assert done.states() == {("deferred", "DAILY_CAP"): 5}
     assert not quota.reserve()
+
+
+def test_a_clock_that_three_replies_call_wrong_ends_the_asking_of_the_other_api_too(asking, capped):
+    async def reply(said):
+        response = good(said.request)
+        response.headers["x-response-timestamp"] = timestamp(START + timedelta(days=3))
+        return response
+
+    async def other(said):
+        return good(said.request, {"partyNameMatch": "MTCH"})
+
+    senders = {ApiName.COP: FakeSender(reply), ApiName.VOP_GATEWAY: FakeSender(other)}
+    questions = pl.concat([ibans(40, "vop_gateway"), checks(40, first=41)])
+
+    with pytest.raises(ConfigurationError, match="clock"):
+        asking(questions, senders, quota={ApiName.COP: capped(50)}, rate_per_s=1)
+
+    assert len(senders[ApiName.COP].said) == 3
+    assert len(senders[ApiName.VOP_GATEWAY].said) <= 4
 
 
 def test_limit_counts_questions_not_requests_and_not_known_answers(asking):

@@ -59,7 +59,8 @@ def ask_of(loopback, session, count, *, pause_s=0.1, fresh=False, strays=None, *
                     said = failure.kind
                 seen.append(said)
                 if strays is not None:
-                    await strays.acquire()
+                    with anyio.fail_after(10):
+                        await strays.acquire()
                 await anyio.sleep(pause_s)
         return seen
 
