@@ -36,6 +36,7 @@ from schemas.summary import OutcomeTotal, Summary
 ROWS_SHOWN_MAX = 10
 _LINES_BELOW = 4
 """Of a screen, below a summary: where the files are, and the prompt."""
+LEFT_OUT_MAX = 2
 _NONE: SaidReasons = {}
 ROOMY_WIDTH = 72
 """Columns of a terminal on which four columns of a table leave room for a sentence."""
@@ -56,20 +57,21 @@ def render(
     next_step: Sentence | None = None,
     reasons: SaidReasons = _NONE,
     *,
-    is_short: bool = False,
+    left_out: int = 0,
 ) -> RenderableType:
-    """Lay out a summary; a short one has the codes without their meanings.
+    """Lay out a summary: 1 leaves out the meanings of codes, 2 also the rows to look at and lines of money.
 
     Text from the file or the server is shown as text: no markup in it is followed, and control
     characters are made visible.
     """
     parts: list[RenderableType] = [_title(summary), ""]
     if any(count.outcome is not Outcome.MATCH for count in summary.codes):
-        parts += [_codes_alone(summary) if is_short else _what_to_do(summary, reasons), ""]
+        parts += [_codes_alone(summary) if left_out else _what_to_do(summary, reasons), ""]
     if summary.to_look_at_count:
-        parts += [_attention(summary), ""]
+        parts += [_attention(summary, is_listed=left_out < LEFT_OUT_MAX), ""]
     # The totals come last: on a small terminal the end is what is seen.
-    return Group(*parts, outcome_table(summary.outcomes), "", *_footnotes(summary, next_step))
+    totals = outcome_table(summary.outcomes, between="\n" if left_out < LEFT_OUT_MAX else ", ")
+    return Group(*parts, totals, "", *_footnotes(summary, next_step))
 
 
 def console() -> Console:
@@ -128,9 +130,12 @@ def print_summary(  # noqa: PLR0913 (what a run came to, and how it is said)
     """Show a summary on a console, and where the files are; the reasons say it in other languages."""
     if already_finished:
         console.print(text_line(Sentence("terminal.finished_already", time=summary.finished), "bold"))
-    shown = render(summary, next_step, reasons)
-    if console.is_terminal and len(console.render_lines(shown)) + _LINES_BELOW > console.height:
-        shown = render(summary, next_step, reasons, is_short=True)
+    layouts = (render(summary, next_step, reasons, left_out=number) for number in range(LEFT_OUT_MAX + 1))
+    shown = next(layouts)
+    while console.is_terminal and len(console.render_lines(shown)) + _LINES_BELOW > console.height:
+        if (shorter := next(layouts, None)) is None:
+            break
+        shown = shorter
     console.print(shown)
     where = Sentence("terminal.this_folder") if folder == Path() else folder
     console.print(text_line(Sentence("terminal.outcomes_are_in", where=where), "bold"))
@@ -149,15 +154,15 @@ def _title(summary: Summary) -> RenderableType:
     return Group(line, Text(f" {in_words(SIMULATED)} ", "bold reverse yellow"))
 
 
-def outcome_table(totals: Iterable[OutcomeTotal]) -> Table:
-    """Rows and amounts by outcome, without the outcomes that have no row."""
+def outcome_table(totals: Iterable[OutcomeTotal], between: str = "\n") -> Table:
+    """Rows and amounts by outcome, without the outcomes that have no row; amounts stand `between` others."""
     table = table_of("outcome", ">rows", ">amount")
     for total in totals:
         if total.row_count == 0:
             continue
         amounts = money_lines(total.row_count, total.totals) if total.totals else ""
         name = Text(in_words(Sentence(f"outcome.{total.outcome}")), style=STYLES[total.outcome])
-        table.add_row(name, number(total.row_count), Text(amounts))
+        table.add_row(name, number(total.row_count), Text(amounts.replace("\n", between)))
     return table
 
 
@@ -186,12 +191,12 @@ def _what_to_do(summary: Summary, reasons: SaidReasons) -> Table:
     return table
 
 
-def _attention(summary: Summary) -> RenderableType:
+def _attention(summary: Summary, *, is_listed: bool) -> RenderableType:
     """How many rows must be looked at before anything is paid, and the worst of them, largest first."""
     count, row_count = summary.to_look_at_count, summary.input.row_count
     key = "terminal.nothing_asked" if summary.is_unasked else "terminal.need_a_look"
     title = text_line(Sentence(key, count=count, row_count=row_count), "bold")
-    if not summary.attention:
+    if not summary.attention or not is_listed:
         return title
     places = summary.input.places
     where = [] if places is None else [f">{header}" for header in places.headers]

@@ -165,19 +165,23 @@ def test_end_says_where_the_files_are(summary_of, shown):
 
 
 @for_each(
-    ("options", "is_short"),
+    ("options", "left_out"),
     [
-        ({"force_terminal": True, "height": 20}, True),
-        ({"force_terminal": True, "height": 200}, False),
-        ({"height": 20}, False),
+        ({"force_terminal": True, "height": 200}, 0),
+        ({"force_terminal": True, "height": 26}, 1),
+        ({"force_terminal": True, "height": 10}, 2),
+        ({"height": 10}, 0),
     ],
 )
-def test_a_summary_that_does_not_fit_on_the_screen_has_the_codes_alone(summary_of, shown, options, is_short):
+def test_a_summary_that_does_not_fit_on_the_screen_leaves_out_meanings_then_rows(
+    summary_of, shown, options, left_out
+):
     text = shown(
         lambda console: print_summary(summary_of(), Path("x"), console, already_finished=False), **options
     )
-    assert ("Codes and their rows: ANNM 1" in text) is is_short
-    assert ("Call the payee" in text) is not is_short
+    assert ("Call the payee" in text) is (left_out == 0)
+    assert ("Codes and their rows: ANNM 1" in text) is (left_out > 0)
+    assert ("payment id" in text) is (left_out < 2)
     assert "1,234.50 GBP" in text
 
 
