@@ -150,6 +150,12 @@ def test_readme_names_both_commands():
     assert "make test" in readme
 
 
+def test_the_first_screen_has_the_installation_the_first_command_and_the_picture():
+    screen = "\n".join((ROOT / "README.md").read_text("utf-8").splitlines()[:20])
+    for shown in ("uv tool install .", "precheck run sample_data/", "(docs/images/report.png)"):
+        assert shown in screen, shown
+
+
 def test_every_exit_status_is_explained_and_no_other():
     assert exit_codes_in_table(DOCS / "operations.md") == exit_codes()
 
