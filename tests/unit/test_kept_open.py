@@ -142,7 +142,7 @@ def test_the_thread_of_the_command_is_free_while_a_file_is_asked():
     is_read = threading.Event()
 
     async def main():
-        await anyio.to_thread.run_sync(is_read.wait)
+        assert await anyio.to_thread.run_sync(is_read.wait, 10)
         return "answers"
 
     with KeptOpen() as kept:
@@ -155,7 +155,7 @@ def test_an_interrupt_ends_what_is_asked():
 
     async def main():
         try:
-            await anyio.sleep_forever()
+            await anyio.sleep(10)
         finally:
             ended.append(True)
 
