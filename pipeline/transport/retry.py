@@ -162,8 +162,7 @@ def pause_s(headers: Mapping[str, str], *, now: datetime) -> float:
 
 def _stated_s(value: str, now: datetime) -> float:
     if _SECONDS.fullmatch(value):
-        # More digits than an hour needs are an hour.
-        return min(float(value.lstrip("0")[:10] or 0), RETRY_AFTER_MAX_S)
+        return min(float(value), RETRY_AFTER_MAX_S)
     try:
         until = parsedate_to_datetime(value)
     except (ValueError, OverflowError):  # none, or of a year that no clock has
