@@ -280,7 +280,7 @@ def explain(error: ssl.SSLError, server: str) -> PrecheckError | None:
             Sentence(
                 "transport.certificate_not_trusted",
                 server=server,
-                verify_message=error.verify_message,
+                verify_message=error.verify_message.rstrip("."),
                 advice=advice,
             )
         )

@@ -284,7 +284,7 @@ class TestPreflight:
 
     def test_a_server_for_another_host_is_not_trusted(self, loopback):
         pair = loopback.authority.issue("elsewhere", hosts=("pay.example",))
-        with pytest.raises(TlsError, match="check the host"):
+        with pytest.raises(TlsError, match=r"[^.]\); check the host"):
             self.greet(loopback, loopback.server_context(pair), client_of(loopback), blocking=True)
 
     @pytest.mark.parametrize(
