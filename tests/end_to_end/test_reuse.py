@@ -166,7 +166,7 @@ def test_answers_of_another_provider_are_refused(desk, sandbox, january):
     done = desk("run", desk.payments([MATCH], name="new.csv"), *words, "--reuse-from", january)
 
     assert done.status == 2
-    assert "asked other servers" in done.err
+    assert "used other servers" in done.err
 
 
 def test_a_folder_without_a_run_and_the_runs_own_folder_are_refused(desk, sandbox):

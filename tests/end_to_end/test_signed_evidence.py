@@ -48,7 +48,7 @@ def test_an_auditor_sees_that_a_signed_folder_is_as_it_was_signed(desk, folder, 
 
     assert (signed.status, unasked.status, by_other.status) == (0, 0, 65)
     assert f"ok      signature: manifest.json is signed by {public}, key sha256 " in signed.out
-    assert "that the answers are true, and that no newer state exists, it does not prove" in signed.out
+    assert "this proves neither that the answers are true nor that no newer state exists" in signed.out
     assert "ok      signature: manifest.json.sig is there; --signed-by PUBLIC_KEY says" in unasked.out
     assert f"PROBLEM signature: not by {other}: " in by_other.out
     manifest = folder / "manifest.json"
@@ -182,4 +182,4 @@ def test_a_public_key_from_the_folder_proves_nothing(desk, folder, keys):
     refused = [desk("verify", folder, "--signed-by", key) for key in (folder / "key.pem", "link.pem")]
 
     assert [one.status for one in refused] == [2, 2]
-    assert "lies in the folder that it must prove; have the key from who signs" in refused[0].err
+    assert "lies in the folder that it must prove; get the key from the signer" in refused[0].err

@@ -69,7 +69,7 @@ def test_a_run_that_has_waited_long_enough_ends_with_75_and_sends_nothing(desk, 
 
     assert second.status == 75
     [sentence] = second.sentences
-    assert f": process {first.pid} has been asking this server since " in sentence
+    assert f"process {first.pid}, which has been using this server since " in sentence
     assert "--wait-max" in sentence
     codes = {(row["check_outcome"], row["check_code"]) for row in desk.outcomes("second")}
     assert codes == {("deferred", "RUN_ENDED")}

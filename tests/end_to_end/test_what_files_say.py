@@ -167,4 +167,4 @@ def test_a_close_match_on_a_name_that_may_be_cut_says_so(run):
 
     assert "close_match" in row
     assert "Note: the name fills the 18 characters that the file has for it" in row
-    assert "Warning: a name that may be cut, as it fills its field: 1 row" in finished.out
+    assert "Warning: the name fills its field and may be cut: 1 row" in finished.out

@@ -115,7 +115,7 @@ def test_who_lists_us_is_not_tried_as_that_would_take_a_payee(healthy):
     participant = diagnose("sandbox-standard", healthy, now=datetime.now(UTC))[-1]
 
     assert (str(participant.what), participant.exit_code) == ("vop_standard participant", 0)
-    assert str(participant.said).startswith("not tried")
+    assert participant.said.key == "doctor.listing_not_tried"
 
 
 def test_a_ledger_key_that_is_missing_is_found(changed):

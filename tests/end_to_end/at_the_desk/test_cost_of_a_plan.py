@@ -109,4 +109,4 @@ def test_a_plan_says_that_real_banks_will_be_asked_and_by_which_profile(plan_of)
 
 def test_a_plan_says_what_of_a_shared_ledger_is_not_counted(plan_of):
     assert f"Answers and daily usage of other hosts in {LEDGER} are not included." in plan_of("shared")
-    assert f"Nicht mitgezählt: was andere Rechner in {LEDGER} haben," in plan_of("shared", "de")
+    assert f"Was andere Rechner in {LEDGER} haben, ist nicht mitgezählt:" in plan_of("shared", "de")
