@@ -184,6 +184,14 @@ def test_an_endpoint_that_breaks_off_is_worth_another_try_and_got_one_request(lo
     assert len(requests) == 1, "aiohttp sends a GET again by itself, unless it is kept from that"
 
 
+@pytest.mark.parametrize("status", [429, 503])
+def test_the_pause_that_an_endpoint_asks_for_is_read(loopback, status):
+    with pytest.raises(TokenUnavailable) as caught:
+        ask(loopback, saying(status, data={}, headers={"Retry-After": "2.5"}))
+
+    assert caught.value.pause_s == 2.5
+
+
 def test_an_endpoint_that_is_not_trusted_never_gets_the_secret(loopback):
     async def handler(_request):
         pytest.fail("the secret was sent")
