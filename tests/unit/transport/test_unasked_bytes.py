@@ -4,6 +4,7 @@ from contextlib import suppress
 
 import anyio
 import pytest
+from tables import for_each
 
 from pipeline.apis import post
 from pipeline.transport.client import Client, NetworkFailure
@@ -199,3 +200,16 @@ def test_a_refusal_that_may_be_anothers_is_the_last_reply_of_its_connection(loop
 
     anyio.run(main)
     assert len(connections) == connection_count
+
+
+@for_each(
+    "length",
+    [b"9" * 40, b"-4", b"+4", b"4.0", b"4e0", b"0x4", b"", b"4, 5", b"4\r\nContent-Length: 5", b"99"],
+)
+def test_a_length_that_is_none_or_is_not_the_bodys_is_a_broken_reply_and_no_answer(loopback, length):
+    async def session(reader, writer):
+        await answer(reader, writer, reply=b"HTTP/1.1 200 OK\r\nContent-Length: " + length + b"\r\n\r\ngood")
+        writer.close()
+
+    [said] = ask_of(loopback, session, 1, pause_s=0)
+    assert isinstance(said, str), said
