@@ -155,7 +155,8 @@ def test_an_interrupt_ends_what_is_asked():
 
     async def main():
         try:
-            await anyio.sleep(10)
+            with anyio.fail_after(10):
+                await anyio.sleep_forever()
         finally:
             ended.append(True)
 
