@@ -146,7 +146,7 @@ class DeskFile(OwnDocument):
     country: Annotated[str | None, Field(description="Of accounts that are no IBAN.")] = None
     account_type: Annotated[
         AccountType | None,
-        Field(description="Of UK accounts whose payments state none; null: the profile's."),
+        Field(description="For UK accounts whose payments state no type; null: as the profile assumes."),
     ] = None
     is_pain001: Annotated[bool, Field(description="Whether bank software can have a report on it.")] = False
     language: Annotated[str, Field(description="Of its page and workbook: that of who uploaded it.")] = "en"

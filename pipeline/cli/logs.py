@@ -148,7 +148,7 @@ def log_notice(notice: Notice) -> None:
 
 
 def file_warnings(summary: Summary, say: Callable[[Sentence | str], str] = str) -> list[str]:
-    """What a person must see to about a file that is in none of its rows."""
+    """What a person must attend to that no row of the file shows."""
     said = [f"{TOTALS_DIFFER}: {say(difference)}" for difference in summary.input.differences]
     if summary.modulus is not None and summary.modulus.is_old:
         said.append(say(Sentence("terminal.old_modulus_tables")))

@@ -56,10 +56,10 @@ class Chosen(NamedTuple):
     signer: Signer | None = None
     """Who signs the manifest of a run."""
     account_type: AccountType | None = None
-    """Instead of the one that the profile assumes."""
+    """Overrides the account type that the profile assumes."""
 
     def assuming(self, account_type: AccountType | None) -> "Chosen":
-        """The same profile, which assumes another account type: that makes other questions."""
+        """This profile with another assumed account type, which changes the questions."""
         if account_type is None:
             return self
         fingerprint = sha256(f"{self.fingerprint} {account_type}".encode()).hexdigest()

@@ -40,7 +40,7 @@ class Context:
     refused: dict[tuple[str, ...], tuple[datetime, int]] = field(default_factory=dict)
     """Person, page and rule of a refusal -> when it was recorded, and how often it has repeated since."""
     seen: set[tuple[str, str]] = field(default_factory=set)
-    """Person and file of whose accounts it is recorded that this person saw them."""
+    """(person, file) pairs whose look at whole accounts is already on record."""
     sending: set[asyncio.Task[None]] = field(default_factory=set)
     """Notifications under way."""
 
@@ -56,7 +56,7 @@ class Context:
         await asyncio.to_thread(self.record_of, person_of(request).name, deed, run, **facts)
 
     async def record_accounts(self, request: web.Request, run: str) -> None:
-        """Put on record that a person sees the accounts of a file, if this person does."""
+        """Record that this person sees the whole accounts of a file, if the page shows them."""
         person = person_of(request)
         if person.compares and (person.name, run) not in self.seen:
             self.seen.add((person.name, run))

@@ -76,7 +76,7 @@ class FileFolder:
         return self.path / "log.jsonl"
 
     def set_aside(self) -> None:
-        """Put what a check left aside, so that the file can be checked as if it never was."""
+        """Move aside what a check left behind, so that the file can be checked afresh."""
         number = sum(1 for _ in self.path.glob("failed-*"))
         aside = self.path / f"failed-{number + 1}.precheck"
         with suppress(FileNotFoundError):

@@ -128,12 +128,12 @@ class Asked(NamedTuple):
 
     @property
     def is_filtered(self) -> bool:
-        """Whether only some of the rows were asked for."""
+        """Whether a filter leaves rows out."""
         return any((self.group, self.outcome, self.text.strip(), self.currency, self.least))
 
 
 SORTS = ("row", "name", "check_matched_name", "amount", "check_code", "decision")
-"""What the rows can be sorted by: the columns of the page, from left to right."""
+"""The columns of the page that rows can be sorted by, from left to right."""
 
 
 class BulkChoice(NamedTuple):
@@ -336,11 +336,11 @@ class Review(NamedTuple):
 
     @property
     def currencies(self) -> list[str]:
-        """Those of the rows, but for what is no code."""
+        """The currency codes of the listed rows."""
         return sorted(code for code in self.listed["currency"].drop_nulls().unique() if len(code) == 3)
 
     def compares_money(self, asked: Asked) -> bool:
-        """Whether all rows that were asked for have one currency: amounts of two are not compared."""
+        """Whether the rows asked for share a currency, so that their amounts can be compared."""
         return bool(asked.currency) or self.listed["currency"].n_unique() == 1
 
     def _sorted(self, found: pl.DataFrame, sort: str, latest: Mapping[int, LastDecision]) -> pl.DataFrame:

@@ -411,7 +411,7 @@ def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells, *, is_
 def _refuse_owner_of_repeated(
     chosen: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells
 ) -> None:
-    """Of an account that several names share, a column that names one party only may have the owner."""
+    """Refuse where names share an account and another column may name its owner."""
     may_own = _other_names(chosen, cells) if accounts else []
     if accounts and not cells.is_constant(accounts):
         may_own = [header for header in may_own if not cells.is_constant([header])]

@@ -35,8 +35,9 @@ from schemas.summary import OutcomeTotal, Summary
 
 ROWS_SHOWN_MAX = 10
 _LINES_BELOW = 4
-"""Of a screen, below a summary: where the files are, and the prompt."""
+"""Lines kept free below a summary for where the files are and for the prompt."""
 LEFT_OUT_MAX = 2
+"""How far `render` can shorten a summary."""
 _NONE: SaidReasons = {}
 ROOMY_WIDTH = 72
 """Columns of a terminal on which four columns of a table leave room for a sentence."""
@@ -59,7 +60,7 @@ def render(
     *,
     left_out: int = 0,
 ) -> RenderableType:
-    """Lay out a summary: 1 leaves out the meanings of codes, 2 also the rows to look at and lines of money.
+    """Lay out a summary; to save lines, 1 leaves out what codes mean, 2 also the list of rows to look at.
 
     Text from the file or the server is shown as text: no markup in it is followed, and control
     characters are made visible.
@@ -155,7 +156,7 @@ def _title(summary: Summary) -> RenderableType:
 
 
 def outcome_table(totals: Iterable[OutcomeTotal], between: str = "\n") -> Table:
-    """Rows and amounts by outcome, without the outcomes that have no row; amounts stand `between` others."""
+    """Rows and amounts by outcome, without outcomes that have no row; `between` separates currencies."""
     table = table_of("outcome", ">rows", ">amount")
     for total in totals:
         if total.row_count == 0:

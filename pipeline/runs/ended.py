@@ -26,7 +26,7 @@ from schemas.manifest import Manifest
 from schemas.summary import Summary
 
 Content = Callable[[str], bytes]
-"""Gives what is in a file of the folder."""
+"""Reads a file of the folder."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ class CheckJob:
     country: str | None = None
     """Of all accounts that are no IBAN; None: that of the profile, if it has one."""
     account_type: AccountType | None = None
-    """Of UK accounts whose payments state none; None: the profile's."""
+    """For UK accounts whose payments state no type; None: as the profile assumes."""
     format: str | None = None
     """Of the outcome file; None: that of the input, or CSV where it is one that is only read."""
     order: Literal["file", "amount"] = "file"

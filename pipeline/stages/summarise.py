@@ -67,14 +67,16 @@ class SummaryHeader(NamedTuple):
         return fields | {"simulated": is_simulated, "next_step": self.next_step if is_left else None}
 
 
-def summarise(
+def summarise(  # noqa: PLR0913 (a part of a data set has counted its banks already)
     header: SummaryHeader,
     payments: Payments,
     outcomes: Outcomes,
     warnings: Warnings,
     calls: Iterable[ApiCalls],
+    *,
+    banks: pl.DataFrame | None = None,
 ) -> Summary:
-    """Count rows and money of `Payments` by their `Outcomes`.
+    """Count rows and money of `Payments` by their `Outcomes`, and `bank_counts` unless they are given.
 
     The totals add up to the file's: every payment is in one outcome.
     """
@@ -94,7 +96,7 @@ def summarise(
         codes=_code_counts(rows),
         batches=batches.listed,
         batch_count=batches.batch_count,
-        **listed_banks(bank_counts(payments, outcomes)),
+        **listed_banks(bank_counts(payments, outcomes) if banks is None else banks),
         calls=calls,
         saved_call_count=asked_count - sum(call.question_count for call in calls),
         attention=_attention_rows(rows.lazy().filter(_NEEDS_ATTENTION)),
@@ -166,7 +168,7 @@ def bank_counts(payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
 def listed_banks(counts: pl.DataFrame) -> dict[str, Any]:
     """Fields of `Summary`: the banks with the most answers, and how many there are."""
     order = ["answered_count", "bank"]
-    # Of hundreds of thousands, twenty times as fast as to sort them all.
+    # Twenty times as fast as sorting hundreds of thousands.
     most = counts.top_k(ROWS_LISTED_MAX, by=order, reverse=[False, True])
     listed = most.sort(order, descending=[True, False])
     banks = [BankOutcomes(**bank) for bank in listed.iter_rows(named=True)]

@@ -367,7 +367,7 @@ def test_an_older_signed_state_is_found_on_the_machine_that_signed_a_newer_one(d
 
 
 def test_a_run_that_another_one_of_its_file_has_replaced_is_an_older_state(desk, folder, words, signing):
-    """Where it was, and to its folder alone: elsewhere it is what it was."""
+    """Only where the newer run replaced it: a copy in another folder still verifies."""
     shutil.copytree(folder, kept := folder.with_name("kept"))
     assert desk(*words, *signing[0], "--fresh").status == 0
     assert desk("verify", folder, *signing[1]).status == 0

@@ -20,7 +20,7 @@ from pipeline.desk.rendering import html, page_number
 from pipeline.desk.states import NEXT_BY, FileStatus, State, status_of
 from pipeline.desk.uploads import made_here, take
 from pipeline.errors import PrecheckError
-from pipeline.rules.totals import control_totals
+from pipeline.rules.totals import added, control_totals
 from schemas.desk import Deed
 from schemas.review import Act
 from schemas.summary import Money, Summary
@@ -29,7 +29,7 @@ routes = web.RouteTableDef()
 LISTED_ON_PAGE = 100
 TOTALS_SHOWN = 2
 INBOX_FILES_MAX = 200
-"""Of the newest files: what waits for longer is further down in the list."""
+"""The inbox looks at this many of the newest files; older ones are in the list below."""
 
 
 @routes.get("/")
@@ -82,15 +82,8 @@ def _waiting(context: Context, person: Person, folders: list[FileFolder]) -> dic
 
 
 def _money_of(files: Iterable[FileStatus]) -> list[Money]:
-    """The money of files together, by currency; none of files that were not checked yet."""
-    sums: dict[str | None, Money] = {}
-    for one in (
-        one for current in files if current.summary for one in control_totals(current.summary.outcomes)
-    ):
-        known = sums.get(one.currency)
-        sums[one.currency] = one if known is None else one.model_copy(update={
-            "amount": one.amount + known.amount, "row_count": one.row_count + known.row_count})  # fmt: skip
-    return sorted(sums.values(), key=lambda one: one.currency or "")[:TOTALS_SHOWN]
+    """The total of these files, by currency; files not checked yet have none."""
+    return added([control_totals(one.summary.outcomes) for one in files if one.summary])[:TOTALS_SHOWN]
 
 
 def _statuses(folders: list[FileFolder]) -> tuple[list[FileStatus], list[str]]:
@@ -105,7 +98,7 @@ def _statuses(folders: list[FileFolder]) -> tuple[list[FileStatus], list[str]]:
 
 
 def totals_of(summary: Summary) -> list[Money]:
-    """The money of a file, by currency, those that it has most of first."""
+    """The money of a file, by currency; the currency with the most rows comes first."""
     return sorted(control_totals(summary.outcomes), key=lambda one: -one.row_count)
 
 

@@ -257,7 +257,7 @@ async def _choose(request: web.Request, current: FileStatus, said: Mapping[str, 
 
 @routes.post("/files/{id}/start-over")
 async def start_over(request: web.Request) -> web.Response:
-    """Go back to the plan after a check that ended without any answer."""
+    """Return to the plan after a check that got no answer."""
     context, person, current = await opened_by(request)
     person.require(*starters(current))
     if not await asyncio.to_thread(may_start_over, current, context.clock):

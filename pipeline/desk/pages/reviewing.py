@@ -56,7 +56,7 @@ _WITHOUT_NAMES = ("group", "outcome", "decided", "rows", "currency", "least", "s
 
 @routes.post("/files/{id}/review")
 async def search(request: web.Request) -> web.Response:
-    """The rows that were asked for: by their address, but for a name, which stands in none."""
+    """Show the rows asked for: at an address with the filters, or here if a name is searched for."""
     fields = {name: str(value) for name, value in (await request.post()).items()}
     if not fields.get("text", "").strip():
         current = await context_of(request).current(request)
@@ -321,7 +321,7 @@ def _way_back(current: FileStatus, fields: Mapping[str, str]) -> str:
 
 
 def _query(asked: Asked) -> str:
-    """What was asked for as an address has it: without the text, which may be a name."""
+    """The filters as a query string, without the search text, which may be a name."""
     return urlencode({name: value for name, value in asked._asdict().items() if value and name != "text"})
 
 

@@ -34,7 +34,7 @@ OF_A_PAYMENT = (
     "amount",
     "currency",
 )
-"""The fields of a payment without names; the account is masked for who compares none."""
+"""The fields of a payment without names; the account is masked for people who do not review."""
 
 
 @routes.get("/search")

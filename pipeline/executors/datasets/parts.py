@@ -199,12 +199,14 @@ def decide_part(task: DecideTask) -> PartDecided:
     # From here on by the rows of the data set.
     number = pl.col("row") + task.row_start
     payments, outcomes = Payments(kept.payments.with_columns(number)), Outcomes(outcomes.with_columns(number))
-    summary = summarise(_header(task), payments, outcomes, Warnings(warnings.with_columns(number)), calls=())
+    banks = bank_counts(payments, outcomes)
+    warnings = Warnings(warnings.with_columns(number))
+    summary = summarise(_header(task), payments, outcomes, warnings, calls=(), banks=banks)
     rows = payments.hstack(outcomes.drop("row").get_columns())
     write_frame(attention_of(kept.original, payments, outcomes), files.attention(part.number))
     write_frame(candidates_of(rows), files.shown(part.number))
     write_frame(sums_of(rows), files.sums(part.number))
-    write_frame(bank_counts(payments, outcomes), files.banks(part.number))
+    write_frame(banks, files.banks(part.number))
     decided = PartDecided(
         answers=task.answers,
         basis=task.basis,

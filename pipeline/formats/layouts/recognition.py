@@ -67,7 +67,7 @@ def known_by(layout: BankLayout) -> Sentence:
 
 
 def _known_cells(kind: LineKind, shapes: Mapping[int, Shape]) -> list[Sentence]:
-    """What is in each cell that tells: a form of text, or one of some words."""
+    """For each cell that identifies the layout: the form of its text, or the words it may be."""
     known: dict[int, Sequence[Sentence | str]] = {
         place: [Sentence(f"formats.shape_{shape.name.lower()}")] for place, shape in shapes.items()
     }

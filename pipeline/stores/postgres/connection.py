@@ -37,7 +37,7 @@ _CONNECTING = {
     "tcp_user_timeout": 15_000,
 }
 # A commit is one that a power loss leaves in place; a process that was stopped in the middle of a transaction
-# does not hold the others up; whoever keeps a lock for longer is waited for as a server that is away.
+# does not hold the others up; a lock that another session keeps for longer counts as a server that is away.
 _SETTINGS = STATEMENTS["connection.settings"]
 _REFUSALS = {
     "root certificate file": Sentence("stores.no_authorities"),

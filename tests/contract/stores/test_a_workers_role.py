@@ -155,7 +155,7 @@ PLANTED = [("vop_gateway", "{0}"), ("cop", "{999}"), ("cop", "{-1}"), ("cop", "{
 
 
 def test_a_chunk_that_no_run_planned_is_not_asked(worker, ledger_desk):
-    """Of another API, of no question, of one twice."""
+    """Chunks for another API, with a question that does not exist, or with one question twice."""
     for chunk, (api, members) in enumerate(PLANTED, start=70):
         store = ledger_desk.store()
         run = ledger_desk.begin(store, 10)

@@ -64,7 +64,7 @@ def test_i2_no_answer_of_a_forged_folder_is_used_again(desk, sandbox, tell):
 
 
 def test_i2_no_payment_of_a_changed_file_of_another_run_is_checked(desk, sandbox, tell):
-    """Whoever changed it hides what it was recorded as: by its manifest, its name, or a link to it."""
+    """The attacker removes the manifest, renames the file, or reaches it by a link."""
     forgery, (private, _) = of("end_to_end/test_forged_evidence.py"), key_files(desk, "signing")
     file, profile = desk.payments(forgery["ROWS"]), (*sandbox.using("sandbox"), "--quiet")
     assert desk("run", file, *profile, "--sign-with", private).status == 0

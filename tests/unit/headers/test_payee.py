@@ -118,7 +118,7 @@ def sources_of(columns):
             {"Payee first name": ["Ada", "Bo"], "Last name": ["Quillon", "Marrow"]},
             [["Payee first name", "Last name"]],
         ),
-        # Beside a payee's or holder's role, names of nobody knows whom are nobody's; and so are texts.
+        # A column with a payee's or holder's header wins over unknown names, and over texts.
         ({"Zorblex name": [ACME, BRILL], "Beneficiary": [ADA, BO]}, [["Beneficiary"]]),
         ({"Zorblex": [ACME, None], "Account holder": [ADA, BO]}, [["Account holder"]]),
         ({"Zorblex": ["Kitchen fitting", "Roof repair"], "Name": [ADA, BO]}, [["Name"]]),
