@@ -22,7 +22,7 @@ def figures(folder, options):
         file = payments(folder / "some.csv", rows, cop_only=False)
         if rows in SIZES_LONG:
             file = _as_parquet(file)
-        rounds = options.rounds if rows in SIZES else 1
+        rounds = options.rounds if (options.full and rows in SIZES) or rows < MILLION else 1
         costs = [cost_of([sys.executable, STAGES, file, folder / "frames.out"]) for _ in range(rounds)]
         cpu_s, peak_mib = median(cost.cpu_s for cost in costs), max(cost.peak_mib for cost in costs)
         file.unlink()

@@ -17,8 +17,8 @@ JOINED_S = 3
 """After that, each of them has its part."""
 
 
-def figures(folder, _options):
-    for rate_per_s in RATES_PER_S:
+def figures(folder, options):
+    for rate_per_s in RATES_PER_S if options.full else RATES_PER_S[-1:]:
         with sandbox(folder / f"shares{rate_per_s}") as server:
             server.set(rate_per_s=rate_per_s)
             left = departures(folder, server, rate_per_s)

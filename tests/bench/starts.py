@@ -13,12 +13,15 @@ SAMPLE = "sample_data/payments_mixed.csv"
 
 def figures(folder, options):
     for what, words, goal_s in (
-        ("precheck --help", ["--help"], 0.3),
-        (f"precheck columns {SAMPLE}", ["columns", SAMPLE], 1.0),
-        ("20 rows on the embedded sandbox, cold", ["run", SAMPLE, "--out", folder / "cold", "--fresh"], 3.0),
+        ("precheck --help", ["--help"], 0.1),
+        (f"precheck columns {SAMPLE}", ["columns", SAMPLE], 0.45),
+        (f"precheck plan {SAMPLE}", ["plan", SAMPLE, "--out", folder / "plan"], 0.6),
     ):
-        wall_s = median(cost_of([*COMMAND, *words]).wall_s for _ in range(options.rounds))
-        yield Figure(what, f"{wall_s:.2f} s", f"under {goal_s:g} s", wall_s < goal_s)
+        cpu_s = median(cost_of([*COMMAND, *words]).cpu_s for _ in range(options.rounds))
+        yield Figure(f"{what}: CPU", f"{cpu_s:.2f} s", f"at most {goal_s:g} s", cpu_s <= goal_s)
+    cold = [*COMMAND, "run", SAMPLE, "--out", folder / "cold", "--fresh"]
+    wall_s = median(cost_of(cold).wall_s for _ in range(options.rounds))
+    yield Figure("20 rows on the embedded sandbox, cold", f"{wall_s:.2f} s", "under 3 s", wall_s < 3)
     yield from _many_files(folder, options)
 
 
@@ -33,9 +36,8 @@ def _many_files(folder, options):
     with sandbox(folder / "files", "--latency", "0") as server:
         words = ["run", *names, "--profile", "sandbox", "--config", server.configuration, "--fresh"]
         runs = [cost_of([*COMMAND, *words, "--out", folder / "small"]) for _ in range(options.rounds)]
-    for unit, goal, spent in (
-        ("s", 8.0, median(one.wall_s for one in runs)),
-        ("CPU s", 5.0, min(one.cpu_s for one in runs)),
+    for what, goal, spent in (
+        (f"{FILES} files of {ROWS} rows in one command", 8.0, median(one.wall_s for one in runs)),
+        ("... its CPU", 5.0, min(one.cpu_s for one in runs)),
     ):
-        what = f"{FILES} files of {ROWS} rows in one command"
-        yield Figure(what, f"{spent:.1f} {unit}", f"under {goal:g} {unit}", spent < goal)
+        yield Figure(what, f"{spent:.1f} s", f"under {goal:g} s", spent < goal)

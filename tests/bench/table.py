@@ -8,6 +8,8 @@ from statistics import median
 from typing import NamedTuple
 
 PAGE = Path(__file__).parents[2] / "docs" / "dev" / "performance.md"
+WORSE_MAX = 1.10
+"""A figure as a multiple of its last one, the speed of the machine taken out: above that it is worse."""
 MARK, END = "<!-- figures -->", "<!-- end -->"
 
 
@@ -27,25 +29,30 @@ def spread(values, unit, *, decimals=0):
     return f"{middle} {unit}" + (f" ({low} to {high})" if len(values) > 1 else "")
 
 
-HEADERS = ("figure", "measured", "goal", "")
+HEADERS = ("figure", "measured", "goal", "", "of the last")
 
 
-def _rows(figures):
-    for figure in figures:
-        said = "" if not figure.goal else "ok" if figure.holds else "SHORT"
-        yield figure.what, figure.measured, figure.goal, said
+def _rows(compared):
+    for figure, ratio in compared:
+        verdict = "" if not figure.goal else "ok" if figure.holds else "SHORT"
+        beside = "" if ratio is None else f"{ratio:.2f}" + (" WORSE" if ratio > WORSE_MAX else "")
+        yield figure.what, figure.measured, figure.goal, verdict, beside
 
 
-def printed(figures):
-    """The table as text."""
-    rows = [HEADERS, *_rows(figures)]
+def printed(compared):
+    """The table as text.
+
+    Args:
+        compared: each figure with its ratio to the last one, as `history.against_last` gives them.
+    """
+    rows = [HEADERS, *_rows(compared)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEADERS))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
     )
 
 
-def write_page(figures):
+def write_page(compared):
     """Put the table into the page, in the place of the last one."""
     head, _, rest = PAGE.read_text("utf-8").partition(MARK)
     _, _, tail = rest.partition(END)
@@ -53,6 +60,6 @@ def write_page(figures):
         f"Written by `make bench` on {datetime.now(UTC):%Y-%m-%d}: Python {platform.python_version()}, "
         f"{os.cpu_count()} cores, client and server on the same machine."
     )
-    table = ["| " + " | ".join(HEADERS) + " |", "| --- | --- | --- | --- |"]
-    table += ["| " + " | ".join(row) + " |" for row in _rows(figures)]
+    table = ["| " + " | ".join(HEADERS) + " |", "| --- | --- | --- | --- | --- |"]
+    table += ["| " + " | ".join(row) + " |" for row in _rows(compared)]
     PAGE.write_text(f"{head}{MARK}\n\n{made}\n\n" + "\n".join(table) + f"\n\n{END}{tail}", "utf-8")
