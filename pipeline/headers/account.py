@@ -9,7 +9,8 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from pipeline.headers.account_patterns import IBAN, PUNCTUATION
-from pipeline.headers.cells import ColumnCells
+from pipeline.headers.account_signs import kinds_of_codes
+from pipeline.headers.cells import SAMPLE_ROWS, ColumnCells
 from pipeline.headers.choice import THE_PAYEES_ACCOUNT, ColumnChoice, either, pair, rule_of
 from pipeline.headers.meaning import (
     BARE_ACCOUNT,
@@ -88,25 +89,32 @@ def _sort_code_of_bank(
 ) -> list[ColumnChoice]:
     """A column of banks' codes, where each of them has six digits and each account number beside it eight.
 
+    An IBAN needs no code; another column may name the kind of each code, as `sort_code` or `aba`.
+
     Raises:
         ColumnsRefused: two such columns differ in a row.
     """
-    numbers = [header for parts in sources.get("account_number", ()) for header in parts]
-    if not all(cells.are(header, _EIGHT_DIGITS, without=PUNCTUATION) for header in numbers):
+    numbers = sources.get("account_number", ())
+    if not numbers:
         return []
-    if "iban" in sources and not _are_british(cells.first_filled(sources["iban"])):
-        return []
-    codes = [
-        header
-        for header in cells.headers
-        if is_code_of_bank(header) and cells.are(header, _SIX_DIGITS, without=PUNCTUATION)
-    ]
+    number = cells.first_filled(numbers).str.replace_all(PUNCTUATION, "")
+    is_iban = number.str.contains(IBAN).fill_null(value=True)
+    may_be = "iban" not in sources or _are_british(cells.first_filled(sources["iban"]))
+    codes = []
+    for header in cells.headers:
+        kinds = kinds_of_codes(header, cells)
+        if kinds is not None or (may_be and is_code_of_bank(header)):
+            rows = ~is_iban & (True if kinds is None else (kinds == "GB").fill_null(value=False))
+            if cells.where(rows).are(header, _SIX_DIGITS, without=PUNCTUATION) and _are_eight(number, rows):
+                codes.append(header)
     for other in codes[1:]:
         if cells.differ(codes[:1], [other]):
             raise either("sort_code", [(codes[0],), (other,)], cells, what=_WORDS["sort_code"])
-    if not numbers or not codes:
-        return []
-    return [ColumnChoice("sort_code", tuple((header,) for header in codes), CODE_OF_BANK)]
+    return [ColumnChoice("sort_code", tuple((header,) for header in codes), CODE_OF_BANK)] if codes else []
+
+
+def _are_eight(numbers: pl.Series, rows: pl.Series) -> bool:
+    return bool(numbers.filter(rows).head(SAMPLE_ROWS).str.contains(_EIGHT_DIGITS).all())
 
 
 def _are_british(ibans: pl.Series) -> bool:

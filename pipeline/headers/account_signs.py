@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from pipeline.headers.cells import ColumnCells
 from pipeline.headers.meaning import Side, is_column_of, meaning
 from pipeline.headers.spelling import fold, is_ours, tokens_of, words_with
 from pipeline.headers.words import Cue
@@ -119,6 +120,42 @@ def is_code_elsewhere(header: str) -> bool:
     return any(code.country != "US" and _has(header, code) for code in _BANK_CODES)
 
 
+def kinds_of_codes(header: str, cells: ColumnCells) -> pl.Series | None:
+    """The country whose code each cell of a column is, where another column names its kind.
+
+    None where none does: `routing_code_value` needs `routing_code_type`, over cells such as `aba`.
+    """
+    words = [word for word in tokens_of(header) if word not in _VALUE_WORDS]
+    kinds = [
+        other
+        for other in cells.headers
+        if [word for word in tokens_of(other) if word not in words_with(Cue.TYPE)] == words
+        and other != header
+    ]
+    return _countries_of_kinds(kinds[0], cells.text(kinds[0])) if len(kinds) == 1 else None
+
+
+_VALUE_WORDS = ("value", "number", "no")
+
+
+def _countries_of_kinds(header: str, kinds: pl.Series) -> pl.Series | None:
+    """The country of each kind of code; None where the column names no kinds that are known."""
+    named = kinds.drop_nulls().unique()
+    if words_with(Cue.TYPE).isdisjoint(tokens_of(header)) or len(named) > _KINDS_MAX:
+        return None
+    countries = {kind: country for kind in named if (country := _country_of_kind(kind)) is not None}
+    return kinds.replace_strict(countries, default=None, return_dtype=pl.String) if countries else None
+
+
+_KINDS_MAX = 20
+
+
+def _country_of_kind(kind: str) -> str | None:
+    if is_column_of(Cue.SORT_CODE, kind):
+        return "GB"
+    return next((code.country for code in _BANK_CODES if _has(kind, code)), None)
+
+
 def _has(header: str, code: _BankCode) -> bool:
     folded, tokens = fold(header), set(tokens_of(header))
     return any(word in tokens or (len(word) > 3 and word in folded) for word in code.headers)
@@ -133,6 +170,8 @@ def _bank_countries(cells: pl.DataFrame) -> pl.Series:
             if _has(header, code):
                 look = _text(cells[header]).str.replace_all(_NOT_IN_CODES, "").str.contains(code.look)
                 found.append(pl.when(look).then(pl.lit(code.country)))
+        if (kinds := _countries_of_kinds(header, _text(cells[header]))) is not None:
+            found.append(pl.lit(kinds))
         if _says_bank_country(header):
             found.append(pl.lit(_countries(_text(cells[header]))))
     return pl.select(

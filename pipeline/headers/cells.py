@@ -9,6 +9,7 @@ import polars as pl
 VALUES_SHOWN = 3
 SAMPLE_ROWS = 200
 """Of a column that are looked at where the look of its cells decides."""
+_LONG_WORD = r"[\p{L}]{3,}"
 
 
 class ColumnCells:
@@ -92,6 +93,15 @@ class ColumnCells:
             if (comparable(first.gather(rows)) != comparable(second.gather(rows))).any():
                 return True
         return False
+
+    def share_words(self, one: Sequence[str], other: Sequence[str]) -> bool:
+        """Whether in every row the two have a word in common, as two forms of one name have."""
+        words = [
+            self.joined(headers).str.to_lowercase().str.extract_all(_LONG_WORD).alias(side)
+            for side, headers in (("one", one), ("other", other))
+        ]
+        common = pl.col("one").list.set_intersection("other").list.len()
+        return bool(pl.DataFrame(words).drop_nulls().select((common > 0).all()).item())
 
     def is_constant(self, headers: Sequence[str]) -> bool:
         """Whether every one of two or more rows has the same in these columns."""

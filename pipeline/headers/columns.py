@@ -13,7 +13,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.errors import InputError
-from pipeline.headers import account, payee, side_fields
+from pipeline.headers import account, payee, side_fields, unread_names
 from pipeline.headers.account_signs import is_code_elsewhere
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, ColumnsRefused, quoted
@@ -186,9 +186,12 @@ def _choices(
         raise ColumnsRefused(why, INSIST)
     choices = side_fields.choose(left, mapped)
     choices += account.choose(left, mapped)
+    found = {*mapped, *(choice.field for choice in choices if choice.sources)}
+    if found.isdisjoint(ACCOUNT_FIELDS):
+        choices += unread_names.bound_by_word(left, found, has_name="name" in mapped)
     if not insisted:
         _refuse_unread_sort_code(left, choices)
-    if "name" not in mapped:
+    if "name" not in mapped and all(choice.field != "name" for choice in choices):
         read = {**mapped, **{choice.field: choice.sources for choice in choices}}
         accounts = [
             header

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from pipeline.headers.spelling import (
     Words,
     fold,
+    known_and_unknown,
     tokens_of,
     words_in_one_piece,
     words_of,
@@ -158,10 +159,11 @@ def is_code_of_bank(header: str) -> bool:
 def is_column_of(cue: Cue, header: str) -> bool:
     """Whether a header has a word with this cue, and is no column of our side.
 
-    >>> is_column_of(Cue.SORT_CODE, "Payee's sort code"), is_column_of(Cue.SORT_CODE, "Branch code")
+    >>> is_column_of(Cue.SORT_CODE, "Zorblex's sort code"), is_column_of(Cue.SORT_CODE, "Branch code")
     (True, False)
     """
-    words = words_of(header) or words_in_one_piece(fold(header))
+    known, _ = known_and_unknown(header)
+    words = words_of(header) or words_in_one_piece(fold(header)) or words_of(known)
     return words is not None and cue in words.cues and Cue.OURS not in words.cues
 
 

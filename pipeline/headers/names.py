@@ -1,5 +1,6 @@
 """The columns that hold names: whole names, names in parts, companies; and those that only seem to."""
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -23,7 +24,7 @@ from pipeline.headers.meaning import (
     meaning,
 )
 from pipeline.headers.parties import party_of
-from pipeline.headers.spelling import fold
+from pipeline.headers.spelling import fold, tokens_of
 from pipeline.headers.words import Cue
 from pipeline.wording import ColumnPair, Sentence
 
@@ -36,6 +37,11 @@ _NO_NAME = (
 )
 _CODE = r"^[^\p{L}]*$|^[\p{L}._/-]*[0-9][\p{L}0-9._/-]*$"
 _NOBODYS = (Side.UNSAID, None)
+_PAID = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER)
+_IS_INSTEAD = re.compile(r"^(?:altern|abw|deviating|different|permitted)")
+"""How the header of a substitute payee begins, in the rows in which one is named."""
+_IF = frozenset("if falls wenn si se indien als jeśli hvis om jos pokud ha dacă αν".split())  # noqa: SIM905, RUF001
+"""And how one continues that is empty elsewhere: `Payee (if not the pupil)`."""
 _SEVERAL_WORDS = r"^\p{Lu}[^ ]* "
 
 
@@ -45,6 +51,19 @@ class Candidate(NamedTuple):
     headers: tuple[str, ...]
     rank: Rank
     meant: HeaderMeaning
+
+    @property
+    def says_role(self) -> bool:
+        """Whether it stands under a role that is paid, and not only under `Name`, `Company` or `Tenant`."""
+        if self.rank is Rank.HOLDER:
+            return not self.meant.plain
+        return self.rank is Rank.PAYEE or (self.rank is Rank.SUBJECT and self.meant.subject in _PAID)
+
+    @property
+    def is_instead(self) -> bool:
+        """Whether it names a substitute payee, in the rows that have one."""
+        [header, *_] = self.headers
+        return bool(_IS_INSTEAD.match(fold(header))) or not _IF.isdisjoint(tokens_of(header))
 
 
 class NameColumns(NamedTuple):

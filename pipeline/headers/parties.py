@@ -72,17 +72,8 @@ def is_of_unknown(header: str) -> bool:
     return not is_thing and not all(map(is_known, tokens)) and _NO_PARTIES.isdisjoint(map(cue_of, tokens))
 
 
-_NO_PARTIES = frozenset({Cue.BANK, Cue.MESSAGE, Cue.REFERENCE, Cue.DATE, Cue.OTHER_PERSON})
-"""Beside which an unknown word is that of a text, a bank or somebody who is not paid."""
-
-
-def unknown_words(header: str) -> set[str]:
-    """The words of a header that stand for nothing.
-
-    >>> unknown_words("Zorblex account")
-    {'zorblex'}
-    """
-    return {token for token in tokens_of(header) if not is_known(token)}
+_NO_PARTIES = frozenset({Cue.BANK, Cue.MESSAGE, Cue.REFERENCE, Cue.DATE, Cue.OTHER_PERSON, Cue.TYPE})
+"""Beside which an unknown word is that of a text, a kind, a bank or somebody who is not paid."""
 
 
 def _ends_in_name(token: str) -> list[str]:

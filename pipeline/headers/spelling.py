@@ -6,7 +6,7 @@ Case, accents, width and punctuation do not matter, and words that are written i
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -166,24 +166,40 @@ def words_in_one_piece(folded: str) -> Words | None:
     return None if pieces is None else _counted(pieces)
 
 
+def known_and_unknown(header: str) -> tuple[str, frozenset[str]]:
+    """A header without the words that stand for nothing, and these.
+
+    >>> known_and_unknown("Zorblex sort code") == ("sort code", {"zorblex"})
+    True
+    """
+    pieces = list(_pieces(tokens_of(header)))
+    known = [word for words, found in pieces if found is not None for word in words]
+    return " ".join(known), frozenset(words[0] for words, found in pieces if found is None)
+
+
 def _looked_up(tokens: Sequence[str]) -> list[Found] | None:
     """What each word stands for: a cue, a number or a currency; None where one is not known."""
-    found: list[Found] = []
+    every: list[Found] = []
+    for _, found in _pieces(tokens):
+        if found is None:
+            return None
+        every += found
+    return every
+
+
+def _pieces(tokens: Sequence[str]) -> Iterator[tuple[Sequence[str], list[Found] | None]]:
+    """The words and phrases of a header, the longest first, with what each stands for."""
     at = 0
     while at < len(tokens):
         for length in range(min(_PHRASE_WORDS_MAX, len(tokens) - at), 0, -1):
             cue = _found(tokens[at : at + length])
             if cue is not None:
-                found.append(cue)
-                at += length
+                yield tokens[at : at + length], [cue]
                 break
         else:
-            pieces = _segmented(tokens[at])
-            if pieces is None:
-                return None
-            found += pieces
-            at += 1
-    return found
+            length = 1
+            yield tokens[at : at + 1], _segmented(tokens[at])
+        at += length
 
 
 def _found(tokens: Sequence[str]) -> Found | None:

@@ -26,6 +26,7 @@ from pipeline.headers.account import CODE_OF_BANK
 from pipeline.headers.choice import rule_of
 from pipeline.headers.guesses import KINDS
 from pipeline.headers.meaning import _ALIASES, _GRAMMAR, CANONICAL
+from pipeline.headers.unread_names import SHARED_WORD
 from pipeline.reports.sheets import ALL, CHANGED, REVIEWS
 from pipeline.reports.terminal import header_of
 from pipeline.reports.workbook import BANK_HEADERS, LAST_RUN
@@ -78,6 +79,7 @@ FAMILIES = {
         for text in (
             CANONICAL,
             CODE_OF_BANK,
+            SHARED_WORD,
             *(each.rule for each in (*_ALIASES.values(), *_GRAMMAR)),
             *KINDS,
         )

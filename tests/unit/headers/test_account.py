@@ -275,3 +275,16 @@ def test_a_cell_decides_which_kind_of_account_it_holds(given, expected):
     )
     assert by_cell(rows).row(0, named=True) == {field: expected.get(field) for field in fields}
     assert by_cell(rows).row(1) == (None, None, None)
+
+
+def test_a_code_is_a_sort_code_where_another_column_says_so_row_by_row():
+    columns = {
+        "Account no": ["12345678", "DE89370400440532013000", "123456789"],
+        "Payee": ["Ada Quillon", "Bo Marrow", "Cy Marrow"],
+        "routing_code_type_1": ["sort_code", None, "aba"],
+        "routing_code_value_1": ["112233", None, "021000021"],
+    }
+    sources = read_columns(pl.DataFrame(columns), {}, where="x.csv").sources
+    assert sources["sort_code"] == (("routing_code_value_1",),)
+    others = pl.DataFrame(columns).with_columns(routing_code_type_1=pl.lit("bsb"))
+    assert "sort_code" not in read_columns(others, {}, where="x.csv").sources

@@ -440,3 +440,53 @@ def test_a_payee_who_is_named_only_where_another_is_paid():
         ["Payee (if not learner)"],
         ["Learner first name", "Learner surname"],
     ]
+
+
+@for_each(
+    ("columns", "found"),
+    [
+        # A word that only the headers of a name and of an account have binds them, whatever it means.
+        (
+            {"Zorblex name": [ADA, BO], "Vorblag": [ACME, BRILL], "Zorblex IBAN": IBANS},
+            {"name": "Zorblex name", "iban": "Zorblex IBAN"},
+        ),
+        (
+            {"Zorblex": [ADA, BO], "IBAN des Zorblex": IBANS, "Vorblag": [ACME, BRILL]},
+            {"name": "Zorblex", "iban": "IBAN des Zorblex"},
+        ),
+        (
+            {
+                "Zorblex": [ADA, BO],
+                "Zorblex sort code": ["123456"] * 2,
+                "Zorblex a/c no": ["12345678", "2" * 8],
+            },
+            {"name": "Zorblex", "sort_code": "Zorblex sort code", "account_number": "Zorblex a/c no"},
+        ),
+        # Not where a known column has other names, two words are bound, or one account is the payer's.
+        ({"Zorblex": [ADA, BO], "Zorblex IBAN": IBANS, "Payee": [ACME, BRILL]}, None),
+        ({"Zorblex": [ADA, BO], "Zorblex IBAN": IBANS, "Name": [ACME, BRILL]}, None),
+        ({"Zorblex": [ADA, BO], "Zorblex IBAN": IBANS, "Vorblag": IBANS[::-1]}, None),
+        (
+            {
+                "Zorblex": [ADA, BO],
+                "Zorblex IBAN": IBANS,
+                "Vorblag": [ACME, BRILL],
+                "Vorblag IBAN": IBANS[::-1],
+            },
+            None,
+        ),
+        ({"Zorblex": [ACME, ACME], "Zorblex IBAN": IBANS[:1] * 2, "Vorblag": [ADA, BO]}, None),
+        ({"Zorblex fund": [ACME, BRILL], "Zorblex fund IBAN": IBANS, "Vorblag": [ADA, BO]}, None),
+        # Two people: whose name no rule prefers.
+        ({"Annuitant": [ACME, BRILL], "Initials": ["A", "B"], "Surname": ["Q", "M"], "IBAN": IBANS}, None),
+    ],
+)
+def test_a_word_without_meaning_binds_a_name_to_its_account(columns, found):
+    def read():
+        return read_columns(pl.DataFrame(columns), {}, where="x.csv").sources
+
+    if found is None:
+        with pytest.raises(InputError, match=r"choose|name the right column"):
+            read()
+    else:
+        assert read() == {field: ((header,),) for field, header in found.items()}

@@ -1,0 +1,231 @@
+"""Names that no header binds to the account: they may be of who is paid, or prove to be.
+
+A column with an unknown header may hold the payees, so a name beside it is asked about only where a header
+or the cells show that it is the right one. A word that the headers of a name and of an account share, and
+no other has, binds the two, whatever it means: `Zorblex name` beside `Zorblex IBAN`.
+"""
+
+from collections.abc import Collection, Sequence
+
+import polars as pl
+
+from pipeline.headers.account_patterns import IBAN, PUNCTUATION
+from pipeline.headers.cells import ColumnCells, comparable
+from pipeline.headers.choice import THE_PAYEE, ColumnChoice, either, pair
+from pipeline.headers.codes import may_be_codes
+from pipeline.headers.meaning import COMPANY, PARENT, Rank, Side, meaning
+from pipeline.headers.names import Candidate, NameColumns
+from pipeline.headers.parties import (
+    is_of_unknown,
+    names_unknown_party,
+    names_unknown_payee,
+)
+from pipeline.headers.spelling import known_and_unknown
+
+_LIKE_A_NAME = r"^\p{Lu}[\p{L}'.-]*(?: \p{L}[\p{L}'.&-]*){1,4}$"
+_WORD = r"\p{Lu}[\p{L}\p{N}'\u2019./-]*,?"
+_LIKE_A_PARTY = (
+    rf"^{_WORD}(?: (?:{_WORD}|[&+]|d[aeiou]s?|del|della|der|den|di|du|la|le|of|and|und|et|og|och|van|von|vom"
+    r"|zu|zum|ten|ter|y|e|i|a\.?s\.?|s\.?r\.?o\.?|z|o\.?o\.?|s\.?p\.?a?\.?))+$"
+)
+"""Two words or more, each with a capital but for particles and legal forms: no text about a payment."""
+_MOSTLY = 0.75
+_LIKE_A_WORD = r"^\p{Lu}[\p{L}'. -]+$"
+SHARED_WORD = "the headers of the name and the account share a word"
+
+
+def refuse(
+    chosen: Sequence[Candidate],
+    accounts: Sequence[str],
+    cells: ColumnCells,
+    seen: NameColumns,
+    *,
+    is_bound: bool,
+) -> None:
+    """Refuse names beside which another column may have the payees.
+
+    Args:
+        chosen: The names that would be asked about.
+        accounts: The headers of their accounts.
+        cells: The columns that `--map` does not name.
+        seen: The columns that hold names.
+        is_bound: Whether a header shows that the names are of who is paid.
+
+    Raises:
+        ColumnsRefused: there is such a column, and it differs in a row.
+    """
+    _refuse_same_name(chosen, cells)
+    _refuse_owner(chosen, accounts, cells, seen)
+    _refuse_empty(chosen, cells)
+    if not is_bound or chosen[0].rank is not Rank.HOLDER:
+        _refuse_unknown_name(chosen, cells, is_bound=is_bound)
+    _refuse_owner_of_repeated(chosen, accounts, cells)
+
+
+def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool) -> list[ColumnChoice]:
+    """The columns of accounts, and of a name, whose headers share a word that has no meaning.
+
+    Nothing where several such words could be the payee's, or where another column may have the accounts.
+
+    Args:
+        cells: The columns that `--map` does not name.
+        taken: The fields that are found.
+        has_name: Whether the name is mapped.
+
+    Raises:
+        ColumnsRefused: another column says that it has names, and differs in a row.
+    """
+    accounts: dict[frozenset[str], dict[str, str]] = {}
+    names: dict[frozenset[str], list[str]] = {}
+    for header in cells.headers:
+        known, words = known_and_unknown(header)
+        words = frozenset(map(_stem, words))
+        if meaning(header).what is not None or not words or not cells.is_filled(header):
+            continue
+        if (field := _account_of(known, header, cells)) is not None:
+            accounts.setdefault(words, {})[header] = field
+        elif (
+            meaning(known).rank in (Rank.PLAIN, None) and is_of_unknown(header) and are_parties(header, cells)
+        ):
+            names.setdefault(words, []).append(header)
+    bound = [words for words in accounts if len(names.get(words, ())) == 1]
+    if len(bound) != 1 or len(accounts) != 1:
+        return []
+    [[name]], [fields] = [names[words] for words in bound], accounts.values()
+    unread = (header for header in cells.headers if header not in fields and meaning(header).what is None)
+    is_one = len(set(fields.values())) == len(fields)
+    if (
+        not is_one
+        or any(cells.is_constant([header]) for header in (name, *fields) if fields.get(header) != "sort_code")
+        or any(cells.are(header, IBAN, without=PUNCTUATION) for header in unread)
+    ):
+        return []
+    for header in () if has_name else cells.headers:
+        is_name = meaning(header).what == "name" and meaning(header).side is not Side.OURS
+        if is_name and cells.differ((name,), (header,)):
+            raise either("name", [(name,), (header,)], cells, what=THE_PAYEE)
+    found = {**fields, **({} if has_name else {name: "name"})}
+    return [
+        ColumnChoice(field, ((header,),), SHARED_WORD)
+        for header, field in found.items()
+        if field not in taken
+    ]
+
+
+def _account_of(known: str, header: str, cells: ColumnCells) -> str | None:
+    """The field of an account that the known words of a header are of."""
+    meant = meaning(known)
+    if meant.what not in ("iban", "account_number", "sort_code") or meant.side is Side.OURS:
+        return None
+    is_iban = meant.what == "account_number" and cells.are(header, IBAN, without=PUNCTUATION)
+    return "iban" if is_iban else meant.what
+
+
+def _stem(word: str) -> str:
+    """A word without the ending of a genitive."""
+    return next((word.removesuffix(end) for end in ("es", "s") if word.endswith(end) and len(word) > 5), word)
+
+
+def _refuse_same_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
+    """One name in every row, beside names with an unknown header, may be the payer's."""
+    [first, *_] = chosen
+    if not cells.is_constant(first.headers):
+        return
+    for header in cells.headers:
+        sample = cells.sample(header)
+        is_unread = meaning(header).what is None and len(sample) > 0
+        if is_unread and sample.str.contains(_LIKE_A_NAME).all() and cells.varies([header]):
+            raise either("name", [first.headers, (header,)], cells, what=THE_PAYEE)
+
+
+def _refuse_owner(
+    chosen: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells, seen: NameColumns
+) -> None:
+    """An account whose header says too little may be of a company, or of a column that shares a word."""
+    words = frozenset[str]().union(*(known_and_unknown(header)[1] for header in accounts))
+    is_unsaid = any(meaning(header).what is None for header in accounts)
+    companies = {header for name in seen.companies for header in name.headers if is_unsaid}
+    for header in cells.headers:
+        has_word = meaning(header).what is None and not words.isdisjoint(known_and_unknown(header)[1])
+        is_owner = has_word or (header in companies and not cells.is_constant([header]))
+        if is_owner and cells.are(header, _LIKE_A_NAME) and cells.differ(chosen[0].headers, [header]):
+            raise either("name", [chosen[0].headers, (header,)], cells, what=THE_PAYEE)
+
+
+def _refuse_empty(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
+    """A name that stands elsewhere in some rows, or lacks a part in them, beside unread names there."""
+    [first, *_] = chosen
+    parts = [part for part in first.headers if first.rank is Rank.PART and cells.text(part).has_nulls()]
+    if not parts and not first.is_instead:
+        return
+    sources = [parts[:1]] if parts else [name.headers for name in chosen]
+    lacking = cells.where(cells.first_filled(sources).is_null())
+    look, is_name = (_LIKE_A_WORD, names_unknown_party) if parts else (_LIKE_A_NAME, is_of_unknown)
+    for header in filter(is_name, cells.headers):
+        if lacking.are(header, look) and not lacking.text(header).has_nulls():
+            whole = ["+".join(header if part in parts[:1] else part for part in first.headers)]
+            if not parts:
+                whole = ["|".join(["+".join(name.headers) for name in chosen] + [header])]
+            said = [pair("name", first.headers), pair("name", whole)]
+            raise either("name", [first.headers, (header,)], cells, what=THE_PAYEE, pairs=said)
+
+
+def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells, *, is_bound: bool) -> None:
+    """Beside a name that no header binds to the account, names under an unknown header may be the payees'.
+
+    An employee's is one: `Employee` beside `Issuing authority`. A holder's and a payee's are bound to it;
+    beside a payee's, a name that stands in some rows only may be of whom is paid there instead.
+    """
+    is_paid = chosen[0].says_role and not may_be_codes(chosen[0], cells)
+    for header in cells.headers:
+        says_name = names_unknown_payee(header) or (not is_paid and names_unknown_party(header))
+        if not says_name and not is_of_unknown(header):
+            continue
+        # Where no header says that these are names, most cells must look so.
+        is_named = are_parties(header, cells, *((_LIKE_A_NAME, 0.5) if says_name else ()))
+        if not is_named or cells.is_constant([header]) or (is_bound and not cells.text(header).has_nulls()):
+            continue
+        other = Candidate((header,), Rank.PLAIN, meaning(header))
+        for name in chosen:
+            is_other_form = name.rank is Rank.HOLDER and cells.share_words(name.headers, other.headers)
+            if cells.differ(name.headers, [header]) and not is_other_form:
+                raise either("name", [name.headers, (header,)], cells, what=THE_PAYEE)
+
+
+def _refuse_owner_of_repeated(
+    chosen: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells
+) -> None:
+    """Refuse where names share an account and another column may name its owner."""
+    may_own = _other_names(chosen, cells) if accounts else []
+    if accounts and not cells.is_constant(accounts):
+        may_own = [header for header in may_own if not cells.is_constant([header])]
+    for header in may_own:
+        rows = pl.DataFrame(
+            {
+                "account": comparable(cells.joined(accounts)),
+                "name": comparable(cells.first_filled([name.headers for name in chosen])),
+                "other": comparable(cells.text(header)),
+            }
+        ).drop_nulls("account")
+        shared = rows.filter(pl.col("name").n_unique().over("account") > 1)
+        owners = shared.group_by("account").agg(pl.col("other").n_unique(), lacks=pl.col("other").has_nulls())
+        if owners.height > 0 and not owners["lacks"].any() and (owners["other"] == 1).all():
+            raise either("name", [chosen[0].headers, (header,)], cells, what=THE_PAYEE)
+
+
+def _other_names(chosen: Sequence[Candidate], cells: ColumnCells) -> list[str]:
+    """The other columns that hold names of parties, known ones and unknown."""
+    read = {header for name in chosen for header in name.headers}
+    return [
+        header
+        for header in cells.headers
+        if header not in read
+        and (is_of_unknown(header) or meaning(header).what in ("name", COMPANY, PARENT))
+        and are_parties(header, cells)
+    ]
+
+
+def are_parties(header: str, cells: ColumnCells, look: str = _LIKE_A_PARTY, share: float = _MOSTLY) -> bool:
+    """Whether most cells look like names of people and firms."""
+    sample = cells.sample(header)
+    return len(sample) > 0 and int(sample.str.contains(look).sum()) >= share * len(sample)
