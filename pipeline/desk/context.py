@@ -12,11 +12,11 @@ from pipeline.config.desk import DeskSection
 from pipeline.desk.access import Access
 from pipeline.desk.folders import DeskHome
 from pipeline.desk.guards import person_of
-from pipeline.desk.people import Person, Role
+from pipeline.desk.people import Person
 from pipeline.desk.refusals import DeskRefusal, Forbidden, Missing, NoSession
 from pipeline.desk.rendering import PERSON
 from pipeline.desk.retention import BY_ITSELF
-from pipeline.desk.states import FileStatus, status_of
+from pipeline.desk.states import FileStatus, require, status_of
 from pipeline.errors import PrecheckError
 from schemas.desk import AuditEntry, Deed
 from schemas.strict import timestamp
@@ -107,14 +107,15 @@ def context_of(request: web.Request) -> Context:
     return request.app[CONTEXT]
 
 
-async def opened_by(request: web.Request, *roles: Role) -> tuple[Context, Person, FileStatus]:
-    """What the pages share, who asks and needs one of these roles, and the file that a page is about.
+async def opened_by(request: web.Request, deed: Deed | None = None) -> tuple[Context, Person, FileStatus]:
+    """What the pages share, who asks, and the file that a page is about: it can be done with it now.
 
     Raises:
-        Forbidden: this person has none of the roles.
+        Forbidden, Conflict: it cannot, as by `states.require`.
         Missing: there is no such file.
     """
     context, person = context_of(request), person_of(request)
-    if roles:
-        person.require(*roles)
-    return context, person, await context.current(request)
+    current = await context.current(request)
+    if deed is not None:
+        require(current, person, deed)
+    return context, person, current

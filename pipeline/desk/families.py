@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from pipeline.desk.folders import DeskHome, FileFolder
-from pipeline.desk.states import State, status_of
+from pipeline.desk.states import status_of
 from pipeline.errors import InputError
 from pipeline.runs.families import listed
 from schemas.desk import AuditEntry, Deed, DeskFile, Release
@@ -32,6 +32,27 @@ class Released(NamedTuple):
     def __str__(self) -> str:
         """The release as evidence names it."""
         return f"{self.release.file} of {self.name}, SHA-256 {self.release.sha256}"
+
+
+class Bars(NamedTuple):
+    """Whether a release keeps its payments out of the next one."""
+
+    own: bool
+    """Of the same file."""
+    others: bool
+    """Of another file of its family."""
+
+
+BARS: Mapping[tuple[bool, bool], Bars] = {
+    (False, False): Bars(own=False, others=False),  # voided before it was downloaded
+    (True, False): Bars(own=False, others=True),  # the next approval of its file replaces it
+    (True, True): Bars(own=False, others=True),  # its file can be approved again only once it is voided
+    (False, True): Bars(own=True, others=True),  # voided, and the bank may have it
+}
+"""The family of a file: a release is offered as long as its approval counts, and taken once it is downloaded.
+
+The keys are (offered, taken). What was given to the bank stays offered for good.
+"""
 
 
 def earlier_files(folders: Sequence[FileFolder]) -> dict[str, list[FileFolder]]:
@@ -85,7 +106,8 @@ def released_before(home: DeskHome, folder: FileFolder) -> list[Released]:
             taken = taken_by(audit, file_id, release)
             is_last = release is file.releases[-1]
             is_offered = is_last and (file.given is not None or _is_offered(home, file_id, release))
-            if not (taken and not is_offered if file_id == folder.id else taken or is_offered):
+            bars = BARS[is_offered, taken is not None]
+            if not (bars.own if file_id == folder.id else bars.others):
                 continue
             rows = listed(release.rows)
             of_first = rows if theirs is None else (theirs[row - 1] for row in rows)
@@ -140,7 +162,7 @@ def _is_simulated(folder: FileFolder) -> bool:
 def _is_offered(home: DeskHome, file_id: str, release: Release) -> bool:
     current = status_of(home.folder(file_id))
     return (
-        current.state is State.RELEASED
+        current.is_released
         and current.file.approved is not None
         and current.file.approved.time == release.time
     )

@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.languages import gettext, gettext_noop
+from pipeline.desk.listing import policy_says
 from pipeline.desk.people import Person, refuse_shaper
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.review import LastDecision, Review, frame_of
-from pipeline.desk.states import FileStatus, State
+from pipeline.desk.states import FileStatus, State, require
 from pipeline.errors import InputError, UsageError
 from pipeline.files.plain import open_plain
 from pipeline.jobs.fix import FixJob, fix_folder
@@ -20,8 +21,8 @@ from pipeline.jobs.split import SplitJob, split_folder
 from pipeline.review.decisions import RunDecisions
 from pipeline.runs.families import ranges
 from pipeline.runs.manifest import read_manifest
-from pipeline.wording import Moment, Sentence
-from schemas.desk import DeskFile, Release, RowsDecided, Signed
+from pipeline.wording import Sentence
+from schemas.desk import Deed, DeskFile, Release, RowsDecided, Signed
 from schemas.folder import (
     APPROVALS,
     ATTENTION,
@@ -91,13 +92,7 @@ def decide(
         DeskRefusal: it lacks a reason.
         Conflict: nothing can be decided now, or something was decided since.
     """
-    if current.state in (State.RUNNING, State.PURGED):
-        raise Conflict(
-            Sentence("desk.undecidable_while_checked")
-            if current.state is State.RUNNING
-            else Sentence("desk.undecidable_without_names")
-        )
-    require_not_given(current)
+    require(current, person, Deed.DECIDED)
     if current.state is State.RELEASED and not wanted.may_void:
         raise Conflict(Sentence("desk.decision_would_void"))
     require_reason(wanted)
@@ -122,24 +117,18 @@ def decide(
     return current.folder.decisions.append(entry)
 
 
-def require_not_given(current: FileStatus) -> None:
-    """Refuse to change what the bank has (Conflict)."""
-    if (given := current.file.given) is not None:
-        raise Conflict(Sentence("desk.given_is_locked", name=given.by, time=Moment(given.time)))
-
-
 def require_possible(review: Review, row: int, decision: Decision) -> None:
     """Refuse a decision about a row that nothing could follow.
 
     Raises:
         DeskRefusal: the policy does not leave it to anybody, or no correction is known.
     """
-    found = review.row(row, {})
-    if found is None:
+    line = review.line(row)
+    if line is None:
         raise DeskRefusal(Sentence("desk.no_such_row"))
-    if decision is Decision.RELEASE and not found.can_release:
-        raise DeskRefusal(Sentence("desk.row_held_by_policy", row=row, why=found.policy_says))
-    if decision is Decision.FIX and not found.fix:
+    if decision is Decision.RELEASE and not line["can_release"]:
+        raise DeskRefusal(Sentence("desk.row_held_by_policy", row=row, why=policy_says(line)))
+    if decision is Decision.FIX and not line["can_fix"]:
         raise DeskRefusal(Sentence("desk.no_correction_known", row=row))
 
 
@@ -153,9 +142,7 @@ def approve(current: FileStatus, wanted: ToApprove, person: Person, now: datetim
         Conflict: nothing can be approved now.
         PrecheckError: no file was made.
     """
-    if current.summary is None or current.state in (State.RUNNING, State.PURGED):
-        raise Conflict(Sentence("desk.nothing_to_approve"))
-    require_not_given(current)
+    require(current, person, Deed.APPROVED)
     refuse_shaper(person, wanted.shaped)
     if corrected_file(current.folder) is not None or is_corrected(wanted.latest):
         correct(current, wanted, person, now)
@@ -281,7 +268,7 @@ def offered(current: FileStatus) -> list[Offered]:
     """
     found, known = [], _recorded(current)
     for pattern, (title, has_names, of_decisions) in _TITLES.items():
-        if of_decisions and current.state is not State.RELEASED:
+        if of_decisions and not current.is_released:
             continue
         found += [
             Offered(
@@ -332,7 +319,7 @@ def opened_as_recorded(current: FileStatus, name: str) -> BufferedReader:
 def voided_by(current: FileStatus) -> RowsDecided | None:
     """The decision that voids an approval, if any; raises as `ChainedJournal.entries`."""
     approved = current.file.approved
-    if approved is None or current.state is State.RELEASED:
+    if approved is None or current.is_released:
         return None
     entries = current.folder.decisions.entries()
     return next((entry for entry in entries if entry.previous == approved.decisions), None)

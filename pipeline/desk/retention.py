@@ -9,7 +9,7 @@ from pipeline.desk.folders import FileFolder
 from pipeline.desk.jobs import can_resume
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.review import forget_all
-from pipeline.desk.states import FileStatus, State, status_of
+from pipeline.desk.states import FileStatus, State, status_of, step_of
 from pipeline.errors import PrecheckError
 from pipeline.jobs.purge import PurgeJob, purge
 from pipeline.runs.folder import has_begun
@@ -29,7 +29,7 @@ def forget(current: FileStatus, by: str, reason: str, now: datetime) -> None:
         Conflict: the file is being checked, or its names were deleted before.
         PrecheckError: something cannot be deleted.
     """
-    if current.state in (State.RUNNING, State.PURGED):
+    if step_of(current.state, Deed.PURGED) is None:
         raise Conflict(Sentence("desk.nothing_to_delete"))
     if has_begun(current.folder.run):
         job = PurgeJob(with_files=True, with_payments=True, by=by, reason=reason)
@@ -70,7 +70,7 @@ def forget_old(
         try:
             current = status_of(folder)
             last = current.file.uploaded_at if current.summary is None else current.summary.finished
-            if last < before and current.state not in (State.RUNNING, State.PURGED):
+            if last < before and step_of(current.state, Deed.PURGED) is not None:
                 forget(current, BY_ITSELF, f"older than {keep_days} days", now)
                 record(BY_ITSELF, Deed.PURGED, folder.id)
                 count += 1

@@ -1,29 +1,24 @@
-"""The rows of a run to look at, with what the policy says of each and what people decided: 50 to a page."""
+"""A run opened to be reviewed: what the policy says of each row, and which decisions of people count."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from decimal import Decimal
 from functools import lru_cache
 from hashlib import sha256
-from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from pipeline.config.profiles import choose
 from pipeline.desk.families import released_near
-from pipeline.desk.finding import has_text
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.journal import ChainedJournal
-from pipeline.desk.languages import amount, gettext, gettext_noop
 from pipeline.errors import InputError, PrecheckError
 from pipeline.frames import DECISIONS, Decisions, Outcomes, Payments, Warned
-from pipeline.headers.readings import spoken
 from pipeline.reports.choices import IS_CORRECTABLE, and_repeated, policy_of
 from pipeline.reports.documents import Rows
-from pipeline.reports.groups import TEXT_CHARS_MAX, ActionGroup, Row, groups_of, in_line, numbered, shown
+from pipeline.reports.groups import ActionGroup, groups_of, in_line
 from pipeline.reports.reasons import sentences_of
-from pipeline.reports.wording import BY_POLICY, advice, positions_in_words
+from pipeline.reports.wording import BY_POLICY
 from pipeline.review.placements import Preview, judged, preview, total
 from pipeline.rules.policy import ANSWERED, verdicts
 from pipeline.rules.warnings import repeated_in
@@ -31,40 +26,14 @@ from pipeline.runs.ended import ended_run
 from pipeline.runs.families import listed as rows_of
 from pipeline.wording import Sentence
 from schemas.desk import RowsDecided
-from schemas.outcomes import ABOUT_THE_PAYEE, Action, Outcome
+from schemas.outcomes import ABOUT_THE_PAYEE, Outcome
 from schemas.review import ControlTotal, Decision, Verdict
 from schemas.summary import Summary
 
-ROWS_ON_PAGE = 50
 REASONS_SUGGESTED = 8
 _OF_A_PREVIEW = {name: DECISIONS[name] for name in ("row", "decision")}
 _ANSWER = ("check_outcome", "check_code", "check_matched_name", "check_id")
 ACCOUNTS = ("account_number", "iban")
-SEARCHED = ("name", "payment_id", "account_number", "iban", "reference", "check_matched_name")
-_FIXES: Mapping[str, str] = {
-    Action.FIX_NAME: gettext_noop("Use the bank's name"),
-    Action.FIX_ACCOUNT_TYPE: gettext_noop("Use the other account type"),
-    Action.FIX_NAME_AND_ACCOUNT_TYPE: gettext_noop("Use the bank's name and the other account type"),
-}
-_POLICY_SAYS: Mapping[str, str] = {
-    Verdict.RELEASE: gettext_noop("The policy releases it, unless you hold it."),
-    Verdict.REVIEW: gettext_noop("Your decision: this payment stays on hold until you release it."),
-}
-_IS_ONE_BY_ONE = (pl.col("check_outcome") == Outcome.NO_MATCH) & (pl.col("verdict") != Verdict.RELEASE)
-_AT_ONCE: Mapping[Decision, pl.Expr] = {
-    Decision.RELEASE: pl.col("can_release") & ~_IS_ONE_BY_ONE,
-    Decision.FIX: pl.col("can_fix"),
-    Decision.HOLD: pl.lit(value=True),
-}
-"""The rows about which a decision may be made without looking at each."""
-_OUTCOMES = frozenset(outcome.value for outcome in Outcome)
-_NEVER: Mapping[str, str] = {
-    Outcome.REJECTED: gettext_noop(
-        "Not checked, so it is held. Correct it in your file and upload the file again."
-    ),
-    Outcome.DEFERRED: gettext_noop("No answer yet, so it is held. Resume the check first."),
-    Outcome.UNANSWERED: gettext_noop("No answer yet, so it is held. Resume the check first."),
-}
 
 
 class LastDecision(NamedTuple):
@@ -86,86 +55,6 @@ class Repeated(NamedTuple):
     file_id: str
     name: str
     row: int
-
-
-class ListedRow(NamedTuple):
-    """A row on the page."""
-
-    row: Row
-    advice: Sentence
-    group: str
-    verdict: str
-    """Of the policy: release, review or hold."""
-    policy_says: str
-    """The same as a sentence."""
-    can_release: bool
-    fix: str
-    """What a correction does, in words; empty where none is known."""
-    latest: LastDecision | None
-    reason: list[Sentence | str]
-    repeats: Repeated | None = None
-    """The same payment that another file released."""
-    account: str = ""
-    """The whole of it, in groups."""
-
-
-class Asked(NamedTuple):
-    """What somebody wants to see."""
-
-    group: str = ""
-    outcome: str = ""
-    decided: str = ""
-    """`yes`, `no`, `release` of what would be released, or anything."""
-    text: str = ""
-    rows: str = ""
-    """`all`, or only those that need a look."""
-    currency: str = ""
-    least: str = ""
-    """The smallest amount, which counts only if the rows are of one currency."""
-    sort: str = ""
-    """One of `SORTS`, with a minus sign for the other direction; empty: largest amounts first."""
-    page: int = 1
-
-    @property
-    def is_filtered(self) -> bool:
-        """Whether a filter leaves rows out."""
-        return any((self.group, self.outcome, self.text.strip(), self.currency, self.least))
-
-
-SORTS = ("row", "name", "check_matched_name", "amount", "check_code", "decision")
-"""The columns of the page that rows can be sorted by, from left to right."""
-
-
-class BulkChoice(NamedTuple):
-    """The bulk decisions offered for all undecided rows that are shown."""
-
-    row_count: int
-    release_count: int
-    """Of the rows that the policy leaves to people, without those that are no match."""
-    one_by_one_count: int
-    """Of these: one by one they may be released."""
-    fix_count: int
-    """Of those whose correction is known."""
-    fix: str
-    """What that does, in words; empty where there is none."""
-
-
-class Overrides(NamedTuple):
-    """The payments that are released because a person decided so."""
-
-    rows: list[ListedRow]
-    """Those of most money, by currency."""
-    total: ControlTotal
-
-
-class ReviewPage(NamedTuple):
-    """Some of the rows."""
-
-    rows: list[ListedRow]
-    row_count: int
-    """Of those that were asked for."""
-    page: int
-    page_count: int
 
 
 class Review(NamedTuple):
@@ -203,62 +92,10 @@ class Review(NamedTuple):
         """How many there are."""
         return sum(group.row_count for group in self.groups)
 
-    def overrides(self, overridden: pl.Series, latest: Mapping[int, LastDecision]) -> Overrides:
-        """The payments that were found to be released by decisions alone."""
-        found = self.listed.filter(pl.col("row").is_in(overridden.implode()))
-        each_max = ROWS_ON_PAGE // max(1, found["currency"].n_unique())
-        found = found.sort("currency", maintain_order=True)
-        found = found.filter(pl.int_range(pl.len()).over("currency") < max(1, each_max))
-        return Overrides(self._shown(found, latest), total(self.judged[overridden - 1]))
-
-    def page(
-        self,
-        asked: Asked,
-        latest: Mapping[int, LastDecision],
-        released_in: Mapping[int, str] = MappingProxyType({}),
-    ) -> ReviewPage:
-        """The rows that were asked for, with the decisions that count, by row."""
-        found = self._chosen(asked, latest)
-        if asked.decided == "release":
-            rows = self.preview(latest, released_in).rows
-            found = found.filter(pl.col("row").is_in(rows.implode()))
-        page_count = max(1, -(-found.height // ROWS_ON_PAGE))
-        page = min(max(asked.page, 1), page_count)
-        some = found.slice((page - 1) * ROWS_ON_PAGE, ROWS_ON_PAGE)
-        return ReviewPage(self._shown(some, latest), found.height, page, page_count)
-
-    def row(self, number: int, latest: Mapping[int, LastDecision]) -> ListedRow | None:
-        """One row; None if it is not there."""
-        return next(iter(self._shown(self.listed.filter(pl.col("row") == number), latest)), None)
-
-    def undecided(
-        self,
-        asked: Asked,
-        decision: Decision,
-        latest: Mapping[int, LastDecision],
-        ticked: Collection[int] = (),
-    ) -> pl.DataFrame:
-        """The rows asked for, or the ticked of them, without a decision and fit for this one at once."""
-        mine = self._chosen(asked, latest).filter(_AT_ONCE[decision])
-        mine = mine.filter(~pl.col("row").is_in(pl.Series("row", list(latest), pl.UInt32).implode()))
-        return mine.filter(pl.col("row").is_in([*ticked])) if ticked else mine
-
-    def choice(
-        self, asked: Asked, latest: Mapping[int, LastDecision], ticked: Collection[int] = ()
-    ) -> BulkChoice | None:
-        """What may be decided at once about the rows that were asked for; None where that is everything."""
-        if not asked.is_filtered:
-            return None
-        every = self.undecided(asked, Decision.HOLD, latest, ticked)
-        fix = every.filter(_AT_ONCE[Decision.FIX])
-        actions = fix["check_action"].unique()
-        return BulkChoice(
-            every.height,
-            every.filter(_AT_ONCE[Decision.RELEASE]).height,
-            every.filter("can_release").filter(_IS_ONE_BY_ONE).height,
-            fix.height if actions.len() == 1 else 0,
-            gettext(_FIXES[actions[0]]) if actions.len() == 1 else "",
-        )
+    def line(self, number: int) -> dict[str, Any] | None:
+        """A row as `listed` has it; None if it is not there."""
+        at = (self.listed["row"] == number).arg_true()
+        return self.listed.row(at[0], named=True) if at.len() else None
 
     def totals(self, rows: pl.DataFrame) -> list[tuple[str, ControlTotal]]:
         """Some of the rows with their money, by outcome, most rows first, and then all of them."""
@@ -317,142 +154,9 @@ class Review(NamedTuple):
         self.previewed[:] = [(self.judged, of_what, found)]
         return found
 
-    def _chosen(self, asked: Asked, latest: Mapping[int, LastDecision]) -> pl.DataFrame:
-        found = self.listed if asked.rows == "all" or not self.groups else self.to_look_at
-        if asked.group:
-            found = found.filter(pl.col("group") == asked.group)
-        if asked.outcome:
-            found = found.filter(pl.col("check_outcome") == asked.outcome)
-        if asked.decided in ("yes", "no"):
-            is_decided = pl.col("row").is_in(pl.Series("row", list(latest), pl.UInt32).implode())
-            found = found.filter(is_decided if asked.decided == "yes" else ~is_decided)
-        if asked.currency:
-            found = found.filter(pl.col("currency") == asked.currency)
-        if asked.least and self.compares_money(asked):
-            found = found.filter(pl.col("decimal") >= Decimal(asked.least))
-        if asked.text.strip():
-            found = found.filter(self._with_text(found["row"], asked.text))
-        return self._sorted(found, asked.sort, latest)
-
-    @property
-    def currencies(self) -> list[str]:
-        """The currency codes of the listed rows."""
-        return sorted(code for code in self.listed["currency"].drop_nulls().unique() if len(code) == 3)
-
-    def compares_money(self, asked: Asked) -> bool:
-        """Whether the rows asked for share a currency, so that their amounts can be compared."""
-        return bool(asked.currency) or self.listed["currency"].n_unique() == 1
-
-    def _sorted(self, found: pl.DataFrame, sort: str, latest: Mapping[int, LastDecision]) -> pl.DataFrame:
-        column, descending = sort.removeprefix("-"), sort.startswith("-")
-        at = found["row"] - 1
-        match column:
-            case "":
-                return found
-            case "row":
-                by = found["row"]
-            case "amount":  # each currency apart, as two cannot be compared
-                return found.sort("currency", "decimal", descending=[False, not descending], nulls_last=True)
-            case "name":
-                by = self.rows.payments["name"][at].str.to_lowercase()
-            case "decision":
-                by = found["row"].is_in(list(latest))
-            case _:
-                by = self.rows.outcomes[column][at].cast(pl.String).str.to_lowercase()
-        order = by.arg_sort(descending=descending, nulls_last=True)
-        return found[order]
-
-    def _with_text(self, rows: pl.Series, text: str) -> pl.Series:
-        at = rows - 1
-        cells = self.rows.payments[at].hstack(self.rows.outcomes[at].select("check_matched_name"))
-        return cells.select(has_text(text, SEARCHED, ACCOUNTS).alias("has_text"))["has_text"]
-
-    def _shown(self, some: pl.DataFrame, latest: Mapping[int, LastDecision]) -> list[ListedRow]:
-        if some.is_empty():
-            return []
-        payments, outcomes = self.rows.payments, self.rows.outcomes
-        at = some["row"] - 1
-        cells = payments[at].hstack(outcomes[at].drop("row").get_columns())
-        # `numbered` finds rows by their place.
-        texts = numbered(
-            cells.with_columns(row=pl.int_range(1, cells.height + 1, dtype=pl.UInt32)),
-            range(1, cells.height + 1),
-        )
-        places = self.summary.input.places
-        found: list[ListedRow] = []
-        for text, line in zip(texts, some.iter_rows(named=True), strict=True):
-            number = line["row"]
-            figure = line["decimal"]
-            row = text._replace(
-                number=number,
-                place=positions_in_words([number], places),
-                amount=text.amount if figure is None else amount(figure),
-                currency=text.currency,
-            )
-            found.append(
-                ListedRow(
-                    row,
-                    advice(Action(line["check_action"]), line["group"].partition("-")[2]),
-                    line["group"],
-                    line["verdict"],
-                    _policy_says(line),
-                    line["can_release"],
-                    _fix(line) if line["can_fix"] else "",
-                    latest.get(number),
-                    self.reason_of(number),
-                    self.repeated.get(number),
-                    in_groups(*cells.select("iban", "sort_code", "account_number").row(len(found))),
-                )
-            )
-        return found
-
-
-def in_groups(iban: str | None, sort_code: str | None, account_number: str | None) -> str:
-    """A whole account as people compare it.
-
-    >>> in_groups("DE35370400440084210077", None, None), in_groups(None, "112233", "00000007")
-    ('DE35 3704 0044 0084 2100 77', '112233 00000007')
-    """
-    compact = "".join((iban or "").split())
-    groups = [compact[at : at + 4] for at in range(0, len(compact), 4)]
-    whole = " ".join(groups) or " ".join(filter(None, (sort_code, account_number)))
-    return shown(whole, TEXT_CHARS_MAX)
-
 
 def _is_of(last: LastDecision, entry: RowsDecided) -> bool:
     return (last.decision, last.by, last.time) == (entry.decision, entry.by, entry.time)
-
-
-def _fix(line: Mapping[str, str]) -> str:
-    action = line["check_action"]
-    return gettext(_FIXES[action])
-
-
-def _policy_says(line: Mapping[str, str]) -> str:
-    never = _NEVER.get(line["check_outcome"])
-    said = never or _POLICY_SAYS.get(line["verdict"])
-    if said is not None:
-        return gettext(said)
-    held_by = line["decided_by"]
-    if held_by in _OUTCOMES:
-        held_by = gettext(spoken(held_by))
-    if line["can_fix"]:
-        return gettext(
-            "The policy holds %(what)s: you cannot release it here, but you can accept the correction "
-            "offered and have it checked.",
-            what=held_by,
-        )
-    if line["check_outcome"] == Outcome.NOT_POSSIBLE:
-        return gettext(
-            "The policy holds %(what)s: you cannot release it here. If your file is right, only your "
-            "administrator can change the policy.",
-            what=held_by,
-        )
-    return gettext(
-        "The policy holds %(what)s: you cannot release it here. Correct your file with what the payee "
-        "confirmed and upload it again.",
-        what=held_by,
-    )
 
 
 def opened(folder: FileFolder) -> Review:

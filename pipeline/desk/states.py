@@ -10,10 +10,12 @@ from typing import NamedTuple
 from pipeline.desk.checks import progress_of
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.languages import gettext_noop
-from pipeline.desk.people import Role
+from pipeline.desk.people import Person, Role
+from pipeline.desk.refusals import Conflict
 from pipeline.frames import OwnCode
 from pipeline.runs.folder import has_begun, read_summary
-from schemas.desk import CheckProgress, DeskFile
+from pipeline.wording import Moment, Sentence
+from schemas.desk import CheckProgress, Deed, DeskFile
 from schemas.folder import SUMMARY
 from schemas.summary import Summary
 
@@ -29,6 +31,7 @@ class State(StrEnum):
     REVIEW = "review"
     WAITING = "waiting"
     RELEASED = "released"
+    GIVEN = "given"
     PURGED = "purged"
 
 
@@ -50,10 +53,10 @@ WORDS: Mapping[State, StateWords] = MappingProxyType({
     State.REVIEW: StateWords(_N("To review"), _N("Review"), "review"),
     State.WAITING: StateWords(_N("Waiting for approval"), _N("Review and approve"), "release"),
     State.RELEASED: StateWords(_N("Released"), _N("Get the files"), "release"),
+    State.GIVEN: StateWords(_N("Given to the bank"), _N("Get the files"), "release"),
     State.PURGED: StateWords(_N("Names deleted"), _N("See what remains"), "release"),
 })  # fmt: skip
 _REFUSED = StateWords(_N("Cannot be read"), _N("See why"), "columns")
-_GIVEN = StateWords(_N("Given to the bank"), _N("Get the files"), "release")
 _SENT_BACK = StateWords(_N("Sent back"), _N("Review"), "review")
 _NOTHING_RELEASED = StateWords(_N("Approved: nothing to release"), _N("Get the files"), "release")
 
@@ -77,9 +80,14 @@ class FileStatus(NamedTuple):
         return self.folder.id
 
     @property
+    def is_released(self) -> bool:
+        """Whether the last approval counts."""
+        return self.state in (State.RELEASED, State.GIVEN)
+
+    @property
     def releases_nothing(self) -> bool:
         """Whether all payments were held by the approval that counts."""
-        return self.state is State.RELEASED and self.file.released_count == 0
+        return self.is_released and self.file.released_count == 0
 
     @property
     def is_refused(self) -> bool:
@@ -91,25 +99,110 @@ class FileStatus(NamedTuple):
         """The words that pages use for the state."""
         if self.is_refused:
             return _REFUSED
-        if self.file.given is not None and self.state is State.RELEASED:
-            return _GIVEN
         if self.file.sent_back is not None and self.state is State.REVIEW:
             return _SENT_BACK
         return _NOTHING_RELEASED if self.releases_nothing else WORDS[self.state]
 
 
-NEXT_BY: Mapping[State, Collection[Role]] = MappingProxyType({
-    **dict.fromkeys((State.NEW, State.PLANNED, State.STOPPED, State.CAPPED), (Role.UPLOADER,)),
-    State.REVIEW: (Role.REVIEWER,),
-    State.WAITING: (Role.APPROVER,),
-    State.RELEASED: (Role.UPLOADER, Role.APPROVER),
+class Step(NamedTuple):
+    """A way from states of a file to another one."""
+
+    deed: Deed
+    by: Collection[Role]
+    of: Collection[State]
+    to: State | None
+    """None: it stays in its state."""
+    of_corrections: Collection[Role] = ()
+    """Who else may, where the file is the correction of another one."""
+
+
+_UPLOADER, _REVIEWER, _APPROVER = (Role.UPLOADER,), (Role.REVIEWER,), (Role.APPROVER,)
+_HALFWAY = (State.STOPPED, State.CAPPED)
+"""Some payments may have answers."""
+STEPS = (
+    Step(Deed.READ_AS, _UPLOADER, (State.NEW, State.PLANNED), State.PLANNED),
+    Step(Deed.PLANNED, _UPLOADER, (State.PLANNED,), State.PLANNED, _REVIEWER),
+    Step(Deed.STARTED, _UPLOADER, (State.PLANNED, *_HALFWAY), State.RUNNING, _REVIEWER),
+    Step(Deed.STOPPED, _UPLOADER, (State.RUNNING,), State.STOPPED, _REVIEWER),
+    Step(Deed.STARTED_OVER, _UPLOADER, (State.STOPPED,), State.PLANNED, _REVIEWER),
+    Step(Deed.DECIDED, _REVIEWER, _HALFWAY, None),
+    Step(Deed.DECIDED, _REVIEWER, (State.REVIEW, State.WAITING, State.RELEASED), State.REVIEW),
+    Step(Deed.HANDED_OVER, _REVIEWER, (*_HALFWAY, State.REVIEW, State.WAITING), State.WAITING),
+    Step(Deed.SENT_BACK, _APPROVER, (State.REVIEW, State.WAITING), State.REVIEW),
+    Step(Deed.APPROVED, _APPROVER, (*_HALFWAY, State.REVIEW, State.WAITING), State.RELEASED),
+    Step(Deed.GIVEN, (Role.UPLOADER, Role.APPROVER), (State.RELEASED,), State.GIVEN),
+    Step(Deed.CORRECTED, (Role.UPLOADER, Role.REVIEWER),
+         (*_HALFWAY, State.REVIEW, State.WAITING, State.RELEASED, State.GIVEN), None),
+    Step(Deed.COMMENTED, (Role.UPLOADER, Role.REVIEWER, Role.APPROVER),
+         (*_HALFWAY, State.REVIEW, State.WAITING, State.RELEASED, State.GIVEN, State.PURGED), None),
+    Step(Deed.PURGED, (Role.UPLOADER, Role.APPROVER), (State.NEW, State.PLANNED), State.PURGED),
+    Step(Deed.PURGED, _APPROVER,
+         (*_HALFWAY, State.REVIEW, State.WAITING, State.RELEASED, State.GIVEN), State.PURGED),
+)  # fmt: skip
+"""Who may do what with a file, in which states, and where it leads; all else is refused.
+
+The end of a check leads from running to review, or stopped, or capped. Who shaped a file does not approve it,
+and of the payments of a family none is released twice: `families.BARS`.
+"""
+_OTHERWISE: Mapping[Deed, Sentence] = MappingProxyType({
+    Deed.READ_AS: Sentence("desk.reading_is_fixed"),
+    Deed.PLANNED: Sentence("desk.profile_is_fixed"),
+    Deed.STARTED: Sentence("desk.cannot_start_now"),
+    Deed.STOPPED: Sentence("desk.check_ended_already"),
+    Deed.STARTED_OVER: Sentence("desk.cannot_start_now"),
+    Deed.DECIDED: Sentence("desk.undecidable_while_checked"),
+    Deed.HANDED_OVER: Sentence("desk.nothing_to_hand_over"),
+    Deed.SENT_BACK: Sentence("desk.nothing_to_approve"),
+    Deed.APPROVED: Sentence("desk.nothing_to_approve"),
+    Deed.GIVEN: Sentence("desk.nothing_to_give"),
+    Deed.CORRECTED: Sentence("desk.no_corrected_file"),
+    Deed.COMMENTED: Sentence("desk.nothing_to_tell_yet"),
+    Deed.PURGED: Sentence("desk.nothing_to_delete"),
 })  # fmt: skip
-"""Who does what comes next: a released file is given to the bank."""
+NEXT: Mapping[State, Deed] = MappingProxyType({
+    State.NEW: Deed.READ_AS,
+    **dict.fromkeys((State.PLANNED, *_HALFWAY), Deed.STARTED),
+    State.REVIEW: Deed.HANDED_OVER,
+    State.WAITING: Deed.APPROVED,
+    State.RELEASED: Deed.GIVEN,
+})  # fmt: skip
+"""What comes next."""
 
 
-def starters(current: FileStatus) -> list[Role]:
-    """Who may have a file checked: a correction also who made it in a review."""
-    return [Role.UPLOADER, *([] if current.file.corrects is None else [Role.REVIEWER])]
+def step_of(state: State, deed: Deed) -> Step | None:
+    """The step that is open in a state; None where there is none."""
+    return next((step for step in STEPS if step.deed is deed and state in step.of), None)
+
+
+def may(current: FileStatus, person: Person, deed: Deed) -> bool:
+    """Whether this person may do it now."""
+    return step_of(current.state, deed) is not None and person.can(*_actors(current, deed))
+
+
+def require(current: FileStatus, person: Person, deed: Deed) -> None:
+    """Refuse what the table does not have.
+
+    Raises:
+        Forbidden: it is for other people.
+        Conflict: it is not possible in this state.
+    """
+    person.require(*_actors(current, deed))
+    if step_of(current.state, deed) is None:
+        raise Conflict(_why_not(current, deed))
+
+
+def _why_not(current: FileStatus, deed: Deed) -> Sentence:
+    if current.state is State.GIVEN and (given := current.file.given) is not None:
+        return Sentence("desk.given_is_locked", name=given.by, time=Moment(given.time))
+    return Sentence("desk.names_deleted") if current.state is State.PURGED else _OTHERWISE[deed]
+
+
+def _actors(current: FileStatus, deed: Deed) -> list[Role]:
+    """Who may do it in this state, or else in any."""
+    open_now = step_of(current.state, deed)
+    steps = [step for step in STEPS if step.deed is deed] if open_now is None else [open_now]
+    more = [role for step in steps for role in step.of_corrections if current.file.corrects is not None]
+    return [*dict.fromkeys(role for step in steps for role in step.by), *more]
 
 
 def status_of(folder: FileFolder) -> FileStatus:
@@ -126,8 +219,8 @@ def _state(
     summary: Summary | None,
     decisions: str,
 ) -> State:
-    if file.purged_at is not None:
-        return State.PURGED
+    if file.purged_at is not None or file.given is not None:
+        return State.GIVEN if file.purged_at is None else State.PURGED
     if progress is not None and progress.exit_code is None:
         return State.RUNNING
     if summary is None:

@@ -17,7 +17,7 @@ from pipeline.desk.people import Person, Role, refuse_shaper
 from pipeline.desk.refusals import Forbidden
 from pipeline.desk.releasing import shaped_by, shaping
 from pipeline.desk.rendering import html, page_number
-from pipeline.desk.states import NEXT_BY, FileStatus, State, status_of
+from pipeline.desk.states import NEXT, FileStatus, State, may, status_of
 from pipeline.desk.uploads import made_here, take
 from pipeline.errors import PrecheckError
 from pipeline.rules.totals import added, control_totals
@@ -68,9 +68,8 @@ def _waiting(context: Context, person: Person, folders: list[FileFolder]) -> dic
     """The files for which this person can do what comes next, by their state."""
     found: dict[str, list[FileStatus]] = {}
     for current in _statuses(folders)[0]:
-        if not person.can(*NEXT_BY.get(current.state, ())):
-            continue
-        if current.state is State.RELEASED and (current.releases_nothing or current.file.given is not None):
+        deed = NEXT.get(current.state)
+        if deed is None or not may(current, person, deed) or current.releases_nothing:
             continue
         try:
             if current.state is State.WAITING:

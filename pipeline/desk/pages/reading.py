@@ -21,11 +21,10 @@ from pipeline.desk.jobs import (
 )
 from pipeline.desk.languages import gettext
 from pipeline.desk.pages.files import same_files
-from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.releasing import REASON_CHARS_MAX, shaping
 from pipeline.desk.rendering import html, words
-from pipeline.desk.states import FileStatus, State, starters
+from pipeline.desk.states import FileStatus, State, may
 from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
 from pipeline.formats import INPUT_NAMES, pain001
@@ -41,7 +40,6 @@ from schemas.review import Act
 from schemas.strict import timestamp
 
 routes = web.RouteTableDef()
-_BEFORE_CHECK = (State.NEW, State.PLANNED)
 _JOINED_BY = {**dict.fromkeys(FIELDS, "+"), IGNORE: "|"}
 """What may be chosen beside a column -> how a mapping joins the columns it was chosen of: parts of a name,
 or all that are not read."""
@@ -73,7 +71,7 @@ async def columns(request: web.Request) -> web.Response:
         chosen=_chosen_beside(current.file.mapping),
         encodings=ENCODINGS,
         formats=INPUT_NAMES,
-        may_change=current.state in _BEFORE_CHECK and person_of(request).can(Role.UPLOADER),
+        may_change=may(current, person_of(request), Deed.READ_AS),
     )
 
 
@@ -118,9 +116,7 @@ def _columns(current: FileStatus) -> _Found:
 @routes.post("/files/{id}/columns")
 async def read_as(request: web.Request) -> web.Response:
     """Have it read in another way, or agree with how it is read."""
-    context, person, current = await opened_by(request, Role.UPLOADER)
-    if current.state not in _BEFORE_CHECK:
-        raise Conflict(Sentence("desk.reading_is_fixed"))
+    context, person, current = await opened_by(request, Deed.READ_AS)
     said = {name: str(value) for name, value in (await request.post()).items()}
     changes = _said(current.file, said)
     was_shown = all(getattr(current.file, name) == changes[name] for name in _READ_BY)
@@ -187,7 +183,7 @@ async def plan(request: web.Request) -> web.Response:
         same=[] if refusal else await asyncio.to_thread(same_files, context, current.folder),
         profiles=names,
         account_types=[*AccountType],
-        may_start=current.state is State.PLANNED and person_of(request).can(*starters(current)),
+        may_start=may(current, person_of(request), Deed.PLANNED),
     )
 
 
@@ -202,10 +198,7 @@ def _forecast(current: FileStatus, clock: Clock) -> tuple[Forecast | None, str]:
 @routes.post("/files/{id}/start")
 async def start(request: web.Request) -> web.Response:
     """Start the check, or go on with it."""
-    context, person, current = await opened_by(request)
-    person.require(*starters(current))
-    if current.state not in (State.PLANNED, State.STOPPED, State.CAPPED):
-        raise Conflict(Sentence("desk.cannot_start_now"))
+    context, _, current = await opened_by(request, Deed.STARTED)
     said = await request.post()
     if current.state is State.PLANNED:
         await _choose(request, current, said)
@@ -228,11 +221,9 @@ async def start(request: web.Request) -> web.Response:
 @routes.post("/files/{id}/plan")
 async def plan_again(request: web.Request) -> web.Response:
     """Plan with another profile."""
-    _, person, current = await opened_by(request)
-    person.require(*starters(current))
-    if current.state is not State.PLANNED:
-        raise Conflict(Sentence("desk.profile_is_fixed"))
+    context, _, current = await opened_by(request, Deed.PLANNED)
     await _choose(request, current, await request.post())
+    await context.record(request, Deed.PLANNED, current.id, profile=current.folder.read().profile or "")
     raise web.HTTPSeeOther(f"/files/{current.id}/plan")
 
 
@@ -258,8 +249,7 @@ async def _choose(request: web.Request, current: FileStatus, said: Mapping[str, 
 @routes.post("/files/{id}/start-over")
 async def start_over(request: web.Request) -> web.Response:
     """Return to the plan after a check that got no answer."""
-    context, person, current = await opened_by(request)
-    person.require(*starters(current))
+    context, _, current = await opened_by(request, Deed.STARTED_OVER)
     if not await asyncio.to_thread(may_start_over, current, context.clock):
         raise Conflict(Sentence("desk.cannot_start_now"))
     await asyncio.to_thread(current.folder.set_aside)
@@ -277,8 +267,7 @@ def may_start_over(current: FileStatus, clock: Clock) -> bool:
 @routes.post("/files/{id}/stop")
 async def stop(request: web.Request) -> web.Response:
     """Stop the check; what is in flight still lands."""
-    context, person, current = await opened_by(request)
-    person.require(*starters(current))
+    context, person, current = await opened_by(request, Deed.STOPPED)
     await asyncio.to_thread(checks.stop, current.folder)
     await asyncio.to_thread(lambda: current.folder.change(stopped_by=person.name, resumes_daily=False))
     await context.record(request, Deed.STOPPED, current.id)

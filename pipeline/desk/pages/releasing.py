@@ -18,6 +18,7 @@ from pipeline.desk.families import by_row, may_be_due_again, released_before, ta
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.guards import HEADERS
 from pipeline.desk.languages import gettext
+from pipeline.desk.listing import Listing
 from pipeline.desk.notifying import notify_of
 from pipeline.desk.pages.files import same_files
 from pipeline.desk.people import Person, Role, refuse_shaper
@@ -40,7 +41,7 @@ from pipeline.desk.rendering import html
 from pipeline.desk.retention import forget
 from pipeline.desk.review import LastDecision, reviewed
 from pipeline.desk.shown import refuse_changed, shown_of
-from pipeline.desk.states import FileStatus, State, status_of
+from pipeline.desk.states import FileStatus, State, may, status_of
 from pipeline.desk.uploads import made_here
 from pipeline.errors import PrecheckError
 from pipeline.jobs.verify import VerifyJob, verify
@@ -79,8 +80,8 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         "release",
         current=current,
         preview=preview,
-        overrides=None if run is None or preview is None else run.overrides(preview.overridden, latest),
-        may_send_back=person.can(Role.APPROVER) and current.state in (State.REVIEW, State.WAITING),
+        overrides=run and preview and Listing(run, latest).overrides(preview.overridden),
+        may_send_back=may(current, person, Deed.SENT_BACK),
         shown="" if run is None else shown_of(run, latest, current.decisions, before),
         released=released,
         may_be_again=may_be_due_again(released),
@@ -97,16 +98,12 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         findings=findings,
         why_not=_why_not(person, shaped),
         correction=correction,
-        may_check_again=person.can(Role.UPLOADER, Role.REVIEWER)
-        and is_corrected(latest, _corrected_at(correction))
-        and current.state is not State.RUNNING,
+        may_check_again=may(current, person, Deed.CORRECTED)
+        and is_corrected(latest, _corrected_at(correction)),
         may_have_names=person.has_names,
         undecided_count=0 if current.summary is None else current.summary.undecided_count,
-        may_give=person.can(Role.UPLOADER, Role.APPROVER)
-        and current.state is State.RELEASED
-        and bool(current.file.released_count)
-        and current.file.given is None,
-        may_forget=person.can(Role.APPROVER) and current.state is not State.PURGED,
+        may_give=may(current, person, Deed.GIVEN) and bool(current.file.released_count),
+        may_forget=may(current, person, Deed.PURGED),
         left_count=0 if run is None else sum(run.undecided_counts(latest).values()),
     )
 
@@ -122,7 +119,7 @@ def _deciders(latest: dict[int, LastDecision]) -> list[tuple[str, dict[str, int]
 
 def _split(current: FileStatus) -> SplitMade | None:
     """The split that made the files that are offered."""
-    if current.state is not State.RELEASED:
+    if not current.is_released:
         return None
     splits = read_manifest(current.folder.run).splits
     return splits[-1] if splits else None
@@ -142,10 +139,8 @@ def _why_not(person: Person, shaped: list[Shaped]) -> str:
 @routes.post("/files/{id}/release")
 async def approve_release(request: web.Request) -> web.Response:
     """Approve, and have the files made."""
-    context, person, current = await opened_by(request, Role.APPROVER)
+    context, person, current = await opened_by(request, Deed.APPROVED)
     said = await request.post()
-    if current.summary is None or current.state in (State.RUNNING, State.PURGED):
-        raise Conflict(Sentence("desk.nothing_to_approve"))
     made = await asyncio.to_thread(approve_shown, context, person, current.folder, said)
     facts: dict[str, str | int] = {"released_count": 0}
     if made is not None:
@@ -175,7 +170,7 @@ def approve_shown(
 
 def _taken(home: DeskHome, current: FileStatus) -> AuditEntry | None:
     """The user who downloaded the offered release file, if any."""
-    if current.state is not State.RELEASED or not current.file.released_count or not current.file.releases:
+    if not current.is_released or not current.file.released_count or not current.file.releases:
         return None
     return taken_by(home.audit.entries(), current.id, current.file.releases[-1])
 
@@ -183,13 +178,9 @@ def _taken(home: DeskHome, current: FileStatus) -> AuditEntry | None:
 @routes.post("/files/{id}/given")
 async def given(request: web.Request) -> web.Response:
     """Say that the bank has the release file: nothing of this file changes any more."""
-    context, person, current = await opened_by(request, Role.UPLOADER, Role.APPROVER)
+    context, person, current = await opened_by(request, Deed.GIVEN)
     said = await request.post()
-    if (
-        current.state is not State.RELEASED
-        or not current.file.released_count
-        or current.file.given is not None
-    ):
+    if not current.file.released_count:
         raise Conflict(Sentence("desk.nothing_to_give"))
     release = current.file.releases[-1]
     if said.get("sha256") != release.sha256:
@@ -203,9 +194,7 @@ async def given(request: web.Request) -> web.Response:
 @routes.post("/files/{id}/send-back")
 async def send_back(request: web.Request) -> web.Response:
     """Give a file back to be reviewed again, with a comment."""
-    context, person, current = await opened_by(request, Role.APPROVER)
-    if current.state not in (State.REVIEW, State.WAITING):
-        raise Conflict(Sentence("desk.nothing_to_approve"))
+    context, person, current = await opened_by(request, Deed.SENT_BACK)
     comment = " ".join(str((await request.post()).get("comment", "")).split())[:REASON_CHARS_MAX]
     if not comment:
         raise DeskRefusal(Sentence("desk.sent_back_without_comment"))
@@ -282,9 +271,7 @@ def _packed(current: FileStatus, names: Iterable[str]) -> IO[bytes]:
 @routes.post("/files/{id}/forget")
 async def forget_names(request: web.Request) -> web.Response:
     """Delete the names and the files with payments; the evidence stays."""
-    context, person, current = await opened_by(request)
-    is_unchecked = current.state in (State.NEW, State.PLANNED)
-    person.require(Role.APPROVER, *([Role.UPLOADER] if is_unchecked else []))
+    context, person, current = await opened_by(request, Deed.PURGED)
     reason = " ".join(str((await request.post()).get("reason", "")).split())[:REASON_CHARS_MAX]
     if not reason:
         raise DeskRefusal(Sentence("desk.deletion_without_reason"))
@@ -306,7 +293,7 @@ def _corrected(context: Context, person: Person, current: FileStatus) -> Path:
     _, latest = reviewed(current.folder)
     if not is_corrected(latest, _corrected_at(context.home.correction_of(current.id))):
         raise Conflict(Sentence("desk.no_corrected_file"))
-    if current.state is not State.RELEASED:  # else the approval has made it
+    if not current.is_released:  # else the approval has made it
         before = by_row(released_before(context.home, current.folder))
         wanted = ToApprove(latest, shaped_by(context.home, current.folder), before)
         correct(current, wanted, person, context.clock())
@@ -319,9 +306,7 @@ def _corrected(context: Context, person: Person, current: FileStatus) -> Path:
 @routes.post("/files/{id}/check-again")
 async def check_again(request: web.Request) -> web.Response:
     """Take the corrected file as a new one; what matched is not asked again."""
-    context, person, current = await opened_by(request, Role.UPLOADER, Role.REVIEWER)
-    if current.summary is None or current.state in (State.RUNNING, State.PURGED):
-        raise Conflict(Sentence("desk.no_corrected_file"))
+    context, person, current = await opened_by(request, Deed.CORRECTED)
     path = await asyncio.to_thread(_corrected, context, person, current)
     name = f"{current.folder.input.stem}.{path.name}"
     folder, made = await made_here(context, name, person.name, partial(shutil.copyfile, path))
@@ -333,5 +318,6 @@ async def check_again(request: web.Request) -> web.Response:
     await asyncio.to_thread(folder.write, made.model_copy(update=corrects))
     facts: dict[str, str | int] = {"sha256": made.sha256, "byte_count": made.byte_count}
     facts |= {"carried_count": count} if count else {}
+    await context.record(request, Deed.CORRECTED, current.id)
     await context.record(request, Deed.UPLOADED, folder.id, **facts)
     raise web.HTTPSeeOther(f"/files/{folder.id}/plan")

@@ -14,6 +14,7 @@ from aiohttp import web
 from pipeline.desk.context import context_of, opened_by
 from pipeline.desk.families import by_row, released_before
 from pipeline.desk.guards import person_of
+from pipeline.desk.listing import ROWS_ON_PAGE, SORTS, Asked, Listing
 from pipeline.desk.notifying import notify_of
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, DeskRefusal
@@ -28,9 +29,9 @@ from pipeline.desk.releasing import (
     signed,
 )
 from pipeline.desk.rendering import html, page_number
-from pipeline.desk.review import ROWS_ON_PAGE, SORTS, Asked, Review, last_decisions, reviewed
+from pipeline.desk.review import Review, last_decisions, reviewed
 from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
-from pipeline.desk.states import FileStatus, State
+from pipeline.desk.states import FileStatus, State, may
 from pipeline.desk.uploads import uploaded_to
 from pipeline.desk.workbooks import NAME, exported, taken_over
 from pipeline.wording import Sentence
@@ -74,7 +75,8 @@ async def _page(request: web.Request, fields: Mapping[str, str]) -> web.Response
     asked = _asked(fields)
     run, words = await asyncio.to_thread(reviewed, current.folder)
     released = await asyncio.to_thread(released_before, context_of(request).home, current.folder)
-    page = await asyncio.to_thread(run.page, asked, words, by_row(released))
+    listing = Listing(run, words, by_row(released))
+    page = await asyncio.to_thread(listing.page, asked)
     left = await asyncio.to_thread(run.undecided_counts, words)
     await context_of(request).record_accounts(request, current.id)
     return html(
@@ -82,6 +84,7 @@ async def _page(request: web.Request, fields: Mapping[str, str]) -> web.Response
         "review",
         current=current,
         run=run,
+        listing=listing,
         page=page,
         asked=asked,
         query=_query(asked._replace(sort="", page=1)),
@@ -93,11 +96,11 @@ async def _page(request: web.Request, fields: Mapping[str, str]) -> web.Response
         decided_count=run.to_look_at_count - sum(left.values()),
         outcomes=[total for total in run.summary.outcomes if total.row_count],
         chosen_group=next((group for group in run.groups if group.key == asked.group), None),
-        choice=run.choice(asked, words),
+        choice=listing.choice(asked),
         at_once=run.last_at_once(words),
         comments=await asyncio.to_thread(comments_on, current),
         reasons=run.reasons(),
-        may_decide=may_decide(request, current),
+        may_decide=may(current, person_of(request), Deed.DECIDED),
     )
 
 
@@ -107,12 +110,6 @@ def comments_on(current: FileStatus) -> dict[int, list[RowCommented]]:
     for entry in current.folder.comments.entries():
         found.setdefault(entry.row, []).append(entry)
     return found
-
-
-def may_decide(request: web.Request, current: FileStatus) -> bool:
-    """Whether who asks may decide about rows now."""
-    is_open = current.state not in (State.RUNNING, State.PURGED) and current.file.given is None
-    return is_open and person_of(request).can(Role.REVIEWER)
 
 
 def _asked(fields: Mapping[str, str]) -> Asked:
@@ -135,7 +132,7 @@ def _asked(fields: Mapping[str, str]) -> Asked:
 @routes.post("/files/{id}/rows/{row:[0-9]{1,9}}")
 async def decide_row(request: web.Request) -> web.Response:
     """A decision about one row."""
-    context, person, current = await opened_by(request, Role.REVIEWER)
+    context, person, current = await opened_by(request, Deed.DECIDED)
     fields = {name: str(value) for name, value in (await request.post()).items()}
     row, decision = int(request.match_info["row"]), _decision(fields)
     run, words = await asyncio.to_thread(reviewed, current.folder)
@@ -151,7 +148,8 @@ async def decide_row(request: web.Request) -> web.Response:
         await context.record(request, Deed.DECIDED, current.id, row=row, decision=word)
     if request.headers.get("X-Part") == "row":
         words = await asyncio.to_thread(last_decisions, run)
-        line = run.row(row, words)
+        listing = Listing(run, words)
+        line = listing.row(row)
         assert line is not None
         left, after = run.undecided_counts(words), await context.current(request)
         # Only if nothing else was decided does the rest of the page still show what there is.
@@ -167,7 +165,7 @@ async def decide_row(request: web.Request) -> web.Response:
             group=next((group for group in run.groups if group.key == line.group), None),
             left=left.get(line.group, 0),
             money_left=run.left(words),
-            choice=run.choice(_asked(fields), words),
+            choice=listing.choice(_asked(fields)),
             comments=await asyncio.to_thread(comments_on, current),
             row_count=run.to_look_at_count,
             decided_count=run.to_look_at_count - sum(left.values()),
@@ -178,7 +176,7 @@ async def decide_row(request: web.Request) -> web.Response:
 @routes.post("/files/{id}/rows/{row:[0-9]{1,9}}/comments")
 async def comment(request: web.Request) -> web.Response:
     """Say something about a row, which decides nothing."""
-    context, person, current = await opened_by(request, Role.REVIEWER, Role.APPROVER, Role.UPLOADER)
+    context, person, current = await opened_by(request, Deed.COMMENTED)
     row = int(request.match_info["row"])
     if current.summary is None or not 1 <= row <= current.summary.input.row_count:
         raise DeskRefusal(Sentence("desk.no_such_row"))
@@ -223,7 +221,7 @@ def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> b
 @routes.post("/files/{id}/groups")
 async def decide_group(request: web.Request) -> web.Response:
     """Decide all undecided rows that are shown or ticked, after a confirmation."""
-    context, person, current = await opened_by(request, Role.REVIEWER)
+    context, person, current = await opened_by(request, Deed.DECIDED)
     form = await request.post()
     fields = {name: str(value) for name, value in form.items()}
     ticked = [int(row) for row in map(str, form.getall("row", [])) if row.isdecimal() and len(row) < 9][
@@ -233,10 +231,11 @@ async def decide_group(request: web.Request) -> web.Response:
     run, words = await asyncio.to_thread(reviewed, current.folder)
     shown = shown_of(run, words, current.decisions)
     refuse_changed(fields.get("shown"), shown)
-    choice = run.choice(asked, words, ticked)
+    listing = Listing(run, words)
+    choice = listing.choice(asked, ticked)
     if decision is None or choice is None:
         raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
-    found = run.undecided(asked, decision, words, ticked)
+    found = listing.undecided(asked, decision, ticked)
     if found.is_empty():
         raise DeskRefusal(Sentence("desk.no_row_of_group_left"))
     rows = found["row"].to_list()
@@ -266,7 +265,7 @@ async def decide_group(request: web.Request) -> web.Response:
 @routes.post("/files/{id}/groups/undo")
 async def undo_group(request: web.Request) -> web.Response:
     """Take back the last decision that was made at once, of each row that was not decided again since."""
-    context, person, current = await opened_by(request, Role.REVIEWER)
+    context, person, current = await opened_by(request, Deed.DECIDED)
     run, words = await asyncio.to_thread(reviewed, current.folder)
     fields = await request.post()
     refuse_changed(fields.get("shown"), shown_of(run, words, current.decisions))
@@ -282,7 +281,8 @@ async def undo_group(request: web.Request) -> web.Response:
 @routes.get("/files/{id}/decisions.xlsx")
 async def export(request: web.Request) -> web.Response:
     """The workbook, with what was decided so far in it."""
-    context, _, current = await opened_by(request, Role.REVIEWER, Role.APPROVER)
+    context, person, current = await opened_by(request)
+    person.require(Role.REVIEWER, Role.APPROVER)
     if current.summary is None or current.state in (State.RUNNING, State.PURGED):
         raise Conflict(Sentence("desk.nothing_to_decide"))
     run, words = await asyncio.to_thread(reviewed, current.folder)
@@ -295,7 +295,7 @@ async def export(request: web.Request) -> web.Response:
 @routes.post("/files/{id}/decisions.xlsx")
 async def take_over(request: web.Request) -> web.Response:
     """The decisions of a workbook, as those of who uploads it."""
-    context, person, current = await opened_by(request, Role.REVIEWER)
+    context, person, current = await opened_by(request, Deed.DECIDED)
     run, words = await asyncio.to_thread(reviewed, current.folder)
     with tempfile.TemporaryDirectory(prefix="precheck-desk-") as folder:  # for its owner only
         path = Path(folder) / NAME
@@ -328,9 +328,7 @@ def _query(asked: Asked) -> str:
 @routes.post("/files/{id}/hand-over")
 async def hand_over(request: web.Request) -> web.Response:
     """Say that the review is done: now somebody may approve it."""
-    context, person, current = await opened_by(request, Role.REVIEWER)
-    if current.summary is None or current.state in (State.RUNNING, State.RELEASED, State.PURGED):
-        raise Conflict(Sentence("desk.nothing_to_hand_over"))
+    context, person, current = await opened_by(request, Deed.HANDED_OVER)
     run, words = await asyncio.to_thread(reviewed, current.folder)
     refuse_changed((await request.post()).get("shown"), shown_of(run, words, current.decisions))
     agreed = signed(current, person, context.clock())

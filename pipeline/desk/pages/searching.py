@@ -12,16 +12,17 @@ from pipeline.desk.context import context_of
 from pipeline.desk.finding import HITS_MAX, TEXT_CHARS_MIN, find
 from pipeline.desk.guards import person_of
 from pipeline.desk.languages import amount, gettext
-from pipeline.desk.pages.reviewing import comments_on, may_decide
+from pipeline.desk.pages.reviewing import comments_on
 from pipeline.desk.people import Role
 from pipeline.desk.refusals import Conflict, Missing
 from pipeline.desk.rendering import html
 from pipeline.desk.review import ACCOUNTS, last_decisions, opened
-from pipeline.desk.states import State
+from pipeline.desk.states import State, may
 from pipeline.jobs.show import story as story_of
 from pipeline.reports.reasons import sentence_of
 from pipeline.reports.wording import advice, positions_in_words
 from pipeline.wording import Sentence
+from schemas.desk import Deed
 
 routes = web.RouteTableDef()
 OF_A_PAYMENT = (
@@ -106,7 +107,7 @@ async def row_story(request: web.Request) -> web.Response:
         repeats=run.repeated.get(row),
         comments=(await asyncio.to_thread(comments_on, current)).get(row, []),
         may_comment=person.has_names,
-        may_decide=may_decide(request, current),
+        may_decide=may(current, person, Deed.DECIDED),
         corrected=await asyncio.to_thread(corrected_before, context.home, current.file, row),
         row_before=row_before(current.file, row),
     )

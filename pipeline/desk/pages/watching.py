@@ -11,11 +11,11 @@ from pipeline.desk.jobs import can_resume, is_simulated
 from pipeline.desk.languages import duration, gettext, gettext_noop, ngettext, number
 from pipeline.desk.pages.reading import may_start_over
 from pipeline.desk.rendering import html
-from pipeline.desk.states import WORDS, FileStatus, State, starters
+from pipeline.desk.states import WORDS, FileStatus, State, may
 from pipeline.desk.words import in_page_words
 from pipeline.runs.request import Phase
 from pipeline.wording import Sentence
-from schemas.desk import CheckProgress
+from schemas.desk import CheckProgress, Deed
 
 routes = web.RouteTableDef()
 PHASES = {
@@ -43,7 +43,7 @@ async def progress(request: web.Request) -> web.Response:
         live=_live(current, context),
         will_be_simulated=current.state is State.RUNNING
         and (_is_simulated(current) or await asyncio.to_thread(is_simulated, current.file.profile)),
-        may_stop=person_of(request).can(*starters(current)),
+        may_stop=any(may(current, person_of(request), deed) for deed in (Deed.STOPPED, Deed.STARTED)),
         State=State,
         can_resume=current.state is not State.CAPPED
         or await asyncio.to_thread(can_resume, current.folder, context.clock),

@@ -8,10 +8,11 @@ import polars as pl
 import pytest
 
 from pipeline.desk.folders import DeskHome, FileFolder
+from pipeline.desk.listing import Asked, Listing
 from pipeline.desk.people import ALONE, Person
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.releasing import Decided, decide, opened_as_recorded, signed
-from pipeline.desk.review import Asked, Review, last_decisions, reviewed
+from pipeline.desk.review import Review, last_decisions, reviewed
 from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
 from pipeline.desk.states import State, status_of
 from schemas.desk import DeskFile, Release, RowsDecided
@@ -146,7 +147,7 @@ def test_a_match_that_the_policy_leaves_to_a_person_is_in_the_list(
     )
     review, words = reviewed(FileFolder("1", run.parent))
     assert [(group.key, group.row_count) for group in review.groups] == [("pay-policy", 1)]
-    assert [line.row.number for line in review.page(Asked(), words).rows] == [1]
+    assert [line.row.number for line in Listing(review, words).page(Asked()).rows] == [1]
     assert review.undecided_counts(words) == {"pay-policy": 1}
 
 
@@ -160,10 +161,10 @@ def test_a_name_that_is_no_match_is_released_with_others_only_where_the_policy_r
     no_match = outcomes_of({"outcome": "no_match", "code": "ANNM", "id": "1"})
     run = finish_run(tmp_path / "run.csv", no_match, profile="sandbox", reported=False)
     review, words = reviewed(FileFolder("1", run.parent))
-    choice = review.choice(Asked(outcome="no_match"), words)
+    choice = Listing(review, words).choice(Asked(outcome="no_match"))
     assert (choice.row_count, choice.release_count) == (1, at_once)
     assert choice.one_by_one_count == (verdict == "review")
-    assert review.choice(Asked(), words) is None
+    assert Listing(review, words).choice(Asked()) is None
 
 
 def test_what_was_counted_stays_counted_as_more_is_decided(folder):

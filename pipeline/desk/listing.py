@@ -1,0 +1,297 @@
+"""The rows of a run as pages list them: those asked for, filtered and sorted, 50 to a page; and bulk acts."""
+
+from collections.abc import Collection, Mapping
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from pipeline.desk.finding import has_text
+from pipeline.desk.languages import amount, gettext, gettext_noop
+from pipeline.desk.review import ACCOUNTS, LastDecision, Repeated, Review
+from pipeline.headers.readings import spoken
+from pipeline.reports.groups import TEXT_CHARS_MAX, Row, numbered, shown
+from pipeline.reports.wording import positions_in_words
+from pipeline.review.placements import total
+from pipeline.wording import Sentence
+from schemas.outcomes import Action, Outcome
+from schemas.review import ControlTotal, Decision, Verdict
+
+ROWS_ON_PAGE = 50
+SEARCHED = ("name", "payment_id", "account_number", "iban", "reference", "check_matched_name")
+_FIXES: Mapping[str, str] = {
+    Action.FIX_NAME: gettext_noop("Use the bank's name"),
+    Action.FIX_ACCOUNT_TYPE: gettext_noop("Use the other account type"),
+    Action.FIX_NAME_AND_ACCOUNT_TYPE: gettext_noop("Use the bank's name and the other account type"),
+}
+_POLICY_SAYS: Mapping[str, str] = {
+    Verdict.RELEASE: gettext_noop("The policy releases it, unless you hold it."),
+    Verdict.REVIEW: gettext_noop("Your decision: this payment stays on hold until you release it."),
+}
+_IS_ONE_BY_ONE = (pl.col("check_outcome") == Outcome.NO_MATCH) & (pl.col("verdict") != Verdict.RELEASE)
+_AT_ONCE: Mapping[Decision, pl.Expr] = {
+    Decision.RELEASE: pl.col("can_release") & ~_IS_ONE_BY_ONE,
+    Decision.FIX: pl.col("can_fix"),
+    Decision.HOLD: pl.lit(value=True),
+}
+"""The rows about which a decision may be made without looking at each."""
+_OUTCOMES = frozenset(outcome.value for outcome in Outcome)
+_NEVER: Mapping[str, str] = {
+    Outcome.REJECTED: gettext_noop(
+        "Not checked, so it is held. Correct it in your file and upload the file again."
+    ),
+    Outcome.DEFERRED: gettext_noop("No answer yet, so it is held. Resume the check first."),
+    Outcome.UNANSWERED: gettext_noop("No answer yet, so it is held. Resume the check first."),
+}
+
+
+class ListedRow(NamedTuple):
+    """A row on the page."""
+
+    row: Row
+    group: str
+    verdict: str
+    """Of the policy: release, review or hold."""
+    policy_says: str
+    """The same as a sentence."""
+    can_release: bool
+    fix: str
+    """What a correction does, in words; empty where none is known."""
+    latest: LastDecision | None
+    reason: list[Sentence | str]
+    repeats: Repeated | None = None
+    """The same payment that another file released."""
+    account: str = ""
+    """The whole of it, in groups."""
+
+
+class Asked(NamedTuple):
+    """What somebody wants to see."""
+
+    group: str = ""
+    outcome: str = ""
+    decided: str = ""
+    """`yes`, `no`, `release` of what would be released, or anything."""
+    text: str = ""
+    rows: str = ""
+    """`all`, or only those that need a look."""
+    currency: str = ""
+    least: str = ""
+    """The smallest amount, which counts only if the rows are of one currency."""
+    sort: str = ""
+    """One of `SORTS`, with a minus sign for the other direction; empty: largest amounts first."""
+    page: int = 1
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether a filter leaves rows out."""
+        return any((self.group, self.outcome, self.text.strip(), self.currency, self.least))
+
+
+SORTS = ("row", "name", "check_matched_name", "amount", "check_code", "decision")
+"""The columns of the page that rows can be sorted by, from left to right."""
+
+
+class BulkChoice(NamedTuple):
+    """The bulk decisions offered for all undecided rows that are shown."""
+
+    row_count: int
+    release_count: int
+    """Of the rows that the policy leaves to people, without those that are no match."""
+    one_by_one_count: int
+    """Of these: one by one they may be released."""
+    fix_count: int
+    """Of those whose correction is known."""
+    fix: str
+    """What that does, in words; empty where there is none."""
+
+
+class Overrides(NamedTuple):
+    """The payments that are released because a person decided so."""
+
+    rows: list[ListedRow]
+    """Those of most money, by currency."""
+    total: ControlTotal
+
+
+class ReviewPage(NamedTuple):
+    """Some of the rows."""
+
+    rows: list[ListedRow]
+    row_count: int
+    """Of those that were asked for."""
+    page: int
+    page_count: int
+
+
+class Listing(NamedTuple):
+    """The rows of a run, with what people decided about them so far."""
+
+    run: Review
+    latest: Mapping[int, LastDecision]
+    """The decisions that count, by row."""
+    released_in: Mapping[int, str] = MappingProxyType({})
+    """Row -> where the payment was released before."""
+
+    @property
+    def currencies(self) -> list[str]:
+        """The currency codes of the rows."""
+        return sorted(code for code in self.run.listed["currency"].drop_nulls().unique() if len(code) == 3)
+
+    def compares_money(self, asked: Asked) -> bool:
+        """Whether the rows asked for share a currency, so that their amounts can be compared."""
+        return bool(asked.currency) or self.run.listed["currency"].n_unique() == 1
+
+    def page(self, asked: Asked) -> ReviewPage:
+        """The rows that were asked for."""
+        found = self._chosen(asked)
+        page_count = max(1, -(-found.height // ROWS_ON_PAGE))
+        page = min(max(asked.page, 1), page_count)
+        some = found.slice((page - 1) * ROWS_ON_PAGE, ROWS_ON_PAGE)
+        return ReviewPage(self._shown(some), found.height, page, page_count)
+
+    def row(self, number: int) -> ListedRow | None:
+        """One row; None if it is not there."""
+        return next(iter(self._shown(self.run.listed.filter(pl.col("row") == number))), None)
+
+    def overrides(self, overridden: pl.Series) -> Overrides:
+        """The payments that were found to be released by decisions alone."""
+        found = self.run.listed.filter(pl.col("row").is_in(overridden.implode()))
+        each_max = ROWS_ON_PAGE // max(1, found["currency"].n_unique())
+        found = found.sort("currency", maintain_order=True)
+        found = found.filter(pl.int_range(pl.len()).over("currency") < max(1, each_max))
+        return Overrides(self._shown(found), total(self.run.judged[overridden - 1]))
+
+    def undecided(self, asked: Asked, decision: Decision, ticked: Collection[int] = ()) -> pl.DataFrame:
+        """The rows asked for, or the ticked of them, without a decision and fit for this one at once."""
+        mine = self._chosen(asked).filter(_AT_ONCE[decision], ~self._is_decided)
+        return mine.filter(pl.col("row").is_in([*ticked])) if ticked else mine
+
+    def choice(self, asked: Asked, ticked: Collection[int] = ()) -> BulkChoice | None:
+        """What may be decided at once about the rows that were asked for; None where that is everything."""
+        if not asked.is_filtered:
+            return None
+        every = self.undecided(asked, Decision.HOLD, ticked)
+        fix = every.filter(_AT_ONCE[Decision.FIX])
+        actions = fix["check_action"].unique()
+        return BulkChoice(
+            every.height,
+            every.filter(_AT_ONCE[Decision.RELEASE]).height,
+            every.filter("can_release").filter(_IS_ONE_BY_ONE).height,
+            fix.height if actions.len() == 1 else 0,
+            gettext(_FIXES[actions[0]]) if actions.len() == 1 else "",
+        )
+
+    @property
+    def _is_decided(self) -> pl.Expr:
+        return pl.col("row").is_in(pl.Series("row", [*self.latest], pl.UInt32).implode())
+
+    def _chosen(self, asked: Asked) -> pl.DataFrame:
+        run = self.run
+        found = run.listed if asked.rows == "all" or not run.groups else run.to_look_at
+        equal = {"group": asked.group, "check_outcome": asked.outcome, "currency": asked.currency}
+        found = found.filter(*(pl.col(column) == value for column, value in equal.items() if value))
+        if asked.decided in ("yes", "no"):
+            found = found.filter(self._is_decided if asked.decided == "yes" else ~self._is_decided)
+        elif asked.decided == "release":
+            rows = run.preview(self.latest, self.released_in).rows
+            found = found.filter(pl.col("row").is_in(rows.implode()))
+        if asked.least and self.compares_money(asked):
+            found = found.filter(pl.col("decimal") >= Decimal(asked.least))
+        if asked.text.strip():
+            at = found["row"] - 1
+            cells = run.rows.payments[at].hstack(run.rows.outcomes[at].select("check_matched_name"))
+            found = found.filter(cells.select(has_text(asked.text, SEARCHED, ACCOUNTS)).to_series())
+        return self._sorted(found, asked.sort)
+
+    def _sorted(self, found: pl.DataFrame, sort: str) -> pl.DataFrame:
+        column, descending = sort.removeprefix("-"), sort.startswith("-")
+        at = found["row"] - 1
+        match column:
+            case "":
+                return found
+            case "row":
+                by = found["row"]
+            case "amount":  # each currency apart, as two cannot be compared
+                return found.sort("currency", "decimal", descending=[False, not descending], nulls_last=True)
+            case "name":
+                by = self.run.rows.payments["name"][at].str.to_lowercase()
+            case "decision":
+                by = found.select(self._is_decided).to_series()
+            case _:
+                by = self.run.rows.outcomes[column][at].cast(pl.String).str.to_lowercase()
+        return found[by.arg_sort(descending=descending, nulls_last=True)]
+
+    def _shown(self, some: pl.DataFrame) -> list[ListedRow]:
+        if some.is_empty():
+            return []
+        run, at, places = self.run, some["row"] - 1, self.run.summary.input.places
+        cells = run.rows.payments[at].hstack(run.rows.outcomes[at].drop("row").get_columns())
+        # `numbered` finds rows by their place.
+        own = cells.with_columns(row=pl.int_range(1, cells.height + 1, dtype=pl.UInt32))
+        texts = numbered(own, range(1, cells.height + 1))
+        accounts = cells.select("iban", "sort_code", "account_number").iter_rows()
+        found: list[ListedRow] = []
+        for text, account, line in zip(texts, accounts, some.iter_rows(named=True), strict=True):
+            number, figure, action = line["row"], line["decimal"], line["check_action"]
+            row = text._replace(
+                number=number,
+                place=positions_in_words([number], places),
+                amount=text.amount if figure is None else amount(figure),
+            )
+            found.append(
+                ListedRow(
+                    row,
+                    line["group"],
+                    line["verdict"],
+                    policy_says(line),
+                    line["can_release"],
+                    gettext(_FIXES[action]) if line["can_fix"] else "",
+                    self.latest.get(number),
+                    run.reason_of(number),
+                    run.repeated.get(number),
+                    in_groups(*account),
+                )
+            )
+        return found
+
+
+def in_groups(iban: str | None, sort_code: str | None, account_number: str | None) -> str:
+    """A whole account as people compare it.
+
+    >>> in_groups("DE35370400440084210077", None, None), in_groups(None, "112233", "00000007")
+    ('DE35 3704 0044 0084 2100 77', '112233 00000007')
+    """
+    compact = "".join((iban or "").split())
+    groups = [compact[at : at + 4] for at in range(0, len(compact), 4)]
+    whole = " ".join(groups) or " ".join(filter(None, (sort_code, account_number)))
+    return shown(whole, TEXT_CHARS_MAX)
+
+
+def policy_says(line: Mapping[str, Any]) -> str:
+    """What the policy says of a row of `listed`, as a sentence."""
+    never = _NEVER.get(line["check_outcome"])
+    said = never or _POLICY_SAYS.get(line["verdict"])
+    if said is not None:
+        return gettext(said)
+    held_by = line["decided_by"]
+    if held_by in _OUTCOMES:
+        held_by = gettext(spoken(held_by))
+    if line["can_fix"]:
+        return gettext(
+            "The policy holds %(what)s: you cannot release it here, but you can accept the correction "
+            "offered and have it checked.",
+            what=held_by,
+        )
+    if line["check_outcome"] == Outcome.NOT_POSSIBLE:
+        return gettext(
+            "The policy holds %(what)s: you cannot release it here. If your file is right, only your "
+            "administrator can change the policy.",
+            what=held_by,
+        )
+    return gettext(
+        "The policy holds %(what)s: you cannot release it here. Correct your file with what the payee "
+        "confirmed and upload it again.",
+        what=held_by,
+    )
