@@ -11,7 +11,7 @@ from schemas.summary import CurrencySources, ModulusUsed, NotPayment, RouteCount
 class PartRead(OwnDocument):
     """What was found in a part without asking anyone; or why it cannot be used."""
 
-    problem: str | None = None
+    problem: LocalizedText | None = None
     """Where, what, what to do; None where there is none. All that follows is then as it is for no rows."""
     row_count: int = 0
     accepted_count: int = 0

@@ -15,7 +15,7 @@ from schemas.changes import Comparison
 from schemas.localized import LocalizedText
 from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
 from schemas.row_positions import RowPositions
-from schemas.strict import OwnDocument
+from schemas.strict import OwnDocument, Spoken
 
 TOTALS_DIFFER: Final = "TOTALS_DIFFER"
 """A total or a count in the file is not that of its payments."""
@@ -47,8 +47,9 @@ class NotPayment(OwnDocument):
 class StatedControl(OwnDocument):
     """A control total of a payment format: what the file states beside what is in it."""
 
-    where: str
+    where: Spoken
     said: str
+    """Empty where the file says nothing that can be compared."""
     found: str | None
     """None where it cannot be added up."""
     agrees: bool | None
@@ -209,7 +210,7 @@ class PartTotal(OwnDocument):
 
     name: str
     """Of its file."""
-    problem: str | None
+    problem: Spoken | None
     """Why it cannot be used, and what to do; None where it was checked."""
     first_row: int | None
     """The row of the data set that its first row is; None where it cannot be used."""

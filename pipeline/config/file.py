@@ -1,6 +1,7 @@
 """The configuration file: where it is looked for, and how it is read."""
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
@@ -145,8 +146,11 @@ class ConfigurationFile:
         try:
             return tomllib.loads(self._text)
         except tomllib.TOMLDecodeError as error:
+            at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
             raise ConfigurationError(
-                Sentence("config.not_valid_toml", path=self.path, error=str(error)),
+                Sentence("config.not_valid_toml_at", path=self.path, line=at[1], column=at[2])
+                if at is not None
+                else Sentence("config.not_valid_toml", path=self.path),
                 advice=Sentence("config.correct"),
             ) from None
 

@@ -6,14 +6,12 @@ from typing import NamedTuple
 
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.review import LastDecision, Review, reviewed
+from pipeline.desk.words import CARRIED
 from pipeline.errors import InputError
 from pipeline.runs.families import origin_in
 from pipeline.runs.manifest import read_manifest
 from schemas.desk import DeskFile, RowsDecided
 from schemas.review import Approval, Decision
-
-CARRIED = "(carried over from the earlier file)"
-"""Ends the reason of such a decision, also in the evidence, which is in English."""
 
 
 def carry_holds(before: FileFolder, to: FileFolder, rows_before: Sequence[int] | None = None) -> int:

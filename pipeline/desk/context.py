@@ -15,8 +15,8 @@ from pipeline.desk.guards import person_of
 from pipeline.desk.people import Person
 from pipeline.desk.refusals import DeskRefusal, Forbidden, Missing, NoSession
 from pipeline.desk.rendering import PERSON
-from pipeline.desk.retention import BY_ITSELF
 from pipeline.desk.states import FileStatus, require, status_of
+from pipeline.desk.words import BY_ITSELF
 from pipeline.errors import PrecheckError
 from schemas.desk import AuditEntry, Deed
 from schemas.strict import timestamp

@@ -15,6 +15,7 @@ from pipeline.desk.releasing import Decided, ToApprove, approve, decide, shaped_
 from pipeline.desk.review import reviewed
 from pipeline.desk.states import status_of
 from pipeline.runs.manifest import identity_of
+from pipeline.wording import Sentence, language, words
 from schemas.desk import AuditEntry, Deed, DeskFile
 from schemas.review import Act, Decision
 from schemas.strict import timestamp
@@ -50,9 +51,11 @@ def fill(home: DeskHome, clock: Clock, chance: Callable[[], str], environment: d
         time.sleep(_WAIT_S)
     for folder in checked[1:]:
         _hand_over(home, clock, rita, folder)
-    status, (review, words) = status_of(checked[2]), reviewed(checked[2])
+    status, (review, decisions) = status_of(checked[2]), reviewed(checked[2])
     before = by_row(released_before(home, checked[2]))
-    wanted = ToApprove(words, shaped_by(home, checked[2]), before, [*review.repeated], hold_undecided=True)
+    wanted = ToApprove(
+        decisions, shaped_by(home, checked[2]), before, [*review.repeated], hold_undecided=True
+    )
     approve(status, wanted, anna, clock())
     _record(home, clock, anna, Deed.APPROVED, checked[2])
 
@@ -68,7 +71,7 @@ def _hand_over(home: DeskHome, clock: Clock, person: Person, folder: FileFolder)
     status, (review, _) = status_of(folder), reviewed(folder)
     found = review.to_look_at.filter("can_release")["row"].head(1).to_list()
     if found:
-        wanted = Decided(found, Decision.RELEASE, "The payee confirmed it by phone")
+        wanted = Decided(found, Decision.RELEASE, words(Sentence("desk.demo_reason"), language=language()))
         decide(status, review, wanted, person, clock())
         _record(home, clock, person, Deed.DECIDED, folder, row=found[0], decision="release")
     status = status_of(folder)

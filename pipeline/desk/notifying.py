@@ -5,8 +5,8 @@ import socket
 
 from pipeline.desk.context import Context
 from pipeline.desk.jobs import is_simulated
-from pipeline.desk.retention import BY_ITSELF
 from pipeline.desk.states import FileStatus
+from pipeline.desk.words import BY_ITSELF
 from pipeline.jobs.notify import notified_file, notify
 from pipeline.wording import Sentence
 from schemas.desk import Deed

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from pipeline.desk import languages
 from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.people import Person
-from pipeline.desk.words import in_page_words, said
+from pipeline.desk.words import in_page_words, recorded, said
 from pipeline.headers.readings import spoken
 from pipeline.reports.compiled import templates
 from pipeline.reports.groups import money_texts, shown
@@ -148,6 +148,7 @@ def environment() -> Environment:
         "said": said,
         "finding": lambda data: said(Sentence.of_data(data)),
         "known": gettext,
+        "recorded": recorded,
     }
     made.globals |= {
         "_": _in_template,

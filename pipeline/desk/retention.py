@@ -10,6 +10,7 @@ from pipeline.desk.jobs import can_resume
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.review import forget_all
 from pipeline.desk.states import FileStatus, State, status_of, step_of
+from pipeline.desk.words import BY_ITSELF
 from pipeline.errors import PrecheckError
 from pipeline.jobs.purge import PurgeJob, purge
 from pipeline.runs.folder import has_begun
@@ -17,9 +18,6 @@ from pipeline.runs.request import Clock
 from pipeline.wording import Sentence
 from schemas.desk import Deed
 from schemas.strict import timestamp
-
-BY_ITSELF = "the desk"
-"""Who deletes what is older than the configuration has it kept."""
 
 
 def forget(current: FileStatus, by: str, reason: str, now: datetime) -> None:

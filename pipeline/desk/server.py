@@ -17,7 +17,8 @@ from pipeline.desk.guards import ACCESS, RECORDS, guard
 from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, searching, watching
 from pipeline.desk.pages import files as file_pages
 from pipeline.desk.refusals import Missing
-from pipeline.desk.retention import BY_ITSELF, forget_old, resume_capped
+from pipeline.desk.retention import forget_old, resume_capped
+from pipeline.desk.words import BY_ITSELF
 from pipeline.errors import ConfigurationError, OutputError
 from pipeline.wording import Sentence
 from schemas.desk import Deed

@@ -5,9 +5,25 @@ from traceback import clear_frames
 
 from markupsafe import Markup, escape
 
+from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.errors import PrecheckError
 from pipeline.reports.wording import visible
 from pipeline.wording import Sentence, SurfaceKind, aloud, language, words
+
+BY_ITSELF = gettext_noop("the desk")
+"""Who deletes what is older than the configuration has it kept."""
+CARRIED = gettext_noop("(carried over from the earlier file)")
+"""Ends the reason of a decision that was carried over, also in the evidence, which is in English."""
+
+
+def recorded(text: str) -> str:
+    """A name or a reason on record, with what the desk itself put there in the language of the page.
+
+    >>> recorded("the desk"), recorded("ask the desk")
+    ('the desk', 'ask the desk')
+    """
+    own = BY_ITSELF if text == BY_ITSELF else CARRIED if text.endswith(CARRIED) else ""
+    return text.removesuffix(own) + gettext(own) if own else text
 
 
 def sentence_of(error: PrecheckError) -> Markup:

@@ -95,5 +95,13 @@ def kind_of_non_file(found: os.stat_result) -> Sentence | None:
     return Sentence("files.file_another_name") if found.st_nlink > 1 else None
 
 
-def _reason(error: OSError | sqlite3.Error) -> OSError | str:
-    return error if isinstance(error, OSError) else str(error) or type(error).__name__
+def sqlite_code(error: sqlite3.Error) -> str:
+    """What SQLite calls an error, such as SQLITE_CORRUPT: its message is English."""
+    return getattr(error, "sqlite_errorname", type(error).__name__)
+
+
+def _reason(error: OSError | sqlite3.Error) -> Sentence | OSError | str:
+    if isinstance(error, OSError):
+        return error
+    code = sqlite_code(error)
+    return Sentence("files.disk_full") if code == "SQLITE_FULL" else code

@@ -49,6 +49,7 @@ CONTROLS: Schema = {
     "found": pl.String(),  # the same of the payments that are there; null where it cannot be known
     "agrees": pl.Boolean(),  # null where `found` is
     "difference": pl.String(),  # how they differ, as `Sentence.as_text` gives it; null where they do not
+    "place": pl.String(),  # `where`, as `Sentence.as_text` gives it; null where it is a path
 }
 """Every total that a file says of itself."""
 
@@ -59,23 +60,26 @@ THE_FILE = Sentence("formats.the_file")
 class StatedTotal(NamedTuple):
     """One row of `CONTROLS`."""
 
-    where: str
-    said: str
+    where: Sentence
+    said: str | None
+    """None where the file says nothing that can be compared."""
     found: str | None
+    difference: Sentence | None = None
+    """How they differ, where `difference_of` does not say it."""
 
 
 def controls_frame(totals: Iterable[StatedTotal]) -> pl.DataFrame:
     """Control totals as `CONTROLS`."""
-    frame = pl.DataFrame(list(totals), schema=["where", "said", "found"], orient="row")
-    frame = frame.cast(pl.String).with_columns(agrees=pl.col("said") == pl.col("found"))
-    differences = [
-        None if agrees else difference_of(where, said, found).as_text()
-        for where, said, found, agrees in frame.iter_rows()
-    ]
-    return frame.with_columns(difference=pl.Series(differences, dtype=pl.String)).match_to_schema(CONTROLS)
+    rows = []
+    for where, said, found, difference in totals:
+        agrees = None if found is None else said == found
+        differs = None if agrees else difference or difference_of(where, said or "", found)
+        text = None if differs is None else differs.as_text()
+        rows.append((str(where), said or "", found, agrees, text, where.as_text()))
+    return pl.DataFrame(rows, schema=CONTROLS, orient="row")
 
 
-def difference_of(where: str, said: str, found: str | None) -> Sentence:
+def difference_of(where: Sentence | str, said: str, found: str | None) -> Sentence:
     """How a control total and the payments differ; None found: they cannot be added up."""
     if found is None:
         return Sentence("formats.cannot_be_added", file=THE_FILE, said=said, where=where)
@@ -170,8 +174,14 @@ def stated_controls(message: Message) -> list[StatedControl]:
     """The control totals of a file, those that differ first; `CONTROLS_MAX` at most."""
     listed = message.controls.sort(pl.col("difference").is_null(), maintain_order=True).head(CONTROLS_MAX)
     return [
-        StatedControl(where=where, said=said, found=found, agrees=agrees, difference=_recorded(difference))
-        for where, said, found, agrees, difference in listed.select(*CONTROLS).iter_rows()
+        StatedControl(
+            where=_recorded(place) or where,
+            said=said,
+            found=found,
+            agrees=agrees,
+            difference=_recorded(difference),
+        )
+        for where, said, found, agrees, difference, place in listed.select(*CONTROLS).iter_rows()
     ]
 
 

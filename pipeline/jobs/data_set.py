@@ -51,6 +51,7 @@ from pipeline.runs.starting import refuse_foreign_files
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import RunIdentity
 from pipeline.wording import Sentence
+from schemas.localized import LocalizedText
 from schemas.strict import timestamp
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _notify_what_is_left_out(chosen: Chosen, surface: Surface) -> None:
         surface.notify(Notice(Sentence("jobs.notice_not_compared"), is_vital=True))
 
 
-def _unusable(data: DataSet, problems: list[str]) -> InputError | None:
+def _unusable(data: DataSet, problems: list[LocalizedText | str]) -> InputError | None:
     """The error to end with where parts cannot be used: the others are checked all the same."""
     if not problems:
         return None

@@ -133,9 +133,12 @@ def _like(part: DataPart, read: PartRead, like: tuple[DataPart, PartRead], befor
         return read
     if read.headers != as_read.headers:
         return PartRead(
-            problem=f"{part.name}: other columns than {first.name}"
-            f"{_differences(read.headers, as_read.headers)}; the parts of a data set have the same columns "
-            "in the same order: export it again"
+            problem=Sentence(
+                "jobs.part_of_other_columns",
+                part=part.name,
+                first=first.name,
+                differences=_differences(read.headers, as_read.headers),
+            ).recorded()
         )
     fields = {
         field
@@ -149,8 +152,7 @@ def _like(part: DataPart, read: PartRead, like: tuple[DataPart, PartRead], befor
     }
     if fields:
         return PartRead(
-            problem=f"{part.name}: its columns were read in another way than those of the parts before it: "
-            f"{', '.join(sorted(fields))}; say with --map FIELD=HEADER which column is which"
+            problem=Sentence("jobs.part_read_otherwise", part=part.name, fields=sorted(fields)).recorded()
         )
     return read
 
@@ -160,11 +162,12 @@ def _filled(columns: str, blank: Collection[str]) -> list[str]:
     return [one for one in columns.split("|") if one and not set(one.split("+")) <= set(blank)]
 
 
-def _differences(headers: Sequence[str], others: Sequence[str]) -> str:
+def _differences(headers: Sequence[str], others: Sequence[str]) -> list[Sentence]:
     lacks = [header for header in others if header not in headers][:_HEADERS_NAMED_MAX]
     has = [header for header in headers if header not in others][:_HEADERS_NAMED_MAX]
-    found = [f"{what} {', '.join(some)}" for what, some in (("without", lacks), ("with", has)) if some]
-    return f" ({', '.join(found) or 'in another order'})"
+    found = [Sentence("jobs.without_headers", headers=lacks)] if lacks else []
+    found += [Sentence("jobs.with_headers", headers=has)] if has else []
+    return found or [Sentence("jobs.in_another_order")]
 
 
 def _rows(usable: Sequence[tuple[DataPart, PartRead]], where: str) -> UsableRows:

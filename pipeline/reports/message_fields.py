@@ -92,8 +92,8 @@ def _controls(read: ColumnsRead) -> Iterator[Text | Table]:
     table.columns[0].no_wrap = False
     for control in read.controls[:CONTROLS_LISTED_MAX]:
         table.add_row(
-            Text(visible(control.where)),
-            Text(visible(control.said)),
+            Text(visible(in_words(control.where))),
+            Text(visible(control.said or say("terminal.not_known"))),
             Text(visible(control.found or say("terminal.not_known"))),
             _mark(control),
         )

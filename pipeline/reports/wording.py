@@ -209,17 +209,21 @@ def currency_sentences(sources: CurrencySources) -> list[str]:
 
 CONTROLS_SHOWN_MAX = 5
 """Of the control totals that differ; a file that is cut in one batch differs in two or three."""
-_SAID_OTHERWISE = {"name_chars_max": "fact.at_most_chars", "sealed": "fact.signed"}
+_SAID_OTHERWISE = {
+    "name_chars_max": "fact.at_most_chars",
+    "sealed": "fact.signed",
+    "labels none": "fact.no_labels",
+}
 """The facts that are no words by themselves."""
 
 
 def facts_in_words(facts: Mapping[str, str]) -> list[tuple[str, str]]:
     """What is known of a file as a whole: what it is called, and what it is."""
+    otherwise = {
+        name: _SAID_OTHERWISE.get(name, _SAID_OTHERWISE.get(f"{name} {fact}")) for name, fact in facts.items()
+    }
     return [
-        (
-            say(f"fact.{name.replace(' ', '_')}"),
-            say(_SAID_OTHERWISE[name], number=fact) if name in _SAID_OTHERWISE else fact,
-        )
+        (say(f"fact.{name.replace(' ', '_')}"), say(key, number=fact) if (key := otherwise[name]) else fact)
         for name, fact in facts.items()
         if fact
     ]

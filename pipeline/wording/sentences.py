@@ -64,12 +64,13 @@ class Sentence:
         Args:
             key: `ROOM.name`: the entry `ROOM.name` of `catalogues/LANGUAGE/ROOM.po`.
             values: a path is shown in full on a command line and by its last part on a page; the number
-                called `count` chooses between singular and plural; of an error of the system it is what the
-                system says.
+                called `count` chooses between singular and plural; an error of the system gives its reason,
+                a text of a document its sentence.
         """
         self.key = key
         self.values: Mapping[str, Value] = {
-            name: _of_system(value) if isinstance(value, OSError) else value for name, value in values.items()
+            name: _of_system(value) if isinstance(value, OSError) else _of_document(value)
+            for name, value in values.items()
         }
 
     def __repr__(self) -> str:
@@ -148,6 +149,15 @@ def _of_system(error: OSError) -> "Sentence | str":
     """What the system says, in the language of the sentence; without the path that it is about."""
     name = errorcode.get(error.errno or 0, type(error).__name__).lower()
     return Sentence(f"system.{name}") if name in SYSTEM_ERRORS else error.strerror or name
+
+
+def _of_document(value: "Value") -> "Value":
+    """The sentence of a text from a document, also within a list, so that it is spoken in any language."""
+    if isinstance(value, LocalizedText):
+        return Sentence.of_data(value.sentence)
+    if _is_several(value) and any(isinstance(one, LocalizedText) for one in value):
+        return list(map(_of_document, value))
+    return value
 
 
 def _renamed(value: "Value", old: str, new: str) -> "Value":

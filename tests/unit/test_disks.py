@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pipeline.errors import DiskError, OutputError
-from pipeline.files.disk_errors import is_full_or_failed, not_writable, write_failed
+from pipeline.files.disk_errors import is_full_or_failed, not_writable, sqlite_code, write_failed
 from pipeline.wording import Sentence
 
 PATH = Path("results/outcomes.csv")
@@ -65,3 +65,4 @@ def test_a_full_database_is_the_disks_and_a_damaged_one_is_not(tmp_path):
     assert is_the_disks == [True, True, True, False, False]
     assert not is_full_or_failed(error_of(lambda: closed.execute("SELECT 1")))
     assert "disk is full" in str(write_failed(path, full))
+    assert [sqlite_code(error) for error in (no_table, no_database)] == ["SQLITE_ERROR", "SQLITE_NOTADB"]

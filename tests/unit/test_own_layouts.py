@@ -5,6 +5,7 @@ import pytest
 from pipeline import config as settings
 from pipeline.config.profiles import format_choice_of
 from pipeline.errors import ConfigurationError
+from pipeline.wording import SurfaceKind
 
 LAYOUT = """
 [layouts.northgate]
@@ -54,6 +55,13 @@ def test_a_file_that_is_no_toml_is_refused_as_it_may_say_how_payment_files_are_r
         ConfigurationError, match=r"not valid TOML: .*, and \[layouts\] in it .*; correct it$"
     ):
         format_choice_of(None, path)
+
+
+def test_where_a_file_is_no_toml_is_said_in_the_language_of_the_user_and_not_as_tomllib_does(file_of):
+    for text, german in (("[a]\nb = ?", "Zeile 2, Spalte 5"), ('a = "', "am Ende fehlt etwas")):
+        with pytest.raises(ConfigurationError) as raised:
+            settings.read(file_of(text))
+        assert german in raised.value.sentence(SurfaceKind.COMMAND, "de")
 
 
 AT = "layouts.northgate"

@@ -6,7 +6,8 @@ import polars as pl
 
 from pipeline.formats.bacs18.labels import TOTALS, FileLabel, Totals, totals_said
 from pipeline.formats.bacs18.records import CONTRA, CREDIT, DEBITS
-from pipeline.formats.message import StatedTotal, controls_frame
+from pipeline.formats.message import THE_FILE, StatedTotal, controls_frame
+from pipeline.wording import Sentence
 
 BOOKING = ("originator", "day")
 """What payments are booked with: a contra stands for all payments of one account for one day."""
@@ -31,13 +32,17 @@ def _of_trailer(records: pl.DataFrame, labels: Mapping[str, FileLabel], where: s
         return
     said, found = totals_said(labels["UTL1"], where=where), totals_of(records)
     unknown = {
-        "debit total": _has_malformed(records, DEBITS),
-        "credit total": _has_malformed(records, (CREDIT,)),
+        "bacs18.debit_total": _has_malformed(records, DEBITS),
+        "bacs18.credit_total": _has_malformed(records, (CREDIT,)),
     }
     for name, value_said, value_found in zip(TOTALS, said, found, strict=True):
         shown = _pounds if name in unknown else str
         is_unknown = unknown.get(name, False)
-        yield StatedTotal(f"UTL1, {name}", shown(value_said), None if is_unknown else shown(value_found))
+        yield StatedTotal(
+            Sentence("bacs18.in_utl1", name=Sentence(name)),
+            shown(value_said),
+            None if is_unknown else shown(value_found),
+        )
 
 
 def _of_contras(records: pl.DataFrame) -> Iterator[StatedTotal]:
@@ -65,11 +70,12 @@ def _of_contras(records: pl.DataFrame) -> Iterator[StatedTotal]:
     )
     for _, _, line, line_first, said, found, is_malformed in by_booking.iter_rows():
         if line is None:
-            yield StatedTotal(
-                f"line {line_first}, contra of its account and day", "no contra", _pounds(found)
-            )
+            where = Sentence("bacs18.contra_of_account", line=line_first)
+            lacking = Sentence("bacs18.no_contra", file=THE_FILE, line=line_first, found=_pounds(found))
+            yield StatedTotal(where, None, _pounds(found), lacking)
         else:
-            yield StatedTotal(f"line {line}, contra", _pounds(said), None if is_malformed else _pounds(found))
+            where = Sentence("bacs18.contra_in_line", line=line)
+            yield StatedTotal(where, _pounds(said), None if is_malformed else _pounds(found))
 
 
 def _has_malformed(records: pl.DataFrame, codes: Sequence[str]) -> bool:

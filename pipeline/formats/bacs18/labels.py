@@ -32,12 +32,12 @@ class Totals(NamedTuple):
 
 
 TOTALS: Mapping[str, Field] = {
-    "debit total": Field(5, 17),
-    "credit total": Field(18, 30),
-    "number of debits": Field(31, 37),
-    "number of credits": Field(38, 44),
+    "bacs18.debit_total": Field(5, 17),
+    "bacs18.credit_total": Field(18, 30),
+    "bacs18.number_of_debits": Field(31, 37),
+    "bacs18.number_of_credits": Field(38, 44),
 }
-"""The fields of UTL1: name -> place; `Totals`, one by one."""
+"""The fields of UTL1: key of its name -> place; `Totals`, one by one."""
 TOTALS_FIELD = Field(5, 44)
 """All of them together."""
 
@@ -78,7 +78,9 @@ def totals_said(label: FileLabel, *, where: str) -> Totals:
     said = [label.field(field) for field in TOTALS.values()]
     for name, value in zip(TOTALS, said, strict=True):
         if not (value.isascii() and value.isdecimal()):
-            raise InputError(Sentence("bacs18.line_utl1_not", where=where, line=label.line, name=name))
+            raise InputError(
+                Sentence("bacs18.line_utl1_not", where=where, line=label.line, name=Sentence(name))
+            )
     return Totals(*map(int, said))
 
 

@@ -8,7 +8,8 @@ import polars as pl
 
 from pipeline.formats.layouts.classified import BATCH, HEADER, TRAILER, cell
 from pipeline.formats.layouts.model import BankLayout, SummaryLine
-from pipeline.formats.message import StatedTotal
+from pipeline.formats.message import THE_FILE, StatedTotal
+from pipeline.wording import Sentence
 
 _AMOUNT = r"^[0-9]{1,15}(\.[0-9]{1,2})?$"
 _MINOR = r"^[0-9]{1,15}$"
@@ -70,12 +71,14 @@ def _sum(numbers: pl.Series) -> int | None:
 def controls(totals: list[TotalField], layout: BankLayout) -> Iterator[StatedTotal]:
     """The totals, to be compared."""
     for total in totals:
-        what = "sum" if total.is_sum else "number of payments"
+        where = Sentence("formats.sum_in_line" if total.is_sum else "formats.count_in_line", line=total.line)
         found = None if total.found is None else _shown(total.found, is_sum=total.is_sum)
-        yield StatedTotal(f"line {total.line}, {what}", _stated(total, layout), found)
+        stated = _stated(total, layout)
+        wrong = Sentence("formats.stated_unreadable", file=THE_FILE, where=where) if stated is None else None
+        yield StatedTotal(where, stated, found, wrong)
 
 
-def _stated(total: TotalField, layout: BankLayout) -> str:
+def _stated(total: TotalField, layout: BankLayout) -> str | None:
     """A count or sum in one form; no other text is repeated, as it could be anything."""
     number = (
         hundredths(pl.lit(total.text), layout)
@@ -83,7 +86,7 @@ def _stated(total: TotalField, layout: BankLayout) -> str:
         else pl.lit(total.text).str.extract("^[0-9]{1,15}$", 0).cast(pl.Int64)
     )
     value = pl.select(number).item()
-    return "what is no number" if value is None else _shown(value, is_sum=total.is_sum)
+    return None if value is None else _shown(value, is_sum=total.is_sum)
 
 
 def _shown(value: int, *, is_sum: bool) -> str:

@@ -22,6 +22,7 @@ class Control(NamedTuple):
     found: str | None
     agrees: bool | None
     difference: str | None
+    place: str | None = None
 
 
 def money() -> pl.Expr:

@@ -3,10 +3,12 @@
 What is done with it may be done twice: a connection may be lost between COMMIT and its reply.
 """
 
+import os
 import re
 import threading
 from collections.abc import Callable
 from datetime import datetime
+from errno import errorcode
 from typing import Self, TypeVar
 
 import anyio.to_thread
@@ -39,6 +41,8 @@ _CONNECTING = {
 # A commit is one that a power loss leaves in place; a process that was stopped in the middle of a transaction
 # does not hold the others up; a lock that another session keeps for longer counts as a server that is away.
 _SETTINGS = STATEMENTS["connection.settings"]
+_SYSTEM_TEXTS = {os.strerror(number): number for number in errorcode}
+"""What libpq quotes of the system -> its number, by which it is said in any language."""
 _REFUSALS = {
     "root certificate file": Sentence("stores.no_authorities"),
     "password authentication failed": Sentence("stores.password_refused"),
@@ -248,6 +252,6 @@ class Database:
                 "stores.ledger_s_database_does",
                 place=self.address.place,
                 timestamp=timestamp(since),
-                reason=reason,
+                reason=OSError(_SYSTEM_TEXTS[reason], reason) if reason in _SYSTEM_TEXTS else reason,
             )
         )

@@ -12,7 +12,13 @@ from pydantic import SecretStr
 
 from pipeline.errors import LockedError, OtherRunError, OutputError, UsageError
 from pipeline.files.atomic import sync_folder
-from pipeline.files.disk_errors import is_full_or_failed, not_writable, refuse_non_file, write_failed
+from pipeline.files.disk_errors import (
+    is_full_or_failed,
+    not_writable,
+    refuse_non_file,
+    sqlite_code,
+    write_failed,
+)
 from pipeline.files.folder_lock import locked, require_folder, shared
 from pipeline.stores.encryption import NameEncryption
 from pipeline.stores.sqlite import seals
@@ -143,7 +149,7 @@ def sqlite_errors(path: Path) -> Iterator[None]:
             raise LockedError(Sentence("stores.another_program_ledger", path=path)) from error
         if is_full_or_failed(error):
             raise write_failed(path, error) from error
-        raise damaged(path, str(error)) from error
+        raise damaged(path, sqlite_code(error)) from error
     except UnicodeDecodeError as error:  # text that SQLite quotes from a damaged file
         raise damaged(path, Sentence("stores.found_not_utf_8")) from error
 

@@ -31,7 +31,7 @@ from typing import NamedTuple, Self, assert_never
 import anyio.to_thread
 
 from pipeline.errors import DiskError, IncompleteError, OutputError
-from pipeline.files.disk_errors import is_full_or_failed, not_writable, write_failed
+from pipeline.files.disk_errors import is_full_or_failed, not_writable, sqlite_code, write_failed
 from pipeline.stores.values import Window
 from pipeline.wording import Sentence
 
@@ -371,7 +371,7 @@ def count_errors(path: Path) -> Iterator[None]:
             raise IncompleteError(busy) from error
         if is_full_or_failed(error):
             raise write_failed(path, error) from error
-        raise DiskError(Sentence("stores.damaged_move_away", path=path, error=str(error))) from error
+        raise DiskError(Sentence("stores.damaged_move_away", path=path, error=sqlite_code(error))) from error
 
 
 def _ms(time: datetime) -> int:

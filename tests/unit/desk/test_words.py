@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 import pipeline
-from pipeline.desk.words import sentence_of
+from pipeline.desk.words import BY_ITSELF, CARRIED, recorded, sentence_of
 from pipeline.errors import InputError
-from pipeline.wording import Sentence
+from pipeline.wording import Sentence, speaking
 
 HOUSE = Path(pipeline.__file__).parent
 ROOMS = ("executors", "stages", "review", "runs", "formats", "headers", "rules", "stores", "transport")
@@ -39,3 +39,10 @@ def test_an_error_is_a_sentence_with_a_next_step_and_no_path():
     error = InputError(Sentence("config.not_utf_8_text", path=path), advice=Sentence("advice.name_format"))
     assert sentence_of(error) == "pay.csv: not UTF-8 text; choose its format below."
     assert sentence_of(InputError(Sentence("excel.no_sheets"))) == "No sheets."
+
+
+def test_what_the_desk_puts_on_record_by_itself_is_shown_in_the_language_of_the_page():
+    with speaking("de"):
+        assert recorded(BY_ITSELF) == "das Portal"
+        assert recorded(f"has left {CARRIED}") == "has left (aus der früheren Datei übernommen)"
+        assert recorded("ask the desk") == "ask the desk"

@@ -11,6 +11,7 @@ from pipeline.errors import InputError
 from pipeline.formats import bacs18
 from pipeline.formats.edits import edited
 from pipeline.formats.table import ReadingOptions
+from pipeline.wording import words
 
 ADA = Payment()
 ZOE = Payment("445566", "87654321", 200_05, "Z MARROW & SONS", "INVOICE 2")
@@ -33,7 +34,7 @@ def differing(data):
     return (
         read(data)
         .controls.filter(~pl.col("agrees").fill_null(value=False))
-        .drop("agrees", "difference")
+        .drop("agrees", "difference", "place")
         .rows()
     )
 
@@ -147,6 +148,7 @@ def test_totals_that_lie_are_told():
     data = TWO.data().replace(b"UTL1000000003235", b"UTL1000000003236")
     [control] = differing(data)
     assert control == ("UTL1, debit total", "323.60", "323.50")
+    assert words(read(data).difference, language="de").startswith("Die Datei nennt 323.60 (UTL1, Summe der ")
 
 
 def test_a_payment_cut_out_by_hand_is_told_by_every_total():
