@@ -125,18 +125,20 @@ def proxy_to(server: Server, url: str) -> Proxy | None:
         ConfigurationError: its credentials cannot be read, or the environment names none that can be used.
         TlsError: its authorities cannot be read.
     """
-    from pipeline.transport.proxy import Proxy
+    from pipeline.transport.proxy import OF_PROXY, Proxy
 
     if (address := server.proxy_address(url)) is None:
         return None
     parts = urlsplit(address)
     assert parts.hostname is not None
     is_secured = parts.scheme == "https"
+    keys = OF_PROXY if server.proxy is None else OF_PROXY._replace(address="HTTPS_PROXY")
     return Proxy(
         parts.hostname,
         parts.port or (443 if is_secured else 80),
-        client_context(ca_file=server.proxy_ca_file) if is_secured else None,
+        client_context(ca_file=server.proxy_ca_file, ca_key=keys.authority) if is_secured else None,
         server.proxy_credentials(parts),
+        keys,
     )
 
 

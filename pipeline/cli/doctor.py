@@ -28,5 +28,6 @@ def doctor(*, profile: str | None, config: Path | None) -> None:
     interruptible()
     log_to_stderr("text", quiet=True)
     findings = diagnose(profile, config, now=now())
-    print_findings([(found.what, found.said, not found.exit_code) for found in findings], answers())
+    shown = [(found.what, found.said, not found.exit_code if found.is_tried else None) for found in findings]
+    print_findings(shown, answers())
     sys.exit(next((finding.exit_code for finding in findings if finding.exit_code), 0))

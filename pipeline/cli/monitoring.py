@@ -166,10 +166,10 @@ def write_or_warn(path: Path, text: bytes, *, warn: bool = True) -> bool:
 def _ping(watchers: MonitoringTargets, word: str) -> None:
     if watchers.ping_url is None:
         return
-    from pipeline.transport.ping import ping
+    from pipeline.transport.ping import PING_KEYS, ping
 
     try:
-        context = client_context(ca_file=watchers.ping_ca)
+        context = client_context(ca_file=watchers.ping_ca, ca_key=PING_KEYS.authority)
         anyio.run(partial(ping, watchers.ping_url, word, context=context))
     except PrecheckError as error:
         with suppress(OSError):

@@ -13,6 +13,7 @@ from pipeline.desk.states import FileStatus, State, status_of, step_of
 from pipeline.desk.words import BY_ITSELF
 from pipeline.errors import PrecheckError
 from pipeline.jobs.purge import PurgeJob, purge
+from pipeline.runs.earlier import moved_from
 from pipeline.runs.folder import has_begun
 from pipeline.runs.request import Clock
 from pipeline.wording import Sentence
@@ -29,9 +30,9 @@ def forget(current: FileStatus, by: str, reason: str, now: datetime) -> None:
     """
     if step_of(current.state, Deed.PURGED) is None:
         raise Conflict(Sentence("desk.nothing_to_delete"))
-    if has_begun(current.folder.run):
-        job = PurgeJob(with_files=True, with_payments=True, by=by, reason=reason)
-        purge(current.folder.run, job, now=now)
+    job = PurgeJob(with_files=True, with_payments=True, by=by, reason=reason)
+    for run in filter(has_begun, (current.folder.run, *moved_from(current.folder.run))):
+        purge(run, job, now=now)
     forget_all()
     for path in (current.folder.path / "input", *current.folder.path.glob("failed-*")):
         shutil.rmtree(path, ignore_errors=True)

@@ -37,7 +37,7 @@ def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) ->
             findings.append(Finding(Sentence("doctor.configuration"), where))
             if profile_name is None and (untried := usual()) is not None:
                 said = Sentence("doctor.usual_not_tried", path=untried)
-                findings.append(Finding(Sentence("doctor.not_tried"), said))
+                findings.append(Finding(Sentence("doctor.not_tried"), said, is_tried=False))
             if profile.ledger_key_env or profile.ledger_key_file:
                 findings.append(_try(Sentence("doctor.ledger_key"), partial(_ledger_key, profile)))
             if profile.ledger is not None:
@@ -90,11 +90,10 @@ def _try_server(server: Server, now: datetime) -> list[Finding]:
     if isinstance(server, Oauth):
         findings.append(_try(Sentence("doctor.secret", server=name), partial(_secret, server)))
     findings.append(_try(Sentence("doctor.tls", server=name), partial(_tls, server, now)))
-    if isinstance(server, MutualTls):
-        what = Sentence("doctor.participant", server=name)
-        findings.append(Finding(what, Sentence("doctor.listing_not_tried")))
     if isinstance(server, Oauth) and not any(finding.exit_code for finding in findings):
         findings.append(_try(Sentence("doctor.token", server=name), partial(_token, server)))
+    untried = "doctor.listing_not_tried" if isinstance(server, MutualTls) else "doctor.answers_not_tried"
+    findings.append(Finding(Sentence("doctor.answers", server=name), Sentence(untried), is_tried=False))
     return findings
 
 

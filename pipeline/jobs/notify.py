@@ -11,7 +11,7 @@ from pipeline.config.notify import NotifySection
 from pipeline.errors import IncompleteError, PrecheckError
 from pipeline.files import child_process as children
 from pipeline.sections.values import secret
-from pipeline.transport.tls import client_context
+from pipeline.transport.tls import Keys, client_context
 from pipeline.wording import Sentence
 from schemas.notification import Notification, NotifiedFile
 from schemas.summary import Summary
@@ -67,8 +67,9 @@ async def _post(section: NotifySection, document: bytes) -> None:
     from pipeline.transport.ping import post  # slow to import, and few runs send a notification
 
     url = secret(section.webhook_env, section.webhook_file).get_secret_value()
-    context = client_context(ca_file=section.webhook_ca_file)
-    await post(url, document, context=context, deadline_s=NOTIFY_MAX_S)
+    keys = Keys("webhook_env" if section.webhook_env else "webhook_file", "webhook_ca_file")
+    context = client_context(ca_file=section.webhook_ca_file, ca_key=keys.authority)
+    await post(url, document, context=context, deadline_s=NOTIFY_MAX_S, keys=keys)
 
 
 async def _run(command: list[str], document: bytes) -> None:

@@ -235,8 +235,10 @@ def print_quota(
     console.print(table)
 
 
-def print_findings(findings: Iterable[tuple[Sentence | str, Sentence, bool]], console: Console) -> None:
-    """Show what was tried: (what, what was found, whether it is well).
+def print_findings(
+    findings: Iterable[tuple[Sentence | str, Sentence, bool | None]], console: Console
+) -> None:
+    """Show what was tried: (what, what was found, whether it is well; None: it was not).
 
     One line each, which a terminal gets wrapped below itself.
     """
@@ -251,7 +253,9 @@ def print_findings(findings: Iterable[tuple[Sentence | str, Sentence, bool]], co
         console.print(table)
 
 
-def _mark(well: bool) -> Text:
+def _mark(well: bool | None) -> Text:
+    if well is None:
+        return Text("-      ")
     return Text("ok     ", style="green") if well else Text("PROBLEM", style="bold red")
 
 

@@ -47,6 +47,7 @@ class Finding(NamedTuple):
     """What was found, or what differs and what to do."""
     exit_code: int = 0
     """0 where nothing is wrong."""
+    is_tried: bool = True
 
 
 class LedgerContents(NamedTuple):

@@ -16,7 +16,7 @@ from pipeline.files.disk_errors import TOO_FEW_FILES
 from pipeline.transport.pool import AiohttpTransport
 from pipeline.transport.proxy import Proxy
 from pipeline.transport.retry import NetworkFailure
-from pipeline.transport.tls import explain
+from pipeline.transport.tls import OF_API, Keys, explain
 from pipeline.wording import Sentence
 
 BODY_BYTES_MAX = 64 * 1024
@@ -43,7 +43,7 @@ def transport_of(
 
 
 async def exchange(
-    transport: httpx.AsyncBaseTransport, request: httpx.Request, *, deadline_s: float
+    transport: httpx.AsyncBaseTransport, request: httpx.Request, *, deadline_s: float, keys: Keys = OF_API
 ) -> httpx.Response:
     """Send one request with all its headers, once, and read the whole response, whatever its status.
 
@@ -68,17 +68,22 @@ async def exchange(
     except NetworkFailure as error:
         failure = error
     except httpx.TransportError as error:
-        failure = _failure_of(error, request.url)
+        failure = _failure_of(error, request.url, keys)
     # Raised out here, it drags no request with headers and body along as its context.
     raise failure
 
 
 async def once(
-    request: httpx.Request, *, context: ssl.SSLContext, deadline_s: float, proxy: Proxy | None = None
+    request: httpx.Request,
+    *,
+    context: ssl.SSLContext,
+    deadline_s: float,
+    keys: Keys,
+    proxy: Proxy | None = None,
 ) -> httpx.Response:
     """As `exchange`, on a connection of its own: to an identity provider or a monitoring service."""
     async with transport_of(context, 1, proxy) as transport:
-        return await exchange(transport, request, deadline_s=deadline_s)
+        return await exchange(transport, request, deadline_s=deadline_s, keys=keys)
 
 
 async def _whole(response: httpx.Response, stream: httpx.AsyncByteStream) -> httpx.Response:
@@ -109,22 +114,25 @@ class _Whole(httpx.Response):
         return self._body
 
 
-def _failure_of(error: httpx.TransportError, url: httpx.URL) -> NetworkFailure | PrecheckError:
+def _failure_of(error: httpx.TransportError, url: httpx.URL, keys: Keys) -> NetworkFailure | PrecheckError:
     """The error for an exception of httpx: the one place that maps them."""
     cause: BaseException | None = error
+    named: OSError | None = None
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in TOO_FEW_FILES:
             return IncompleteError(Sentence("transport.too_few_files"))
         if isinstance(cause, ssl.SSLError):
-            return explain(cause, f"{url.host}:{url.port or 443}") or NetworkFailure("tls")
+            return explain(cause, f"{url.host}:{url.port or 443}", keys) or NetworkFailure("tls")
+        if isinstance(cause, OSError) and cause.strerror:
+            named = cause
         cause = cause.__cause__ or cause.__context__
     match error:
         case httpx.ConnectError() | httpx.ConnectTimeout() | httpx.PoolTimeout():
-            return NetworkFailure("connect")  # so nothing was sent
+            return NetworkFailure("connect", named)  # so nothing was sent
         case httpx.TimeoutException():
             return NetworkFailure("deadline")
         case _:
-            return NetworkFailure("broken")
+            return NetworkFailure("broken", named)
 
 
 def plainly_https(url: str, what: str, *, has_query: bool = False) -> str:

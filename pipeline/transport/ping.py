@@ -12,9 +12,11 @@ import httpx
 from pipeline.errors import IncompleteError
 from pipeline.transport.exchange import HEADERS, once, plainly_https
 from pipeline.transport.retry import NetworkFailure
+from pipeline.transport.tls import Keys
 from pipeline.wording import Sentence
 
 PING_DEADLINE_S = 5.0
+PING_KEYS = Keys("--ping", "--ping-ca")
 
 
 async def ping(url: str, word: str, *, context: ssl.SSLContext) -> None:
@@ -31,22 +33,24 @@ async def ping(url: str, word: str, *, context: ssl.SSLContext) -> None:
         IncompleteError: it was not accepted; of the address, the message has the host only.
     """
     request = httpx.Request("GET", f"{plainly_https(url, 'ping')}/{word}", headers=HEADERS)
-    await _accepted(request, context=context, deadline_s=PING_DEADLINE_S)
+    await _accepted(request, context=context, deadline_s=PING_DEADLINE_S, keys=PING_KEYS)
 
 
-async def post(url: str, document: bytes, *, context: ssl.SSLContext, deadline_s: float) -> None:
+async def post(url: str, document: bytes, *, context: ssl.SSLContext, deadline_s: float, keys: Keys) -> None:
     """Post a JSON document to a webhook; errors as in `ping`, except that the address may have a query."""
     address = plainly_https(url, "webhook", has_query=True)
     headers = {**HEADERS, "Content-Type": "application/json"}
     request = httpx.Request("POST", address, headers=headers, content=document)
-    await _accepted(request, context=context, deadline_s=deadline_s)
+    await _accepted(request, context=context, deadline_s=deadline_s, keys=keys)
 
 
-async def _accepted(request: httpx.Request, *, context: ssl.SSLContext, deadline_s: float) -> None:
+async def _accepted(
+    request: httpx.Request, *, context: ssl.SSLContext, deadline_s: float, keys: Keys
+) -> None:
     host = request.url.host
     try:
-        status = (await once(request, context=context, deadline_s=deadline_s)).status_code
+        status = (await once(request, context=context, deadline_s=deadline_s, keys=keys)).status_code
     except NetworkFailure as failure:
-        raise IncompleteError(Sentence("transport.no_answer", hostname=host, kind=failure.kind)) from None
+        raise IncompleteError(Sentence("transport.no_answer", hostname=host, kind=failure.said)) from None
     if not 200 <= status < 300:
         raise IncompleteError(Sentence("transport.http_check_address", hostname=host, status=status))

@@ -14,10 +14,11 @@ from typing import TypeVar
 from pydantic import SecretStr
 
 from pipeline.errors import CredentialsError, TlsError
-from pipeline.transport.tls import explain, raced
+from pipeline.transport.tls import Keys, explain, raced
 from pipeline.wording import Sentence
 
 _HEAD_BYTES_MAX = 16 * 1024
+OF_PROXY = Keys("proxy_url", "proxy_ca_file")
 _LATER = frozenset({408, 425, 429})
 """Statuses below 500 with which a proxy asks for another try."""
 _Protocol = TypeVar("_Protocol", bound=asyncio.Protocol)
@@ -42,6 +43,7 @@ class Proxy:
     """Of its own TLS; None: it speaks plain HTTP."""
     credentials: SecretStr | None = None
     """`USER:PASSWORD`."""
+    keys: Keys = OF_PROXY
 
     @property
     def name(self) -> str:
@@ -83,10 +85,9 @@ class Proxy:
                 server_hostname=None if self.context is None else self.host,
             )
         except ssl.SSLError as error:
-            reason = Sentence("transport.proxy_away", proxy=self.name, why=error.reason)
-            raise explain(error, self.name) or ProxyAwayError(reason) from None
+            raise explain(error, self.name, self.keys) or self._away(error.reason) from None
         except OSError as error:
-            raise ProxyAwayError(Sentence("transport.proxy_away", proxy=self.name, why=error)) from None
+            raise self._away(error) from None
         try:
             transport.write(self._request(server))
             self._judge(await reply.head, server)
@@ -94,6 +95,10 @@ class Proxy:
             transport.abort()
             raise
         return transport
+
+    def _away(self, why: OSError | str | None) -> ProxyAwayError:
+        reason = Sentence("transport.proxy_away", proxy=self.name, why=why, address=self.keys.address)
+        return ProxyAwayError(reason)
 
     def _request(self, server: str) -> bytes:
         lines = [f"CONNECT {server} HTTP/1.1", f"Host: {server}"]
@@ -108,7 +113,9 @@ class Proxy:
         if not head:
             raise ProxyAwayError(Sentence("transport.proxy_closed", proxy=self.name, server=server))
         if not version.startswith(b"HTTP/1.") or not rest[:3].isdigit():
-            raise TlsError(Sentence("transport.proxy_speaks_no_http", proxy=self.name))
+            raise TlsError(
+                Sentence("transport.proxy_speaks_no_http", proxy=self.name, address=self.keys.address)
+            )
         match int(rest[:3]):
             case status if 200 <= status < 300:
                 return

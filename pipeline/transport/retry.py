@@ -53,9 +53,11 @@ sent.
 class NetworkFailure(Exception):  # noqa: N818  a thing that happens on networks; its handling is no error
     """An exchange that ended without a response. It carries nothing of the request."""
 
-    def __init__(self, kind: FailureKind) -> None:
+    def __init__(self, kind: FailureKind, cause: OSError | None = None) -> None:
         super().__init__(kind)
         self.kind: FailureKind = kind
+        self.said: OSError | str = cause or kind
+        """The cause, where the system names one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Self
+from typing import NamedTuple, Self
 
 import certifi
 from aiohappyeyeballs import start_connection
@@ -53,6 +53,16 @@ Connect = Callable[
 """(host, port, context, new protocol) -> a TLS connection and its protocol: straight, or through a proxy."""
 
 
+class Keys(NamedTuple):
+    """What names a server and the authority to trust for it: keys of the configuration, or options."""
+
+    address: str = "base_url"
+    authority: str = "ca_file"
+
+
+OF_API = Keys()
+
+
 class EnvironmentKey(str):
     """The name of an environment variable that holds a private key, with the key."""
 
@@ -69,6 +79,7 @@ class EnvironmentKey(str):
 def client_context(
     *,
     ca_file: Path | None = None,
+    ca_key: str = OF_API.authority,
     certificate: Path | None = None,
     key: Path | EnvironmentKey | None = None,
     key_password: SecretStr | str | None = None,
@@ -79,6 +90,7 @@ def client_context(
 
     Args:
         ca_file: The only authorities to trust, PEM, roots or not; without it, those of the certifi package.
+        ca_key: What names that file.
         certificate: Our own certificate and its chain, PEM in any order, for mutual TLS; presented whenever
             the server asks for it.
         key: Its private key, PEM, in a file or not; without it, the key is in the certificate's file.
@@ -89,21 +101,21 @@ def client_context(
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     limit_suites(context)
-    _trust(context, ca_file)
+    _trust(context, ca_file, ca_key)
     if certificate is not None:
         _present(context, certificate, key or certificate, key_password)
     return context
 
 
-def _trust(context: ssl.SSLContext, ca_file: Path | None) -> None:
+def _trust(context: ssl.SSLContext, ca_file: Path | None, ca_key: str) -> None:
     if ca_file is not None:
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     try:
         context.load_verify_locations(cafile=ca_file or certifi.where())
     except ssl.SSLError:
-        raise TlsError(Sentence("transport.ca_file_no_certificate", ca_file=ca_file)) from None
+        raise TlsError(Sentence("transport.no_authority", what=ca_key, ca_file=ca_file)) from None
     except OSError as error:
-        raise _unreadable("ca_file", ca_file, error) from None
+        raise _unreadable(ca_key, ca_file, error) from None
 
 
 def _present(
@@ -231,13 +243,13 @@ def _unreadable(what: str, path: Path | EnvironmentKey | None, error: OSError) -
 
 _VERIFY_ADVICE = {
     # OpenSSL's X509_V_ERR_ numbers.
-    9: Sentence("transport.check_this_machine"),
-    10: Sentence("transport.check_this_machine_s"),
-    18: Sentence("transport.set_ca_file_authority"),
-    19: Sentence("transport.set_ca_file_authority"),
-    20: Sentence("transport.set_ca_file_authority"),
-    62: Sentence("transport.check_host_base_url"),
-    64: Sentence("transport.check_host_base_url"),
+    9: "transport.check_this_machine",
+    10: "transport.check_this_machine_s",
+    18: "transport.name_authority",
+    19: "transport.name_authority",
+    20: "transport.name_authority",
+    62: "transport.check_host",
+    64: "transport.check_host",
 }
 
 _REFUSED_CERTIFICATE = {
@@ -263,25 +275,26 @@ _NO_COMMON_GROUND = {
 }
 
 
-def explain(error: ssl.SSLError, server: str) -> PrecheckError | None:
+def explain(error: ssl.SSLError, server: str, keys: Keys = OF_API) -> PrecheckError | None:
     """What a TLS failure means, where trying again cannot help.
 
     Args:
         error: What OpenSSL raised.
         server: Host and port, for the message.
+        keys: What the advice names.
 
     Returns:
         CredentialsError where the server refuses our certificate, TlsError where one of us will not
         speak to the other, None where the network may be the cause.
     """
     if isinstance(error, ssl.SSLCertVerificationError):
-        advice = _VERIFY_ADVICE.get(error.verify_code, Sentence("transport.ask_operator"))
+        advice = _VERIFY_ADVICE.get(error.verify_code, "transport.ask_operator")
         return TlsError(
             Sentence(
                 "transport.certificate_not_trusted",
                 server=server,
                 verify_message=error.verify_message.rstrip("."),
-                advice=advice,
+                advice=Sentence(advice, **keys._asdict()),
             )
         )
     # An alert that the server sent is spelled TLSV13_ALERT_CERTIFICATE_REQUIRED, and so on.
@@ -291,7 +304,9 @@ def explain(error: ssl.SSLError, server: str) -> PrecheckError | None:
             Sentence("transport.check_client_certificate_profile", server=server, refusal=refusal)
         )
     if (refusal := _NO_COMMON_GROUND.get(reason)) is not None:
-        return TlsError(Sentence("transport.no_tls_connection", server=server, refusal=refusal))
+        return TlsError(
+            Sentence("transport.no_tls_connection", server=server, refusal=refusal, address=keys.address)
+        )
     return None
 
 

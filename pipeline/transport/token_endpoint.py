@@ -14,6 +14,7 @@ from pipeline.transport.exchange import HEADERS, once, plainly_https
 from pipeline.transport.masking import masked, with_detail
 from pipeline.transport.proxy import Proxy
 from pipeline.transport.retry import NetworkFailure, pause_s
+from pipeline.transport.tls import Keys
 from pipeline.transport.tokens import TokenUnavailable
 from pipeline.wording import Sentence
 from schemas.strict import parse
@@ -86,11 +87,15 @@ class TokenEndpoint:
         )
         try:
             return await once(
-                http_request, context=self._context, deadline_s=TOKEN_DEADLINE_S, proxy=self._proxy
+                http_request,
+                context=self._context,
+                deadline_s=TOKEN_DEADLINE_S,
+                keys=Keys("token_url"),
+                proxy=self._proxy,
             )
         except NetworkFailure as failure:
             raise TokenUnavailable(
-                Sentence("transport.token_no_answer", where=self._where, kind=failure.kind)
+                Sentence("transport.token_no_answer", where=self._where, kind=failure.said)
             ) from None
 
     @property

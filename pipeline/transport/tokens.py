@@ -137,9 +137,7 @@ class Tokens:
                 answer = await self._fetch_with_tries(FETCH_TRIES_MAX if living is None else 1)
             except TokenUnavailable as error:
                 self._wait_before_next(error.pause_s)
-                failure: PrecheckError = IncompleteError(
-                    Sentence("transport.check_token_url_network", error=error.reason)
-                )
+                failure: PrecheckError = IncompleteError(error.reason)
             except PrecheckError as error:
                 self._wait_before_next()
                 failure = error

@@ -177,7 +177,16 @@ def test_a_ping_that_is_not_taken_is_a_warning_without_the_secret_address(desk, 
         assert finished.err.count("the ping was not taken") == 2
         assert SECRET_PATH not in finished.err
     assert "HTTP 500" in refused.err
+    assert "set --ping-ca to the authority" in untrusted.err
+    assert "Connection refused" in silent.err
     assert "must start with https" in plain.err
+
+
+def test_what_an_option_named_is_named_by_that_option(desk):
+    words = ("--ping", f"https://127.0.0.1:1/{SECRET_PATH}", "--ping-ca", "gone.pem")
+    said = desk("run", "gone.csv", *words).err
+    assert "--ping-ca gone.pem: cannot be read" in said
+    assert "profile" not in said.partition("--ping-ca")[2].partition("precheck:")[0]
 
 
 def test_pings_and_metrics_go_without_a_users_proxy(desk, sandbox, watcher):

@@ -20,11 +20,9 @@ from schemas.forecast import Forecast
 from schemas.summary import Summary
 
 GATEWAY_LINES = ["configuration"] + [
-    f"{api} {what}" for api in ("cop", "vop_gateway") for what in ("secret", "TLS", "token")
+    f"{api} {what}" for api in ("cop", "vop_gateway") for what in ("secret", "TLS", "token", "answers")
 ]
-STANDARD_LINES = ["configuration"] + [
-    f"vop_standard {what}" for what in ("certificate", "TLS", "participant")
-]
+STANDARD_LINES = ["configuration"] + [f"vop_standard {what}" for what in ("certificate", "TLS", "answers")]
 ROWS = [
     {"name": "Avery Thornwood", "sort_code": "00-11-22", "account_number": "00012345", "amount": "1"},
     {"name": "Avery Thornwood", "sort_code": "001122", "account_number": "00012345", "amount": "2"},
@@ -273,7 +271,10 @@ def test_doctor_finds_the_sandbox_well_in_one_line_each(desk, sandbox, profile, 
     finished = desk("doctor", *sandbox.using(profile))
 
     assert finished.status == 0
-    assert re.findall(r"^ok +([\w ]+):", finished.out, re.MULTILINE) == lines
+    assert re.findall(r"^[ok-]+ +([\w ]+):", finished.out, re.MULTILINE) == lines
+    assert re.findall(r"^- +(\w+) answers: not tested", finished.out, re.MULTILINE) == [
+        line.split()[0] for line in lines if line.endswith("answers")
+    ]
     assert len(finished.out.splitlines()) == len(lines)
     assert not sandbox.questions(before)
     assert re.search(r"TLSv1\.3 TLS_AES_256_GCM_SHA384", finished.out)

@@ -1,9 +1,15 @@
 """purge of many folders by age: what is old and finished goes, on record; all else is told and left."""
 
 import json
+import shutil
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from forgers import fit_manifest, forging
+
+from pipeline.desk.folders import FileFolder
+from pipeline.desk.retention import forget_old
+from schemas.desk import DeskFile
 
 pytestmark = pytest.mark.usefixtures("in_this_process")
 
@@ -69,6 +75,34 @@ def test_finished_folders_of_a_pattern_are_purged_by_age_and_all_others_told_and
         assert {"outcomes.csv", "report.html", "report.xlsx", "attention.csv"} <= set(purge["files"])
         assert b"Thornwood" not in b"".join(contents(folder).values())
         assert desk("verify", folder).status == 0
+
+
+MOVED = ("", "-2")
+
+
+def test_the_retention_of_a_desk_and_a_pattern_forget_runs_that_were_moved_aside_too(desk, checked):
+    """Of a desk that keeps files for a day, and of a command with a pattern of folders."""
+    of_command = [checked("old", [MATCH, CLOSE])]
+    of_desk = FileFolder("1", desk.folder / "desk" / "1")
+    shutil.copytree(of_command[0], of_desk.run)
+    of_desk.write(
+        DeskFile(name="old.csv", sha256="0", byte_count=1, uploaded_by="Mara", uploaded_at=LONG_AGO)
+    )
+    for number in MOVED:
+        for run in (of_command[0], of_desk.run):
+            aside = run.with_name(f"{run.name}.2020-01-02T030405{number}")
+            shutil.copytree(run, aside)
+            (of_command if run == of_command[0] else []).append(aside)
+
+    count = forget_old([of_desk], 1, datetime.now(UTC) + timedelta(days=2), lambda *_: None)
+    purged = desk("purge", "runs/*.precheck", "--older-than", "90d", "--payments")
+
+    assert (count, purged.status) == (1, 0), purged.err
+    left = [path for path in of_desk.path.iterdir() if path.is_dir()]
+    assert len(left) == 1 + len(MOVED)
+    for folder in (*of_command, *left):
+        assert b"Thornwood" not in b"".join(contents(folder).values()), folder
+        assert len(purges(folder)) == 1
 
 
 def test_a_second_purge_of_the_same_folders_changes_nothing(desk, checked):

@@ -4,10 +4,13 @@ import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tables import for_each
 
 from pipeline.config.profiles import sandbox
 from pipeline.jobs.doctor import diagnose
 from pipeline.wording import SurfaceKind, words
+
+NOW = datetime.now(UTC)
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +49,11 @@ def test_all_is_well_with_the_embedded_sandbox():
         "cop secret",
         "cop TLS",
         "cop token",
+        "cop answers",
         "vop_gateway secret",
         "vop_gateway TLS",
         "vop_gateway token",
+        "vop_gateway answers",
     ]
     assert not any(finding.exit_code for finding in findings)
     assert "embedded sandbox" in str(findings[0].said)
@@ -71,9 +76,11 @@ def test_a_mistake_of_one_server_does_not_hide_the_other(changed):
         "configuration": 0,
         "cop secret": 0,
         "cop TLS": 75,
+        "cop answers": 0,
         "vop_gateway secret": 0,
         "vop_gateway TLS": 0,
         "vop_gateway token": 0,
+        "vop_gateway answers": 0,
     }
 
 
@@ -112,10 +119,78 @@ def test_no_configuration_is_one_finding_and_not_an_exception(tmp_path):
 
 
 def test_who_lists_us_is_not_tried_as_that_would_take_a_payee(healthy):
-    participant = diagnose("sandbox-standard", healthy, now=datetime.now(UTC))[-1]
+    answers = diagnose("sandbox-standard", healthy, now=datetime.now(UTC))[-1]
 
-    assert (str(participant.what), participant.exit_code) == ("vop_standard participant", 0)
-    assert participant.said.key == "doctor.listing_not_tried"
+    assert (str(answers.what), answers.exit_code, answers.is_tried) == ("vop_standard answers", 0, False)
+    assert answers.said.key == "doctor.listing_not_tried"
+
+
+BASE, TOKEN, AUTHORITY = (rf'{key} = "[^"]+"' for key in ("base_url", "token_url", "ca_file"))
+NOWHERE = "https://nowhere.invalid/x"
+AWAY = 'proxy_url = "http://127.0.0.1:9"'
+PROXY = 'proxy = "environment"'
+
+
+@for_each(
+    ("pattern", "replacement", "what", "status", "said"),
+    [
+        (TOKEN, f'token_url = "{NOWHERE}"', "token", 75, r"no answer \([A-Z].*\); check token_url"),
+        (TOKEN, rf"\g<0>\n{AWAY}", "TLS", 75, "check proxy_url and the network"),
+        (BASE, rf"\g<0>\n{PROXY}", "TLS", 75, "check HTTPS_PROXY and the network"),
+        (BASE, f'base_url = "{NOWHERE}"', "TLS", 75, "the environment names a proxy, which precheck"),
+        (AUTHORITY, 'ca_file = "gone.pem"', "TLS", 78, r"ca_file .*gone\.pem: cannot be read"),
+        (AUTHORITY, "", "TLS", 78, "set ca_file to the authority"),
+        (TOKEN, rf'\g<0>\n{AWAY}\nproxy_credentials_env = "NONE"', "TLS", 78, "NONE is not set"),
+    ],
+)  # fmt: skip
+def test_what_is_in_the_way_is_named_with_what_to_change(
+    changed, monkeypatch, pattern, replacement, what, status, said
+):
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("NO_PROXY", "")
+    findings = {str(one.what): one for one in diagnose("sandbox", changed(pattern, replacement), now=NOW)}
+
+    found = findings[f"cop {what}"]
+    assert found.exit_code == status
+    assert re.search(said, str(found.said)), str(found.said)
+
+
+@for_each(
+    ("days", "said"), [(800, "expired on .* check this machine's clock"), (-800, "not valid before .*clock")]
+)
+def test_a_wrong_clock_is_named_where_a_certificate_seems_wrong(healthy, days, said):
+    findings = diagnose("sandbox-standard", healthy, now=NOW + timedelta(days=days))
+
+    assert [one.exit_code for one in findings] == [0, 78, 78, 0]
+    assert re.search(said, str(findings[1].said))
+
+
+def test_a_certificate_that_ends_soon_is_well_and_named(healthy):
+    found = diagnose("sandbox-standard", healthy, now=NOW + timedelta(days=350))[1]
+
+    assert found.exit_code == 0
+    assert "order the next one" in str(found.said)
+
+
+def test_an_identity_provider_is_quoted_and_one_that_says_later_is_not_blamed_on_the_network(desk, serve):
+    faults = ("--fault", "token-401:for=2", "--fault", "token-later:after=2,for=3")
+    with serve(desk.folder / "server", *faults) as server:
+        said = desk("doctor", *server.using("sandbox"), COLUMNS="1000")
+    refused, later = re.findall("^PROBLEM (.*)$", said.out, re.MULTILINE)
+
+    assert said.status == 77
+    assert re.search("cop token: .*check client_id.*invalid_client: AADSTS7000215", refused)
+    assert re.search("vop_gateway token: .*same command again later; it says: .*AADSTS90033", later)
+    assert "token_url" not in later
+
+
+def test_a_server_that_wants_a_certificate_from_one_that_has_none_names_none_of_the_profile(serve, tmp_path):
+    words = ("--client-certificate-required", "--fault", "html-400")
+    with serve(tmp_path / "server", *words) as server:
+        findings = {str(one.what): one for one in diagnose("sandbox", server.config, now=NOW)}
+
+    assert findings["cop TLS"].exit_code == 77
+    assert "of the profile if it has one, or ask the provider" in str(findings["cop TLS"].said)
 
 
 def test_a_ledger_key_that_is_missing_is_found(changed):
