@@ -55,7 +55,7 @@ class PrecheckError(Exception):
         return self.sentence()
 
     @property
-    def said(self) -> tuple[Sentence, ...]:
+    def messages(self) -> tuple[Sentence, ...]:
         """What happened and what to do: a sentence, or one for each of several mistakes."""
         if not self.advice:
             return (self.reason,)
@@ -63,7 +63,7 @@ class PrecheckError(Exception):
 
     def sentences(self, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> tuple[str, ...]:
         """The same in words, as lines."""
-        return tuple(words(said, surface, language) for said in self.said)
+        return tuple(words(message, surface, language) for message in self.messages)
 
     def sentence(self, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> str:
         """The same in one line."""
@@ -165,7 +165,7 @@ class ConfigurationFileError(ConfigurationError):
         self._mistakes = tuple(mistakes)
 
     @property
-    def said(self) -> tuple[Sentence, ...]:
+    def messages(self) -> tuple[Sentence, ...]:
         """A sentence about each mistake."""
         return self._mistakes
 
@@ -173,10 +173,10 @@ class ConfigurationFileError(ConfigurationError):
 class WrongValueError(ValueError):
     """A value of the configuration is wrong; `ConfigurationFileError` names its place beside the sentence."""
 
-    def __init__(self, said: Sentence, *below: str) -> None:
+    def __init__(self, message: Sentence, *below: str) -> None:
         """Take what is wrong and what to do, and the keys that lead to it below what is validated."""
-        super().__init__(said)
-        self.said, self.below = said, below
+        super().__init__(message)
+        self.message, self.below = message, below
 
 
 class TlsError(ConfigurationError):

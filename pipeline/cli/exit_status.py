@@ -98,7 +98,7 @@ def _reported_and_ended() -> Iterator[None]:
             _exit_by_signal(stopped)
         ended_by = _error_of(end)
         reported.append(ended_by)
-        _report(*ended_by.said, status=ended_by.exit_code)
+        _report(*ended_by.messages, status=ended_by.exit_code)
         sys.exit(ended_by.exit_code)
     finally:
         _let_go()

@@ -73,7 +73,7 @@ def check(given: Given) -> None:
 
     interruptible()
     findings = inspect_ledger(_job(given), is_restored=given.is_restored)
-    print_findings([(found.what, found.said, not found.exit_code) for found in findings], answers())
+    print_findings([(found.what, found.detail, not found.exit_code) for found in findings], answers())
     sys.exit(next((finding.exit_code for finding in findings if finding.exit_code), 0))
 
 

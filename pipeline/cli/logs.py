@@ -144,7 +144,7 @@ class ProgressEvents(RunObserver):
 
 def log_notice(notice: Notice) -> None:
     """Log what a person should know about a run that goes on."""
-    log.warning(notice.said.recorded(), **notice.facts, **({_VITAL: True} if notice.is_vital else {}))
+    log.warning(notice.message.recorded(), **notice.facts, **({_VITAL: True} if notice.is_vital else {}))
 
 
 def file_warnings(summary: Summary, say: Callable[[Sentence | str], str] = str) -> list[str]:

@@ -173,4 +173,4 @@ def _ping(watchers: MonitoringTargets, word: str) -> None:
         anyio.run(partial(ping, watchers.ping_url, word, context=context))
     except PrecheckError as error:
         with suppress(OSError):
-            log.warning(PING_FAILED, ping=word, reason=error.said[0].recorded())
+            log.warning(PING_FAILED, ping=word, reason=error.messages[0].recorded())

@@ -80,7 +80,7 @@ def purge(given: Given) -> None:
                 purged = purge_folder(folder, job, now=now())
         except PrecheckError as error:
             is_stranger = isinstance(error, UsageError) and not is_named
-            notify(*error.said, status=None if is_stranger else error.exit_code)
+            notify(*error.messages, status=None if is_stranger else error.exit_code)
             statuses.append(0 if is_stranger else error.exit_code)
             continue
         notify(*_said(folder, job, purged))

@@ -206,7 +206,9 @@ def run(given: Given) -> None:
                 _raise_what_ended(end)
             except BaseException as failure:  # noqa: BLE001 (what concerns every file is raised again)
                 error = about_one_file(failure, name)
-                notify(*(said.renamed(job.file.name, name) for said in error.said), status=error.exit_code)
+                notify(
+                    *(said.renamed(job.file.name, name) for said in error.messages), status=error.exit_code
+                )
                 ends[job.file] = FileEnd(name, error.exit_code, ends[job.file].summary)
         log_file(None)
         sys.exit(most_serious(end.exit_code for end in ends.values() if end.exit_code is not None))

@@ -47,5 +47,5 @@ def verify(given: Given) -> None:
     if given.as_json:
         print_document(verification(findings))
     else:
-        print_findings([(found.what, found.said, not found.exit_code) for found in findings], answers())
+        print_findings([(found.what, found.detail, not found.exit_code) for found in findings], answers())
     sys.exit(max(finding.exit_code for finding in findings))

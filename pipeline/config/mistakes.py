@@ -156,7 +156,7 @@ def _sentence(mistake: Mistake, place: Place, whole: type[BaseModel]) -> Sentenc
     wrong = mistake.get("ctx", {}).get("error")
     below = wrong.below if isinstance(wrong, WrongValueError) else ()
     where = ".".join((*place, *below))
-    what = wrong.said if isinstance(wrong, WrongValueError) else _what_to_write(mistake, whole)
+    what = wrong.message if isinstance(wrong, WrongValueError) else _what_to_write(mistake, whole)
     if (value := _value(mistake)) is None:
         return Sentence("config.at", where=where, what=what)
     return Sentence("config.at_value", where=where, value=value, what=what)

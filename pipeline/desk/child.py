@@ -84,7 +84,7 @@ def check_file(folder: Path, clock: Clock, stop: StopSwitch, request_stop: Calla
     try:
         result = check(job_of(of_file), surface)
     except PrecheckError as error:
-        seen.end(error.exit_code, *error.said)
+        seen.end(error.exit_code, *error.messages)
         return error.exit_code
     except KeyboardInterrupt:
         seen.end(143, Sentence("desk.stopped_before_asking"))

@@ -29,7 +29,7 @@ def recorded(text: str) -> str:
 def sentence_of(error: PrecheckError) -> Markup:
     """An error in the words and the language of a page. The frames that it came through are let go."""
     clear_frames(error.__traceback__)  # a refused file, perhaps, which a cycle would keep for long
-    return in_page_words(error.said)
+    return in_page_words(error.messages)
 
 
 def in_page_words(said: Iterable[Sentence]) -> Markup:

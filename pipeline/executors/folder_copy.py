@@ -69,12 +69,12 @@ class FolderCopy:
             IncompleteError: the database is away; what came before is copied.
         """
         self.flush()
-        places = {shared.question_key(check): place for place, check in enumerate(_rows(checks))}
+        indexes = {shared.question_key(check): index for index, check in enumerate(_rows(checks))}
         known = {answer.question for answer in self.ledger.answers() if answer.state is AnswerState.REUSED}
         for some in _batches(lines):
             requests, reused = [], []
             for line, check in zip(
-                some, _rows(checks[[places[line.question] for line in some]]), strict=True
+                some, _rows(checks[[indexes[line.question] for line in some]]), strict=True
             ):
                 own = self._own(check, line)
                 if own.reused is None:
@@ -96,7 +96,7 @@ class FolderCopy:
 
 
 def _rows(checks: pl.DataFrame) -> Iterator[Check]:
-    return (Check(number, ApiName(api), *said) for number, api, *said in checks.iter_rows())
+    return (Check(number, ApiName(api), *fields) for number, api, *fields in checks.iter_rows())
 
 
 def _batches(lines: Iterable[RecordedRequest]) -> Iterator[list[RecordedRequest]]:

@@ -111,7 +111,7 @@ class _Helper:
             except IncompleteError as error:
                 if self.wanted.until_idle:
                     raise
-                log.warning("nothing can be asked now", reason=error.said[0].recorded(), vital=True)
+                log.warning("nothing can be asked now", reason=error.messages[0].recorded(), vital=True)
                 self.runs.close()  # they accept nothing more
                 self._known.clear()
                 turn = _Turn()

@@ -120,12 +120,12 @@ class LiveMetrics(Collector):
         """What is looked up when it is read, maybe by another thread."""
         runs = list(self._now)
         pauses = self._pauses.copy()
-        rates, places, closed = (dict.fromkeys(pauses, 0.0) for _ in range(3))
+        rates, windows, closed = (dict.fromkeys(pauses, 0.0) for _ in range(3))
         for run in runs:
             pauses.update(run.pauses)
             for api, channel in run.channels.items():
                 rates[api] += channel.pace.rate_per_s
-                places[api] += channel.concurrency.window
+                windows[api] += channel.concurrency.window
                 closed[api] += api in run.tally.closures
         names = ["api", *self._labels]
         total = CounterMetricFamily(*self._named("pauses", "Pauses that the server asked for."), labels=names)
@@ -134,7 +134,7 @@ class LiveMetrics(Collector):
         yield total
         for name, meaning, numbers in (
             ("rate_per_second", "The rate that this process may use now.", rates),
-            ("places", "Requests that this process may have in flight now.", places),
+            ("places", "Requests that this process may have in flight now.", windows),
             ("closed", "1 if this run sends nothing more to the API.", closed),
         ):
             gauge = GaugeMetricFamily(*self._named(name, meaning), labels=names)

@@ -97,16 +97,16 @@ def next_step(left: QuestionsLeft, asked: AskingResult) -> Sentence:
     given_up = Sentence("executors.given_up", run_count=RUNS_MAX, count=left.given_up_count)
     if left_count == 0:
         return given_up
-    said = _left(left_count, left.capped, asked)
+    left_over = _left(left_count, left.capped, asked)
     if not left.given_up_count:
-        return said
-    return Sentence("executors.left_and_given_up", left=said, given_up=given_up)
+        return left_over
+    return Sentence("executors.left_and_given_up", left=left_over, given_up=given_up)
 
 
 def _left(count: int, capped: Mapping[ApiName, int], asked: AskingResult) -> Sentence:
     caps, closed, ended_by = asked.caps, asked.tally.closed, asked.ended_by
     if ended_by is not None:
-        return Sentence("executors.left_as_ended", count=count, why=ended_by.said)
+        return Sentence("executors.left_as_ended", count=count, why=ended_by.messages)
     if closed:
         return Sentence("executors.left_as_closed", count=count, why=list(closed.values()))
     if not capped:

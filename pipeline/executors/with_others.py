@@ -134,8 +134,8 @@ def _chunks(todo: pl.DataFrame, part: int, part_count: int) -> Iterator[tuple[in
     was_asked = (pl.col("attempts") > 0).alias("was_asked")
     for (api, _), mine in todo.group_by("api", was_asked, maintain_order=True):
         for some in mine.iter_slices(CHUNK_SIZE):
-            places = ((some["check"] - 1) // part_count).to_list()
-            yield some["attempts"][0], PlannedChunk(str(api), part, places)
+            indexes = ((some["check"] - 1) // part_count).to_list()
+            yield some["attempts"][0], PlannedChunk(str(api), part, indexes)
 
 
 async def _end_round(asker: RoundAsker) -> None:

@@ -188,5 +188,5 @@ def _warn_before_asking(prepared: PreparedFile, source: PaymentSource, surface: 
     if foreign.len():
         first = foreign.head(ROWS_NAMED_MAX).to_list()
         wasted = Sentence("jobs.notice_names_not_latin")
-        rows = ", ".join(map(str, first)) + in_brackets(first, source.places)
+        rows = ", ".join(map(str, first)) + in_brackets(first, source.positions)
         surface.notify(Notice(wasted, {"row_count": foreign.len(), "rows": rows}))

@@ -28,15 +28,15 @@ def columns_of(
         UsageError: an option does not fit the format of the file.
     """
     configuration = ConfigurationFile(config)
-    said = given.completed(file.name, configuration.inputs)
+    read_as = given.completed(file.name, configuration.inputs)
     try:
         source = read(
             file,
-            mapping=said.mapping,
-            encoding=said.encoding,
-            sheet=said.sheet,
-            format_choice=format_choice_of(said.input_format, configuration),
-            country=said.country,
+            mapping=read_as.mapping,
+            encoding=read_as.encoding,
+            sheet=read_as.sheet,
+            format_choice=format_choice_of(read_as.input_format, configuration),
+            country=read_as.country,
         )
     except InputError as error:
         readings = error.readings if isinstance(error, ColumnsError) else ()
@@ -44,25 +44,25 @@ def columns_of(
             file=file.name, columns=_table(readings, None), refusal=error.said[0].recorded()
         ), error
     found = _read(file.name, source)
-    return found.model_copy(update={"section": _section(file.name, source, said)}), None
+    return found.model_copy(update={"section": _section(file.name, source, read_as)}), None
 
 
-def _section(name: str, source: PaymentSource, said: ReadAs) -> str:
+def _section(name: str, source: PaymentSource, read_as: ReadAs) -> str:
     """What reads files like this one in the same way, whatever else stands in them.
 
     A sort code is mapped only if the user did so: mapped, it says that each row's account is British.
     """
     encoding = source.dialect.encoding
     mapping = {
-        field: _by_header(places, source)
-        for field, places in (source.decision.items() if source.message is None else ())
-        if field != "sort_code" or field in said.mapping
+        field: _by_header(column, source)
+        for field, column in (source.decision.items() if source.message is None else ())
+        if field != "sort_code" or field in read_as.mapping
     }
-    said = said._replace(mapping=mapping, encoding=None if encoding == "utf-8" else encoding)
-    return said.as_section(name)
+    read_as = read_as._replace(mapping=mapping, encoding=None if encoding == "utf-8" else encoding)
+    return read_as.as_section(name)
 
 
-def _by_header(places: str, source: PaymentSource) -> str:
+def _by_header(column: str, source: PaymentSource) -> str:
     """Columns by their headers, as `--map` has them; by their places where a header could be misread."""
     headers = [reading.header for reading in source.columns]
 
@@ -71,7 +71,7 @@ def _by_header(places: str, source: PaymentSource) -> str:
         is_plain = source.dialect.header_line and not re.search(r"^\s*#|[+|]|^\s|\s$", header)
         return header if is_plain else place[0]
 
-    return re.sub(rf"{PLACE}([0-9]+)", named, places)
+    return re.sub(rf"{PLACE}([0-9]+)", named, column)
 
 
 def _read(name: str, source: PaymentSource) -> ColumnsRead:
@@ -125,7 +125,7 @@ def _table(readings: Sequence[ColumnReading], dialect: Dialect | None) -> list[C
     has_headers = dialect is None or dialect.header_line
     return [
         Column(
-            header=reading.header if has_headers else f"{PLACE}{at}",
+            header=reading.header if has_headers else f"{PLACE}{number}",
             field=reading.field,
             rule=reading.how.recorded(),
             others=list(reading.others),
@@ -133,5 +133,5 @@ def _table(readings: Sequence[ColumnReading], dialect: Dialect | None) -> list[C
             disputed=reading.is_disputed,
             map=reading.map,
         )
-        for at, reading in enumerate(readings, start=1)
+        for number, reading in enumerate(readings, start=1)
     ]

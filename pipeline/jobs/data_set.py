@@ -157,7 +157,7 @@ def as_configured_set(job: DataSetJob) -> DataSetJob:
     """
     file, _ = ConfigurationFile(job.check.config).for_profile(job.check.profile)
     check = as_configured(job.check, file)
-    said = {
+    options_given = {
         "--pain002": check.pain002,
         "--sheet": check.sheet is not None,
         "--input-format": check.input_format is not None,
@@ -166,8 +166,8 @@ def as_configured_set(job: DataSetJob) -> DataSetJob:
         "--sign-with": check.sign_with is not None,
         "--order amount": check.order == "amount",
     }
-    for option, is_said in said.items():
-        if is_said:
+    for option, is_given in options_given.items():
+        if is_given:
             raise UsageError(
                 Sentence("jobs.option_of_a_file", option=option), advice=Sentence("jobs.leave_out")
             )

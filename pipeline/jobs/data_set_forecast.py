@@ -44,11 +44,11 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
         _findings(shared, planned),
         _counts(planned),
         limits_of(profile, now),
-        places=planned.rows.places,
+        positions=planned.rows.positions,
         why_uncounted=own if has_begun(check.out) else None,
     )
     problems = [read.problem for _, read in planned.parts if read.problem is not None]
-    refusal = why_refused(planned.many_names, where=check.file.name, places=planned.rows.places)
+    refusal = why_refused(planned.many_names, where=check.file.name, positions=planned.rows.positions)
     update: dict[str, object] = {
         "refusal": None if refusal is None else refusal.recorded(),
         "notes": [*planned.usable[0][1].notes, *problems],

@@ -126,7 +126,7 @@ def decide_parts(
 
 def _tasks(run: CheckedSet, shared: SetTask) -> list[DecideTask]:
     rows = run.planned.rows
-    where = json.dumps([rows.parts, rows.counts, rows.places.names, run.format, run.answered.in_sequence])
+    where = json.dumps([rows.parts, rows.counts, rows.positions.names, run.format, run.answered.in_sequence])
     basis = hashlib.sha256(where.encode()).hexdigest()
     return [
         DecideTask(
@@ -244,15 +244,15 @@ def _input(run: CheckedSet) -> InputFile:
         decision={field: columns for read in reads[::-1] for field, columns in read.decision.items()},
         notes=first.notes,
         **first.dialect,
-        places=run.planned.rows.places,
+        places=run.planned.rows.positions,
     )
     return input_of(file, run.planned.usable)
 
 
 def _digest(summary: Summary) -> str:
     """SHA-256 of the outcome files of all parts."""
-    said = "".join(f"{part.outcome_sha256}  {part.outcome_file}\n" for part in summary.parts)
-    return hashlib.sha256(said.encode()).hexdigest()
+    listing = "".join(f"{part.outcome_sha256}  {part.outcome_file}\n" for part in summary.parts)
+    return hashlib.sha256(listing.encode()).hexdigest()
 
 
 def finished_before(job: DataSetJob, data: DataSet, ledger: RunLedger | None) -> Summary | None:

@@ -97,7 +97,7 @@ def plan_parts(data: DataSet, shared: SetTask, at_work: Engine, count: Count = c
 
 def refuse_many_names(check: CheckJob, planned: PlannedSet) -> None:
     """Refuse a data set that tries names on accounts, unless the user allows it (InputError)."""
-    refusal = why_refused(planned.many_names, where=check.file.name, places=planned.rows.places)
+    refusal = why_refused(planned.many_names, where=check.file.name, positions=planned.rows.positions)
     if refusal is not None and check.many_names_reason is None:
         raise InputError(refusal, advice=(Sentence("jobs.correct_rows"), Sentence("advice.allow_many_names")))
 
@@ -181,9 +181,9 @@ def _rows(usable: Sequence[tuple[DataPart, PartRead]], where: str) -> UsableRows
 
 def _forget_other_rows(shared: SetTask, rows: UsableRows) -> None:
     """Plan every bucket again if the set of usable parts has changed."""
-    path, said = shared.files.root / "rows.json", json.dumps([rows.parts, rows.counts])
-    if path.exists() and path.read_text("ascii") == said:
+    path, content = shared.files.root / "rows.json", json.dumps([rows.parts, rows.counts])
+    if path.exists() and path.read_text("ascii") == content:
         return
     for bucket in range(shared.bucket_count):
         shared.files.planned_bucket(bucket).unlink(missing_ok=True)
-    path.write_text(said, "ascii")
+    path.write_text(content, "ascii")

@@ -45,36 +45,36 @@ def add_up(
     banks: Sequence[pl.DataFrame],
 ) -> Summary:
     """The summary of a data set, from all of its parts in order, and from their `bank_counts`."""
-    said = [part.decided.summary for part in parts if part.decided is not None]
+    summaries = [part.decided.summary for part in parts if part.decided is not None]
     is_complete = not any(part.read.problem is not None for part in parts) and not any(
-        summary.undecided_count for summary in said
+        summary.undecided_count for summary in summaries
     )
     attention = sorted(
-        (row for summary in said for row in summary.attention),
+        (row for summary in summaries for row in summary.attention),
         key=lambda row: (row.amount is None, -(row.amount or 0), row.row),
     )
-    warnings = [warning for summary in said for warning in summary.warnings]
+    warnings = [warning for summary in summaries for warning in summary.warnings]
     return Summary(
-        **header.said(is_left=not is_complete),
-        outcomes=[_outcome(outcome, said) for outcome in Outcome],
-        codes=_codes(said),
+        **header.summary_fields(is_left=not is_complete),
+        outcomes=[_outcome(outcome, summaries) for outcome in Outcome],
+        codes=_codes(summaries),
         parts=list(_part_totals(parts)),
         **listed_banks(pl.concat(banks).group_by("bank").sum()),
         calls=list(calls),
         # Of a part, what each of its questions would save if it asked nothing.
-        saved_call_count=sum(summary.saved_call_count for summary in said)
+        saved_call_count=sum(summary.saved_call_count for summary in summaries)
         - sum(call.question_count for call in calls),
         attention=attention[:ROWS_LISTED_MAX],
-        attention_count=sum(summary.attention_count for summary in said),
+        attention_count=sum(summary.attention_count for summary in summaries),
         warnings=warnings[:ROWS_LISTED_MAX],
-        warning_count=sum(summary.warning_count for summary in said),
-        warning_codes=_warning_codes(said),
+        warning_count=sum(summary.warning_count for summary in summaries),
+        warning_codes=_warning_codes(summaries),
         complete=is_complete,
     )
 
 
-def _outcome(outcome: Outcome, said: Sequence[Summary]) -> OutcomeTotal:
-    of_parts = [total for summary in said for total in summary.outcomes if total.outcome is outcome]
+def _outcome(outcome: Outcome, summaries: Sequence[Summary]) -> OutcomeTotal:
+    of_parts = [total for summary in summaries for total in summary.outcomes if total.outcome is outcome]
     return OutcomeTotal(
         outcome=outcome,
         row_count=sum(total.row_count for total in of_parts),
@@ -82,9 +82,9 @@ def _outcome(outcome: Outcome, said: Sequence[Summary]) -> OutcomeTotal:
     )
 
 
-def _codes(said: Sequence[Summary]) -> list[CodeCount]:
+def _codes(summaries: Sequence[Summary]) -> list[CodeCount]:
     found: dict[tuple[Outcome, str], CodeCount] = {}
-    for count in (count for summary in said for count in summary.codes):
+    for count in (count for summary in summaries for count in summary.codes):
         before = found.get((count.outcome, count.code))
         if before is not None:
             count = count.model_copy(  # noqa: PLW2901 (the same, with those before)
@@ -99,9 +99,9 @@ def _codes(said: Sequence[Summary]) -> list[CodeCount]:
     return sorted(found.values(), key=lambda count: (-count.row_count, count.code, count.outcome))
 
 
-def _warning_codes(said: Sequence[Summary]) -> list[WarningCount]:
+def _warning_codes(summaries: Sequence[Summary]) -> list[WarningCount]:
     found: dict[WarningCode, WarningCount] = {}
-    for count in (count for summary in said for count in summary.warning_codes):
+    for count in (count for summary in summaries for count in summary.warning_codes):
         before = found.get(count.code)
         rows = count.rows if before is None else [*before.rows, *count.rows][:ROWS_NAMED_MAX]
         row_count = count.row_count + (0 if before is None else before.row_count)
@@ -179,5 +179,5 @@ def input_of(file: InputFile, parts: Sequence[tuple[DataPart, PartRead]]) -> Inp
 
 def _named(row: NotPayment, part: DataPart) -> NotPayment:
     """A row that is no payment, said with the part that it stands in."""
-    said = Sentence("footer.in_part", part=part.name, said=Sentence.of_data(row.said.sentence))
-    return row.model_copy(update={"said": said.recorded()})
+    sentence = Sentence("footer.in_part", part=part.name, said=Sentence.of_data(row.said.sentence))
+    return row.model_copy(update={"said": sentence.recorded()})

@@ -50,7 +50,7 @@ def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) ->
                 leases_path()  # runs count their limits there, and cannot without it
     except PrecheckError as error:
         what = Sentence("doctor.configuration")
-        findings += [Finding(what, said, error.exit_code) for said in error.said]
+        findings += [Finding(what, detail, error.exit_code) for detail in error.messages]
     return findings
 
 
@@ -102,7 +102,7 @@ def _try(what: Sentence, trial: Callable[[], Sentence]) -> Finding:
     try:
         return Finding(what, trial())
     except PrecheckError as error:
-        return Finding(what, error.said[0], error.exit_code)
+        return Finding(what, error.messages[0], error.exit_code)
 
 
 def _secret(server: Oauth) -> Sentence:
@@ -125,10 +125,10 @@ def _ledger_key(profile: Profile) -> Sentence:
 def _shared_ledger(job: LedgerJob) -> Sentence:
     """Where it is; ConfigurationError where `precheck ledger check` finds that it could lose an answer."""
     found = inspect_ledger(job, is_restored=False)
-    wrong = [Sentence("jobs.finding", what=each.what, said=each.said) for each in found if each.exit_code]
+    wrong = [Sentence("jobs.finding", what=each.what, said=each.detail) for each in found if each.exit_code]
     if wrong:
         raise ConfigurationError(Sentence("jobs.ledger_unfit", problems=wrong))
-    return found[0].said
+    return found[0].detail
 
 
 def _token(server: Oauth) -> Sentence:

@@ -35,7 +35,9 @@ def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
     own = OwnFolder(job.out, identity_of(source, chosen))
     unasked = reusable_checks(job.reusable, checks, own, apis, now=now)
     questions, limits = (checks, prepared.assignments, unasked), limits_of(profile, now)
-    made = forecast(job.file.name, profile.environment, prepared.findings, questions, limits, source.places)
+    made = forecast(
+        job.file.name, profile.environment, prepared.findings, questions, limits, source.positions
+    )
     update: dict[str, object] = {
         "refusal": None if prepared.refusal is None else prepared.refusal.recorded(),
         "not_payments": source.not_payments,

@@ -95,7 +95,7 @@ def inspect_ledger(job: LedgerJob, *, is_restored: bool) -> list[Finding]:
     with connected_ledger(job) as (named, care):
         found = care.findings(named.key, is_restored=is_restored)
     wrong = ConfigurationError.exit_code
-    return [Finding(each.name, each.said, wrong if each.is_wrong else 0) for each in found]
+    return [Finding(each.name, each.detail, wrong if each.is_wrong else 0) for each in found]
 
 
 @contextmanager

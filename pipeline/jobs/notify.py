@@ -39,7 +39,7 @@ async def notify(
             document = notification.model_dump_json().encode()
             await (_run(section.command, document) if section.command else _post(section, document))
     except PrecheckError as error:
-        return error.said[0].recorded()
+        return error.messages[0].recorded()
     except TimeoutError:
         return Sentence("jobs.no_answer_within", wait_max_s=wait_max_s).recorded()
     except OSError as error:

@@ -66,8 +66,8 @@ def _assumed(count: int, default: AccountType) -> tuple[Sentence, ...]:
 
 def as_configured(job: CheckJob, file: ConfigurationFile) -> CheckJob:
     """The job, with what its configuration says about how files of this name are read."""
-    said = ReadAs(job.mapping, job.encoding, job.sheet, job.input_format, job.country)
-    return replace(job, **said.completed(job.file.name, file.inputs)._asdict())
+    read_as = ReadAs(job.mapping, job.encoding, job.sheet, job.input_format, job.country)
+    return replace(job, **read_as.completed(job.file.name, file.inputs)._asdict())
 
 
 def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
@@ -140,7 +140,7 @@ def prepare(
     The profile comes as it is configured, and with its servers running.
     """
     modulus = modulus_of(chosen, today=time.now.date())
-    valid = validate(source.payments, routes(profile)._replace(modulus=modulus), source.places)
+    valid = validate(source.payments, routes(profile)._replace(modulus=modulus), source.positions)
     subject = CurrentRun(job.out, source.sha256, chosen.environment, time.begun)
     rows = (source.payments, source.original)
     found = compare_with_earlier(wanted(job, chosen), subject, valid.accepted, rows, now=time.now)
@@ -152,7 +152,7 @@ def prepare(
         Findings(valid.rejects, warnings),
         questions.assignments,
         route_counts(valid.accepted),
-        why_refused(many_names(valid.accepted, warnings), where=job.file.name, places=source.places),
+        why_refused(many_names(valid.accepted, warnings), where=job.file.name, positions=source.positions),
         found,
         None if modulus is None else used(modulus, valid.accepted),
         _assumed(valid.assumed_type_count, profile.default_account_type),

@@ -120,9 +120,9 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
 
     def delete_files() -> None:
         deleted.extend(_there(files))
-        said = Purge(time=time, answers_before=answers_before, files=deleted, by=by, reason=job.reason)
+        entry = Purge(time=time, answers_before=answers_before, files=deleted, by=by, reason=job.reason)
         if manifest is not None:
-            sign(folder, signer, record_purge(folder, manifest, said))
+            sign(folder, signer, record_purge(folder, manifest, entry))
         _delete([*files, *map(partial_name, {*files, *_holding_names(folder)})])  # half a file is useless
         for work in works:
             remove_work(work.parent, UUID(work.name))

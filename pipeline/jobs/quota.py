@@ -56,8 +56,8 @@ def _clients(profiles: dict[str, Profile]) -> Iterator[tuple[str, str]]:
     servers = [(name, server) for name, profile in profiles.items() for server in profile.servers]
     for scope in {scope_for(server) for _, server in servers}:
         mine = [(name, server) for name, server in servers if scope_for(server) == scope]
-        said = ", ".join(f"{name} {server.name}" for name, server in mine)
-        yield scope, f"{said}; client {masked_client(mine[0][1].client)}"
+        listed = ", ".join(f"{name} {server.name}" for name, server in mine)
+        yield scope, f"{listed}; client {masked_client(mine[0][1].client)}"
 
 
 def quota_usage(now: datetime) -> list[QuotaUse]:

@@ -127,7 +127,7 @@ def _left(checks: pl.DataFrame, own: OwnFolder, now: datetime) -> tuple[pl.DataF
             if not any(record.answers()):
                 return checks, None  # it may be used by any other run
     except (InputError, LockedError, OutputError, DiskError) as error:
-        return checks, error.said[0].recorded()
+        return checks, error.messages[0].recorded()
     return checks, Sentence("jobs.folder_of_another_run", folder=folder).recorded()
 
 

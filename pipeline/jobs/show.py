@@ -77,7 +77,7 @@ class RowContext(NamedTuple):
     """`Checks` and `Assignments`."""
     outcomes: pl.DataFrame
     """`Outcomes`."""
-    places: RowPositions | None = None
+    positions: RowPositions | None = None
     """Of the rows in their file; None where they have none."""
     batches: pl.Series | None = None
     """Of each row; None where the format has none."""
@@ -98,8 +98,8 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
         raise UsageError(Sentence("jobs.sentence", row=row, extent=_extent(manifest.input)))
     with opened_to_read(folder, now=timestamp(now)) as record:
         rows = run.rows()
-        places = manifest.input.places
-        validated = validate(rows.payments, routes_of(manifest.profile), places)
+        positions = manifest.input.places
+        validated = validate(rows.payments, routes_of(manifest.profile), positions)
         # A row that was damaged was rejected for that; written back, it looks sound.
         asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
         accepted = validated.accepted.join(asked, on="row", how="semi", maintain_order="left")
@@ -116,7 +116,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
             accepted,
             plan(Accepted(accepted)),
             rows.outcomes,
-            places,
+            positions,
             batches_in(rows.original),
         )
         built = assembled(row, context, partial(record.attempts, secret=run.key_of_names(record)))
@@ -202,14 +202,14 @@ def assembled(
     return Story(
         file=context.file,
         row=row,
-        place=position_text(row, context.places) or None,
+        place=position_text(row, context.positions) or None,
         batch=None if context.batches is None else context.batches[row - 1],
         environment=context.environment,
         simulated=context.environment is Environment.SANDBOX,
         payment=_filled(payment),
         findings=_findings(row, context.findings),
         route=_route(context.accepted.filter(pl.col("row") == row)),
-        question=None if check is None else _question(check, context.planned[1], context.places),
+        question=None if check is None else _question(check, context.planned[1], context.positions),
         attempts=[StoryAttempt(**attempt._asdict()) for attempt in attempts],
         # An id without a request of ours: another run sent it.
         answered_by_earlier_run=outcome["check_id"] is not None
@@ -229,9 +229,9 @@ def _filled(fields: dict[str, str | None]) -> dict[str, str]:
 
 def _findings(row: int, findings: tuple[pl.DataFrame, pl.DataFrame]) -> list[StoryFinding]:
     return [
-        StoryFinding(field=field, code=code, message=message, is_warning=is_warning, said=json.loads(said))
+        StoryFinding(field=field, code=code, message=message, is_warning=is_warning, said=json.loads(data))
         for is_warning, frame in enumerate(findings)
-        for _, field, code, message, said in frame.filter(pl.col("row") == row).iter_rows()
+        for _, field, code, message, data in frame.filter(pl.col("row") == row).iter_rows()
     ]
 
 
@@ -254,13 +254,13 @@ def _check_of(row: int, planned: tuple[pl.DataFrame, pl.DataFrame]) -> Check | N
     return Check(number, ApiName(api), *rest)
 
 
-def _question(check: Check, assignments: pl.DataFrame, places: RowPositions | None) -> StoryQuestion:
+def _question(check: Check, assignments: pl.DataFrame, positions: RowPositions | None) -> StoryQuestion:
     rows = assignments.filter(pl.col("check") == check.check)["row"].sort()
     fields = {field: value for field, value in check._asdict().items() if field in QUESTION}
     listed = rows.head(ROWS_LISTED_MAX).to_list()
     return StoryQuestion(
         fields=_filled(fields),
         rows=listed,
-        places=[position_text(row, places) for row in listed if places is not None],
+        places=[position_text(row, positions) for row in listed if positions is not None],
         row_count=rows.len(),
     )

@@ -208,8 +208,8 @@ def _approvals(
     kept = decisions.join(refused, on="row", how="anti", maintain_order="left")
     counted = [
         approval
-        for (word,), said in kept.group_by("decision", maintain_order=True)
-        for approval in sign(said, _note_of(str(word), release), Decision(word))
+        for (word,), rows in kept.group_by("decision", maintain_order=True)
+        for approval in sign(rows, _note_of(str(word), release), Decision(word))
     ]
     return [*counted, *sign(refused, "release refused: the rows stay held", None)]
 
@@ -270,8 +270,8 @@ def _write_reasons(
 ) -> None:
     """Each held row, and what a person has to know about it; a person's reason in that person's words."""
     payments, outcomes = run.source.payments, run.outcomes
-    said = decisions.select("row", words=pl.col("reason").str.strip_chars_end(". "))
-    held = placements.filter(place=Verdict.HOLD).join(said, on="row", how="left", maintain_order="left")
+    decided = decisions.select("row", words=pl.col("reason").str.strip_chars_end(". "))
+    held = placements.filter(place=Verdict.HOLD).join(decided, on="row", how="left", maintain_order="left")
     english = {key: str(why) for key, (why, _) in why_held(placements).items()}
     texts = [english[key] for key in held.select("why", "why_of").iter_rows()]
     held = held.with_columns(pl.Series("why", texts, dtype=pl.String))
@@ -282,7 +282,7 @@ def _write_reasons(
     )
     accounts = rows.select(pl.coalesce("iban", "account_number")).to_series()
     advice = {**ADVICE, Action.PAY: Sentence("todo.nothing_wrong")}
-    codes = {code: str(said) for code, said in ADVICE_BY_CODE.items()}
+    codes = {code: str(advised) for code, advised in ADVICE_BY_CODE.items()}
     by_code = pl.col("check_code").replace_strict(codes, default=None, return_dtype=pl.String)
     actions = {action.value: str(advice[action]) for action in Action}
     by_action = pl.col("check_action").replace_strict(actions)

@@ -91,8 +91,8 @@ def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
     """
     folder, run = job.folder, ended_run(job.folder)
     manifest = run.manifest
-    said = Sentence("evidence.manifest_of", file=manifest.input.name, time=Moment(manifest.written))
-    findings = [Finding(Sentence("evidence.manifest"), said)]
+    detail = Sentence("evidence.manifest_of", file=manifest.input.name, time=Moment(manifest.written))
+    findings = [Finding(Sentence("evidence.manifest"), detail)]
     findings += _signature(job, manifest)
     adopted = Sentence("evidence.adopted")
     findings += [
@@ -112,8 +112,8 @@ def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
     findings += _tried("evidence.approvals", lambda: _approvals(folder, manifest))
     findings += _tried("evidence.summary", lambda: [summary_agrees(manifest, read_summary(folder))])
     if (deleted := run.forgotten(run.outcome_file.name)) is not None:
-        said = Sentence("evidence.not_counted", file=manifest.outcome_file.name, deleted=deleted)
-        findings.append(Finding(Sentence("evidence.rows"), said))
+        detail = Sentence("evidence.not_counted", file=manifest.outcome_file.name, deleted=deleted)
+        findings.append(Finding(Sentence("evidence.rows"), detail))
     else:
         findings += _tried("evidence.rows", lambda: rows_agree(manifest, rows().payments, rows().outcomes))
         if original is not None:
@@ -132,11 +132,11 @@ def _others(folder: Path, manifest: Manifest) -> list[Finding]:
     payable = [str(path.relative_to(folder)) for path in paths if _looks_payable(path, manifest)]
     what, found = Sentence("evidence.also_here"), []
     if harmless := [name for name in others if name not in payable]:
-        said = Sentence("evidence.not_in_evidence", files=[ascii(name)[1:-1] for name in harmless])
-        found.append(Finding(what, said))
+        detail = Sentence("evidence.not_in_evidence", files=[ascii(name)[1:-1] for name in harmless])
+        found.append(Finding(what, detail))
     if payable:
-        said = Sentence("evidence.payable_not_in_evidence", files=[ascii(name)[1:-1] for name in payable])
-        found.append(Finding(what, said, DIFFERS))
+        detail = Sentence("evidence.payable_not_in_evidence", files=[ascii(name)[1:-1] for name in payable])
+        found.append(Finding(what, detail, DIFFERS))
     return found
 
 
@@ -161,7 +161,7 @@ def require_verified(job: VerifyJob, refusal: str, *, now: datetime) -> None:
     """
     for finding in verify(job, now=now):
         if finding.exit_code:
-            raise InputError(Sentence(refusal, folder=job.folder, what=finding.what, said=finding.said))
+            raise InputError(Sentence(refusal, folder=job.folder, what=finding.what, said=finding.detail))
 
 
 def _signature(job: VerifyJob, manifest: Manifest) -> list[Finding]:
@@ -183,14 +183,16 @@ def _signature(job: VerifyJob, manifest: Manifest) -> list[Finding]:
         return [Finding(what, differs, DIFFERS)]
     if is_outdated(folder, manifest):
         return [Finding(what, Sentence("evidence.older_state"), DIFFERS)]
-    said = Sentence("evidence.signed_by", manifest=MANIFEST, path=path, fingerprint=key.fingerprint)
-    return [Finding(what, said)]
+    detail = Sentence("evidence.signed_by", manifest=MANIFEST, path=path, fingerprint=key.fingerprint)
+    return [Finding(what, detail)]
 
 
 def verification(findings: Iterable[Finding]) -> Verification:
     """Findings as a document, in English that names options of the command."""
     found = [
-        VerifiedItem(what=str(each.what), well=not each.exit_code, said=words(each.said, SurfaceKind.COMMAND))
+        VerifiedItem(
+            what=str(each.what), well=not each.exit_code, said=words(each.detail, SurfaceKind.COMMAND)
+        )
         for each in findings
     ]
     return Verification(well=all(each.well for each in found), findings=found)
@@ -277,7 +279,9 @@ def _by_another_version(finding: Finding, manifest: Manifest) -> Finding:
     made_by = manifest.tool_version
     if not finding.exit_code or made_by == _VERSION:
         return finding
-    return finding._replace(said=Sentence("evidence.other_version", finding=finding.said, version=made_by))
+    return finding._replace(
+        detail=Sentence("evidence.other_version", finding=finding.detail, version=made_by)
+    )
 
 
 def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
@@ -297,9 +301,9 @@ def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
         unlike = Sentence("evidence.split_unlike", remedy=made_anew(folder / last.reasons.name))
         return [Finding(Sentence("evidence.split"), unlike, DIFFERS)]
     files = [Sentence("evidence.rows_in_file", count=file.row_count, file=file.name) for file in payments]
-    said = Sentence("evidence.split_by", name=last.by, time=Moment(last.time), files=files)
+    detail = Sentence("evidence.split_by", name=last.by, time=Moment(last.time), files=files)
     again = Sentence("evidence.released_again", count=len(last.again_rows), rows=_some(last.again_rows))
-    found = [said, again] if last.again_rows else [said]
+    found = [detail, again] if last.again_rows else [detail]
     return [Finding(Sentence("evidence.split"), each) for each in found]
 
 
@@ -335,8 +339,8 @@ def _payments_agree(run: EndedRun, source: PaymentSource, rows: Rows, job: Verif
             return [_by_another_version(differs, manifest)]
     unpaid = _not_to_be_paid(finished, made)["row"].to_list()
     if unpaid:
-        said = Sentence("evidence.released_by_nobody", count=len(unpaid), rows=_some(unpaid))
-        return [Finding(what, said, DIFFERS)]
+        detail = Sentence("evidence.released_by_nobody", count=len(unpaid), rows=_some(unpaid))
+        return [Finding(what, detail, DIFFERS)]
     return [Finding(what, Sentence("evidence.payments_agree"))]
 
 
@@ -419,6 +423,6 @@ def _tried(what: str, look: Callable[[], list[Finding]]) -> list[Finding]:
     try:
         return look()
     except (InputError, UsageError, OutputError) as error:
-        return [Finding(Sentence(what), said, DIFFERS) for said in error.said]
+        return [Finding(Sentence(what), message, DIFFERS) for message in error.messages]
     except DiskError as error:
-        return [Finding(Sentence(what), said, error.exit_code) for said in error.said]
+        return [Finding(Sentence(what), message, error.exit_code) for message in error.messages]

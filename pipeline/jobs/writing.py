@@ -154,7 +154,7 @@ def _header(run: OpenRun, decided: DecidedRun, *, finished: str) -> SummaryHeade
             notes=[note.recorded() for note in (*source.notes, *prepared.notes)],
             **source.dialect._asdict(),
             extra_column_count=source.extra_column_count,
-            places=source.places,
+            places=source.positions,
             not_payments=source.not_payments,
             currency_sources=currency_sources(source.payments),
             **_of_message(source),

@@ -82,14 +82,14 @@ def many_names(accepted: Accepted, warnings: pl.DataFrame) -> ManyNames:
     return ManyNames(rows.head(ROWS_NAMED_MAX).to_list(), rows.len(), suspects.select(_ACCOUNT).n_unique())
 
 
-def why_refused(found: ManyNames, *, where: str, places: RowPositions | None = None) -> Sentence | None:
+def why_refused(found: ManyNames, *, where: str, positions: RowPositions | None = None) -> Sentence | None:
     """Why a file that tries names on accounts is refused, naming rows and no payee; None for any other."""
     if not found.rows:
         return None
     return Sentence(
         "rules.many_names",
         where=where,
-        rows=rows_named(found.rows, places, row_count=found.row_count),
+        rows=rows_named(found.rows, positions, row_count=found.row_count),
         names_max=PAYEES_MAX,
         account_count=found.account_count,
     )

@@ -41,24 +41,24 @@ def _runs(values: pl.Series) -> pl.DataFrame:
     return pl.DataFrame({"runs": values.rle()}).unnest("runs").select(pl.all().cast(pl.Int64))
 
 
-def position_texts(rows: pl.Series, places: RowPositions | None, pattern: str = "") -> pl.Series:
+def position_texts(rows: pl.Series, positions: RowPositions | None, pattern: str = "") -> pl.Series:
     """The place of each row, in any order, in words such as `line 18`; null where the format has none.
 
     With a pattern such as `Zeile {}` a line or a sheet row is in other words.
     """
-    if places is None:
+    if positions is None:
         return pl.Series("place", [None], dtype=pl.String).new_from_index(0, rows.len())
     stretches = pl.DataFrame(
-        places.stretches, schema=dict.fromkeys(("row", "first", "step"), pl.Int64), orient="row"
+        positions.stretches, schema=dict.fromkeys(("row", "first", "step"), pl.Int64), orient="row"
     )
     found = stretches[stretches["row"].search_sorted(rows.cast(pl.Int64), side="right") - 1]
     place = found["first"] + (rows.cast(pl.Int64) - found["row"]) * found["step"]
     nth = rows.cast(pl.Int64) - found["row"] + 1
-    if places.unit == "PmtInf":
+    if positions.unit == "PmtInf":
         texts = pl.format("PmtInf[{}]/CdtTrfTxInf[{}]", place, nth)
-    elif places.unit == "part":
-        names = pl.Series(places.names, dtype=pl.String).gather(place - 1)
+    elif positions.unit == "part":
+        names = pl.Series(positions.names, dtype=pl.String).gather(place - 1)
         texts = pl.format("{} row {}", names, nth)
     else:
-        texts = pl.format(pattern or f"{places.unit} {{}}", place)
+        texts = pl.format(pattern or f"{positions.unit} {{}}", place)
     return pl.select(texts).to_series().alias("place")

@@ -24,14 +24,14 @@ ACROSS_ROWS = (WarningCode.MANY_NAMES, WarningCode.PAYMENT_REPEATED)
 
 
 def warnings_about(
-    accepted: pl.DataFrame, references_of: ReferencesOf, places: RowPositions | None = None
+    accepted: pl.DataFrame, references_of: ReferencesOf, positions: RowPositions | None = None
 ) -> pl.DataFrame:
     """`Warnings` that can be given before anything is asked.
 
     Args:
         accepted: `Accepted`: all payments to each of its accounts.
         references_of: the payment references of the file.
-        places: of the rows in their file; None where they have none.
+        positions: of the rows in their file; None where they have none.
     """
     assert accepted.schema == ACCEPTED
     # Most accounts are paid once; no other text of their payments need be compared.
@@ -40,7 +40,7 @@ def warnings_about(
         [
             _many_payees(paid_again),
             _mixed_scripts(accepted),
-            _repeated_payments(paid_again, references_of, places),
+            _repeated_payments(paid_again, references_of, positions),
         ]
     )
 
@@ -111,7 +111,7 @@ def earlier_row(message: str) -> int | None:
 
 
 def _repeated_payments(
-    accepted: pl.DataFrame, references_of: ReferencesOf, places: RowPositions | None
+    accepted: pl.DataFrame, references_of: ReferencesOf, positions: RowPositions | None
 ) -> pl.DataFrame:
     """Warn of every payment that repeats an earlier one: payee, account, amount, reference."""
     # Few accounts are paid the same amount again.
@@ -127,7 +127,7 @@ def _repeated_payments(
     repeats = alike.with_columns(first=pl.col("row").min().over(_PAYMENT)).filter(
         pl.col("row") != pl.col("first")
     )
-    place = pl.format(" ({})", position_texts(repeats["first"], places)).fill_null("")
+    place = pl.format(" ({})", position_texts(repeats["first"], positions)).fill_null("")
     located = pl.format("row {}{}", "first", place)
     return repeats.select(
         "row",

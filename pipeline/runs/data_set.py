@@ -115,8 +115,8 @@ def _divided(path: Path, work: Path) -> DataSet:
 
 def identity_of(parts: Iterable[DataPart]) -> str:
     """The identity of a data set with these parts."""
-    said = "".join(f"{part.sha256}  {part.name}\n" for part in parts)
-    return hashlib.sha256(said.encode()).hexdigest()
+    listing = "".join(f"{part.sha256}  {part.name}\n" for part in parts)
+    return hashlib.sha256(listing.encode()).hexdigest()
 
 
 def identity_in(data: DataSet, folder: Path) -> str:

@@ -43,7 +43,7 @@ class Finding(NamedTuple):
 
     what: Sentence | str
     """A name in words, or that of a file."""
-    said: Sentence
+    detail: Sentence
     """What was found, or what differs and what to do."""
     exit_code: int = 0
     """0 where nothing is wrong."""
@@ -83,21 +83,21 @@ def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None
     except OSError as error:
         if purged_at is not None and isinstance(error, FileNotFoundError):
             return Finding(evidence.name, Sentence("evidence.deleted", time=Moment(purged_at)))
-        said = Sentence("evidence.unreadable", why=error, remedy=made_anew(path))
-        return Finding(evidence.name, said, DIFFERS)
+        detail = Sentence("evidence.unreadable", why=error, remedy=made_anew(path))
+        return Finding(evidence.name, detail, DIFFERS)
     if (sha256, byte_count) != (evidence.sha256, evidence.byte_count):
         return Finding(evidence.name, Sentence("evidence.changed", remedy=made_anew(path)), DIFFERS)
-    said = Sentence("evidence.unchanged", byte_count=byte_count, digits=sha256[:DIGITS_SHOWN])
-    return Finding(evidence.name, said)
+    detail = Sentence("evidence.unchanged", byte_count=byte_count, digits=sha256[:DIGITS_SHOWN])
+    return Finding(evidence.name, detail)
 
 
 def cells_agree(
-    name: str, original: pl.DataFrame, written: pl.DataFrame, places: RowPositions | None
+    name: str, original: pl.DataFrame, written: pl.DataFrame, positions: RowPositions | None
 ) -> Finding:
     """Compare every cell of the payment file with the one in the outcome file, without our own columns."""
     what = Sentence("evidence.cells")
     if (original.columns, original.height) != (written.columns, written.height):
-        said = Sentence(
+        detail = Sentence(
             "evidence.other_shape",
             file=name,
             row_count=written.height,
@@ -106,7 +106,7 @@ def cells_agree(
             column_count_there=original.width,
             remedy=RUN_AGAIN,
         )
-        return Finding(what, said, DIFFERS)
+        return Finding(what, detail, DIFFERS)
     other = pl.Series(range(0), dtype=pl.UInt32)
     columns = []
     for column in original.columns:
@@ -119,10 +119,10 @@ def cells_agree(
     rows = other.unique().sort().to_list()
     if not rows:
         return Finding(what, Sentence("evidence.same_cells", file=name))
-    said = Sentence(
-        "evidence.other_cells", file=name, columns=columns, rows=_named(rows, places), remedy=RUN_AGAIN
+    detail = Sentence(
+        "evidence.other_cells", file=name, columns=columns, rows=_named(rows, positions), remedy=RUN_AGAIN
     )
-    return Finding(what, said, DIFFERS)
+    return Finding(what, detail, DIFFERS)
 
 
 def rows_agree(manifest: Manifest, payments: pl.DataFrame, outcomes: pl.DataFrame) -> list[Finding]:
@@ -206,8 +206,8 @@ def ledger_agrees(manifest: Manifest, kept: LedgerContents, outcomes: pl.DataFra
     recorded_digests = manifest.ledger.digests
     forged = [table for table, digest in recorded_digests.items() if digests.get(table) != digest]
     if forged:
-        said = Sentence("evidence.ledger_forged", ledger=LEDGER, tables=forged)
-        return [Finding(Sentence("evidence.ledger"), said, DIFFERS)]
+        detail = Sentence("evidence.ledger_forged", ledger=LEDGER, tables=forged)
+        return [Finding(Sentence("evidence.ledger"), detail, DIFFERS)]
     is_same_run = (run.input_sha256, run.profile_sha256, run.environment) == (
         manifest.input.sha256,
         manifest.profile.sha256,
@@ -248,7 +248,7 @@ def ledger_agrees(manifest: Manifest, kept: LedgerContents, outcomes: pl.DataFra
 
 
 def _answers_are_on_record(
-    answers: Iterable[FinalAnswer], outcomes: pl.DataFrame, places: RowPositions | None
+    answers: Iterable[FinalAnswer], outcomes: pl.DataFrame, positions: RowPositions | None
 ) -> Finding:
     """Whether every answer in the outcome file is on record in the ledger, verbatim."""
     key = ("check_id", "check_code", "check_time")
@@ -263,7 +263,7 @@ def _answers_are_on_record(
         Sentence("evidence.answers"),
         not strange,
         Sentence("evidence.answers_recorded", row_count=answered.height),
-        Sentence("evidence.answers_unrecorded", rows=_named(strange, places), remedy=RUN_AGAIN),
+        Sentence("evidence.answers_unrecorded", rows=_named(strange, positions), remedy=RUN_AGAIN),
     )
 
 
@@ -280,7 +280,7 @@ def answers_agree(
     checks, assignments = planned
     assert checks.schema == CHECKS
     assert assignments.schema == ASSIGNMENTS
-    places = manifest.input.places
+    positions = manifest.input.places
     answered = _answered(outcomes).select("row", pl.col(_COMPARED).cast(pl.String).fill_null(""))
     asked = assignments.join(answered, on="row", how="semi")
     on_record = _on_record(checks.join(asked, on="check", how="semi"), known)
@@ -301,7 +301,7 @@ def answers_agree(
             Sentence("evidence.questions"),
             not strange,
             Sentence("evidence.questions_agree", row_count=answered.height),
-            Sentence("evidence.questions_differ", rows=_named(strange, places), remedy=RUN_AGAIN),
+            Sentence("evidence.questions_differ", rows=_named(strange, positions), remedy=RUN_AGAIN),
         ),
         _finding(
             Sentence("evidence.answers"),
@@ -310,7 +310,7 @@ def answers_agree(
             Sentence(
                 "evidence.answers_differ",
                 columns=[column for column, rows in differs.items() if rows.len()],
-                rows=_named(wrong, places),
+                rows=_named(wrong, positions),
                 remedy=RUN_AGAIN,
             ),
         ),
@@ -319,12 +319,12 @@ def answers_agree(
 
 def _compared(both: pl.DataFrame, known: LedgerAnswers) -> Sentence:
     """That answers are as on record, and how many of their names could not be compared."""
-    said = Sentence("evidence.answers_agree", row_count=both.height)
+    detail = Sentence("evidence.answers_agree", row_count=both.height)
     count = both["is_known"].not_().sum()
     if not count:
-        return said
+        return detail
     why = "evidence.names_purged" if known.has_names else "evidence.names_encrypted"
-    return Sentence(why, finding=said, name_count=count)
+    return Sentence(why, finding=detail, name_count=count)
 
 
 def _on_record(checks: pl.DataFrame, known: LedgerAnswers) -> pl.DataFrame:
@@ -357,9 +357,9 @@ def _answered(outcomes: pl.DataFrame) -> pl.DataFrame:
     return outcomes.filter(is_answered | pl.col("check_id").is_not_null())
 
 
-def _named(rows: list[int], places: RowPositions | None) -> Sentence:
-    return rows_named(rows[:ROWS_NAMED_MAX], places, row_count=len(rows))
+def _named(rows: list[int], positions: RowPositions | None) -> Sentence:
+    return rows_named(rows[:ROWS_NAMED_MAX], positions, row_count=len(rows))
 
 
-def _finding(what: Sentence, well: bool, said: Sentence, differs: Sentence) -> Finding:
-    return Finding(what, said) if well else Finding(what, differs, DIFFERS)
+def _finding(what: Sentence, well: bool, detail: Sentence, differs: Sentence) -> Finding:
+    return Finding(what, detail) if well else Finding(what, differs, DIFFERS)

@@ -119,7 +119,7 @@ def released_before(folder: Path) -> dict[int, str]:
     own = real_path(folder)
     manifest = read_manifest(own)
     first, rows = identity(manifest)
-    mine = None if rows is None else {row: at for at, row in enumerate(rows, 1)}
+    mine = None if rows is None else {row: own_row for own_row, row in enumerate(rows, 1)}
     found: dict[int, str] = {}
     for other, theirs in _family(own, first):
         _, its_rows = identity(theirs)
@@ -129,12 +129,12 @@ def released_before(folder: Path) -> dict[int, str]:
         for split in theirs.replaced_splits if other == own else _splits(theirs):
             if split.release is None:
                 continue
-            said = f"{split.release.name} of {theirs.input.name}, SHA-256 {split.release.sha256}"
+            released = f"{split.release.name} of {theirs.input.name}, SHA-256 {split.release.sha256}"
             held = {*split.held_rows}
             of_file = [row for row in range(1, theirs.input.row_count + 1) if row not in held]
             for row in _composed(its_rows, of_file) or ():
-                if (at := row if mine is None else mine.get(row)) is not None:
-                    found[at] = said
+                if (own_row := row if mine is None else mine.get(row)) is not None:
+                    found[own_row] = released
     return found
 
 
@@ -188,7 +188,7 @@ def _family(folder: Path, first: str) -> Iterator[tuple[Path, Manifest]]:
             before = manifest.input.made_of
             with suppress(OSError, ValueError):
                 lines = [*_made_elsewhere(other), *([] if before is None else [before.folder])]
-                to_look_beside += [at for line in lines if (at := real_path(other / line)) not in seen]
+                to_look_beside += [path for line in lines if (path := real_path(other / line)) not in seen]
 
 
 def _made_elsewhere(folder: Path) -> list[str]:

@@ -201,7 +201,7 @@ class StopSwitch:
 class Notice(NamedTuple):
     """Something that a person should know about a run that goes on."""
 
-    said: Sentence
+    message: Sentence
     facts: Mapping[str, str | int] = MappingProxyType({})
     """Name -> value: rows, files; no personal data."""
     is_vital: bool = False

@@ -71,8 +71,8 @@ def folders(files: Sequence[Path], out: Path | None) -> dict[Path, Path]:
             Sentence("runs.their_results_would", alike=list(alike)),
             advice=Sentence("advice.folder_each"),
         )
-    places = [out / name if out else Path(f"{name}.precheck") for name in apart]
-    return dict(zip(files, places, strict=True))
+    targets = [out / name if out else Path(f"{name}.precheck") for name in apart]
+    return dict(zip(files, targets, strict=True))
 
 
 def _repeated(names: Sequence[str]) -> set[str]:
@@ -86,14 +86,14 @@ def _absolute(file: Path) -> Path:
     return Path(os.path.normpath(file.absolute()))
 
 
-def renamed_folders(places: Mapping[Path, Path]) -> Sentence | None:
+def renamed_folders(folders: Mapping[Path, Path]) -> Sentence | None:
     """Which files got a folder of another name than theirs; None where none did."""
     renamed = [
         Sentence("runs.file_to_folder", file=file, folder=folder)
-        for file, folder in places.items()
+        for file, folder in folders.items()
         if not _has_name_of(folder, file)
     ]
-    if len(places) == 1 or not renamed:
+    if len(folders) == 1 or not renamed:
         return None
     return Sentence("runs.folders_renamed", folders=renamed)
 

@@ -46,7 +46,7 @@ def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the f
     findings: tuple[pl.DataFrame, pl.DataFrame],
     planned: tuple[pl.DataFrame, pl.DataFrame, SparedChecks],
     limits: Mapping[ApiName, ApiLimits],
-    places: RowPositions | None = None,
+    positions: RowPositions | None = None,
 ) -> Forecast:
     """Forecast what checking a file takes, under the limits of each API that the profile has.
 
@@ -64,7 +64,7 @@ def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the f
         findings,
         counts,
         limits,
-        places=places,
+        positions=positions,
         why_uncounted=spared.why_uncounted,
     )
 
@@ -89,7 +89,7 @@ def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
     counts: Mapping[ApiName, QuestionCounts],
     limits: Mapping[ApiName, ApiLimits],
     *,
-    places: RowPositions | None,
+    positions: RowPositions | None,
     why_uncounted: LocalizedText | None,
 ) -> Forecast:
     """Forecast what checking a file takes, by what was counted; else as `forecast`."""
@@ -110,7 +110,7 @@ def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
         saved_call_count=accepted_count - sum(count.question_count for count in counts.values()),
         rejects=[
             RejectedRow(
-                row=row, place=position_text(row, places) or None, field=field, code=code, message=message
+                row=row, place=position_text(row, positions) or None, field=field, code=code, message=message
             )
             for row, field, code, message, _ in rejects.head(ROWS_LISTED_MAX).iter_rows()
         ],
@@ -118,7 +118,7 @@ def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
         warning_count=warnings.height,
         warning_codes=warning_counts(warnings),
         why_uncounted=why_uncounted,
-        places=places,
+        places=positions,
     )
 
 

@@ -89,23 +89,23 @@ def _asked(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The verdicts on answers; and of every payment that was asked about its `row`, `verdict` and `place`."""
     bases, assignments = asked
-    places = _places(answers["check"])
+    order = _order_by_number(answers["check"])
     assert assignments["check"].is_between(1, bases.height).all()
     day = pl.when(pl.col("state") == AnswerState.REUSED).then(pl.col("time").str.head(10))
     answered = answers.select("state", "code", day=day).hstack(
-        bases[_places(bases["check"]).gather(answers["check"] - 1)].drop("check")
+        bases[_order_by_number(bases["check"]).gather(answers["check"] - 1)].drop("check")
     )
     kinds = answered.select(_KIND).unique(maintain_order=True).with_row_index("verdict")
     verdicts = answered.join(kinds, on=_KIND, how="left", nulls_equal=True, maintain_order="left")["verdict"]
-    place = places.gather(assignments["check"] - 1).alias("place")
+    place = order.gather(assignments["check"] - 1).alias("place")
     return _verdicts(kinds, apis), assignments.select("row", verdicts.gather(place), place)
 
 
-def _places(numbers: pl.Series) -> pl.Series:
+def _order_by_number(numbers: pl.Series) -> pl.Series:
     """Where each check is, by its number: of n checks every number from 1 to n is there once."""
-    places = numbers.arg_sort()
-    assert numbers.gather(places).equals(pl.int_range(1, numbers.len() + 1, eager=True))
-    return places
+    order = numbers.arg_sort()
+    assert numbers.gather(order).equals(pl.int_range(1, numbers.len() + 1, eager=True))
+    return order
 
 
 def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api | ApiDeclaration]) -> pl.DataFrame:
@@ -115,7 +115,7 @@ def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api | ApiDeclaration]) -> pl.D
         meaning_of(by_name[api], Basis.NAME if is_by_name else Basis.IDENTIFICATION, AnswerState(state), code)
         for api, is_by_name, state, code in kinds.select("api", "by_name", "state", "code").iter_rows()
     ]
-    said = pl.DataFrame(
+    sentences = pl.DataFrame(
         [
             (meaning.outcome, str(meaning.reason), meaning.action, f"[{meaning.reason.as_text()}]")
             for meaning in meanings
@@ -128,7 +128,7 @@ def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api | ApiDeclaration]) -> pl.D
     )
     reused = pl.format(f"{{}} {Sentence(_REUSED, day='{}')}", "check_reason", "day")
     said_reused = pl.concat_str(_OPEN, pl.lit(f',["{_REUSED}",{{"day":{{"day":"'), "day", pl.lit('"}}]]'))
-    return said.hstack(kinds.select("day", check_code="code", check_api="api")).select(
+    return sentences.hstack(kinds.select("day", check_code="code", check_api="api")).select(
         pl.exclude("day", "check_reason", "said"),
         check_reason=pl.coalesce(reused, "check_reason"),
         said=pl.coalesce(said_reused, "said"),
@@ -146,7 +146,7 @@ def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
     It is rejected where it breaks a rule; where only the profile excludes it, nothing is wrong with it.
     """
     sentence = pl.format("{}: {}", "field", "message")
-    said = pl.concat_str(
+    sentences = pl.concat_str(
         pl.lit(f'["{_OF_FIELD}",{{"field":{{"said":["field.'),
         "field",
         pl.lit('",{}]},"message":{"said":'),
@@ -159,7 +159,9 @@ def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
     return (
         rejects.group_by("row", maintain_order=True)
         .agg(
-            check_code=pl.col("code").first(), check_reason=sentence.str.join(". ") + ".", said=_list_of(said)
+            check_code=pl.col("code").first(),
+            check_reason=sentence.str.join(". ") + ".",
+            said=_list_of(sentences),
         )
         .with_columns(
             check_outcome=code.replace_strict(
@@ -172,8 +174,8 @@ def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _list_of(said: pl.Expr) -> pl.Expr:
-    return pl.format("[{}]", said.str.join(","))
+def _list_of(sentences: pl.Expr) -> pl.Expr:
+    return pl.format("[{}]", sentences.str.join(","))
 
 
 def _particulars(answers: pl.DataFrame) -> pl.DataFrame:
@@ -191,9 +193,9 @@ def _with_notes(
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The same, where a row with a warning has a verdict of its own, which includes it."""
     note = pl.format(f"{NOTE}{{}}.", "message")
-    said = pl.concat_str(pl.lit(f'["{_NOTE}",{{"message":{{"said":'), "said", pl.lit("}}]"))
+    note_sentence = pl.concat_str(pl.lit(f'["{_NOTE}",{{"message":{{"said":'), "said", pl.lit("}}]"))
     notes = warnings.group_by("row", maintain_order=True).agg(
-        note=note.str.join(" "), more=_list_of(said).str.strip_prefix("[")
+        note=note.str.join(" "), more=_list_of(note_sentence).str.strip_prefix("[")
     )
     noted = rows.with_row_index("position").join(notes, on="row", maintain_order="left")
     own = verdicts.select(pl.all().gather(noted["verdict"])).with_columns(

@@ -59,7 +59,7 @@ class SummaryHeader(NamedTuple):
     message: Message | None = None
     """What was read of a payment format, for its batches."""
 
-    def said(self, *, is_left: bool) -> dict[str, Any]:
+    def summary_fields(self, *, is_left: bool) -> dict[str, Any]:
         """The same as fields of `Summary`, given whether rows are left for a later run."""
         fields = self._asdict()
         del fields["message"]
@@ -91,7 +91,7 @@ def summarise(  # noqa: PLR0913 (a part of a data set has counted its banks alre
         pl.col("check_api").count(), _IS_UNDECIDED.sum(), _NEEDS_ATTENTION.sum().alias("attention")
     ).row(0)
     return Summary(
-        **header.said(is_left=undecided_count > 0),
+        **header.summary_fields(is_left=undecided_count > 0),
         outcomes=outcome_totals(rows),
         codes=_code_counts(rows),
         batches=batches.listed,

@@ -75,7 +75,7 @@ class ValidationResult(NamedTuple):
     """Accepted payments that are asked about with an account type, and state none that could be read."""
 
 
-def validate(payments: Payments, routes: Routes, places: RowPositions | None = None) -> ValidationResult:
+def validate(payments: Payments, routes: Routes, positions: RowPositions | None = None) -> ValidationResult:
     """Sort the payments into accepted and rejected ones, by the APIs that the profile has.
 
     `Accepted` in row order; `Rejects` by row, then by the order of the rules; `Warnings`, which stop nothing.
@@ -93,7 +93,7 @@ def validate(payments: Payments, routes: Routes, places: RowPositions | None = N
     accepted, rejects = Accepted(slim(*fit)), Rejects(pl.concat(unfit))
     assert accepted.height + rejects["row"].n_unique() == payments.height
     references = payments["reference"]
-    warnings = [warnings_about(accepted, lambda rows: references.gather(rows - 1), places), *odd]
+    warnings = [warnings_about(accepted, lambda rows: references.gather(rows - 1), positions), *odd]
     if routes.modulus is not None and routes.modulus.is_old:
         warnings.append(old_failures(accepted, routes.modulus.tables))
     return ValidationResult(accepted, rejects, Warnings(pl.concat(warnings)), assumed_type_count)

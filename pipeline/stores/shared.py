@@ -212,7 +212,7 @@ class StoreFinding(NamedTuple):
     """What `precheck ledger check` found about one thing."""
 
     name: Sentence
-    said: Sentence
+    detail: Sentence
     is_wrong: bool = False
 
 

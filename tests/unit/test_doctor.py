@@ -56,15 +56,15 @@ def test_all_is_well_with_the_embedded_sandbox():
         "vop_gateway answers",
     ]
     assert not any(finding.exit_code for finding in findings)
-    assert "embedded sandbox" in str(findings[0].said)
+    assert "embedded sandbox" in str(findings[0].detail)
 
 
 def test_a_certificate_tells_whose_it_is_and_until_when(healthy):
     certificate = diagnose("sandbox-standard", healthy, now=datetime.now(UTC))[1]
 
     assert (str(certificate.what), certificate.exit_code) == ("vop_standard certificate", 0)
-    assert re.search(r"PSDFR-ACPR-99999, valid until \d{4}-\d\d-\d\d", str(certificate.said))
-    assert datetime.now(UTC).date().isoformat() < str(certificate.said).split("valid until ")[1][:10]
+    assert re.search(r"PSDFR-ACPR-99999, valid until \d{4}-\d\d-\d\d", str(certificate.detail))
+    assert datetime.now(UTC).date().isoformat() < str(certificate.detail).split("valid until ")[1][:10]
 
 
 def test_a_mistake_of_one_server_does_not_hide_the_other(changed):
@@ -115,7 +115,7 @@ def test_no_configuration_is_one_finding_and_not_an_exception(tmp_path):
     [finding] = diagnose("mine", tmp_path / "nowhere.toml", now=datetime.now(UTC))
 
     assert (str(finding.what), finding.exit_code) == ("configuration", 78)
-    assert "precheck init" in words(finding.said, SurfaceKind.COMMAND)
+    assert "precheck init" in words(finding.detail, SurfaceKind.COMMAND)
 
 
 def test_who_lists_us_is_not_tried_as_that_would_take_a_payee(healthy):
@@ -220,9 +220,9 @@ def test_modulus_tables_are_told_by_their_rows_and_age(changed, healthy, age, sa
     assert (str(weights.what), weights.exit_code) == ("modulus weights", 0)
     assert (str(substitutions.what), substitutions.exit_code) == ("modulus substitutions", 0)
     for finding in (weights, substitutions):
-        assert str(finding.said).startswith(f"2 rows, of {day}, ")
-        assert said in str(finding.said)
-        assert ("older than a year" in str(finding.said)) == (age > 365)
+        assert str(finding.detail).startswith(f"2 rows, of {day}, ")
+        assert said in str(finding.detail)
+        assert ("older than a year" in str(finding.detail)) == (age > 365)
 
 
 def test_modulus_tables_of_a_day_to_come_are_wrong(changed, healthy):
@@ -231,7 +231,7 @@ def test_modulus_tables_of_a_day_to_come_are_wrong(changed, healthy):
 
     for finding in diagnose("sandbox", config, now=datetime.now(UTC))[1:3]:
         assert finding.exit_code == 78
-        assert str(finding.said) == (
+        assert str(finding.detail) == (
             f"modulus_weights_date: {day} is in the future; give the date from which the tables are valid, "
             "or use the tables that are valid today"
         )
@@ -243,6 +243,6 @@ def test_a_damaged_modulus_table_does_not_hide_the_other(changed, healthy):
     findings = diagnose("sandbox", config, now=datetime.now(UTC))
 
     assert told(findings)["modulus weights"] == 78
-    assert "weights line 1: not 17 fields" in str(findings[1].said)
+    assert "weights line 1: not 17 fields" in str(findings[1].detail)
     assert told(findings)["modulus substitutions"] == 0
     assert told(findings)["cop TLS"] == 0

@@ -59,7 +59,7 @@ def test_columns_are_named_as_each_surface_asks_for_them():
 )
 def test_an_error_that_crosses_a_process_is_the_same(error):
     again = pickle.loads(pickle.dumps(error))
-    assert (type(again), again.said, vars(again)) == (type(error), error.said, vars(error))
+    assert (type(again), again.messages, vars(again)) == (type(error), error.messages, vars(error))
 
 
 def test_whoever_stops_a_run_says_how_a_command_ends():

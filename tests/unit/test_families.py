@@ -147,7 +147,7 @@ def test_the_same_file_in_another_folder_is_the_same_payments_and_is_released_ag
     assert split(other).release is None
     assert split(other, release_again=True).release.row_count == 2
     assert read_manifest(other).splits[-1].again_rows == [1, 2]
-    said = [str(each.said) for each in verify(VerifyJob(other), now=NOW)]
+    said = [str(each.detail) for each in verify(VerifyJob(other), now=NOW)]
     assert any("are released again, as ordered: rows 1, 2" in each for each in said), said
 
 

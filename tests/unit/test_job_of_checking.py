@@ -98,7 +98,7 @@ def test_a_workbook_that_was_changed_is_kept_and_the_surface_is_notified(checked
     checked(2, again, StopSwitch())
 
     [notice] = again.notices
-    assert str(notice.said) == "the workbook had been changed since it was written"
+    assert str(notice.message) == "the workbook had been changed since it was written"
     assert Path(notice.facts["kept_as"]).read_bytes() == b"decided"
 
 

@@ -512,10 +512,10 @@ def test_the_manifest_has_the_policy_of_a_split_and_verify_checks_its_files(fold
     assert made.release.totals == done.release.totals
     found = {str(finding.what): finding for finding in verify(VerifyJob(folder), now=NOW)}
     assert found["split"].exit_code == 0
-    assert "2 rows in release.csv and 1 row in hold.csv" in str(found["split"].said)
+    assert "2 rows in release.csv and 1 row in hold.csv" in str(found["split"].detail)
     (folder / "release.csv").write_text("")
     found = {str(finding.what): finding for finding in verify(VerifyJob(folder), now=NOW)}
-    assert f"precheck split {folder} writes it again" in str(found["release.csv"].said)
+    assert f"precheck split {folder} writes it again" in str(found["release.csv"].detail)
 
 
 def test_a_split_whose_record_was_changed_is_found(folder_of, split_of):
@@ -575,7 +575,7 @@ def test_what_can_be_made_anew_names_the_command_that_does_and_never_asks_all_ba
     for name in ("report.html", "report.xlsx", "attention.csv", "outcomes.csv", "summary.json"):
         (folder / name).write_text("changed")
     said = {
-        str(finding.what): str(finding.said)
+        str(finding.what): str(finding.detail)
         for finding in verify(VerifyJob(folder), now=NOW)
         if finding.exit_code
     }
@@ -587,7 +587,7 @@ def test_what_can_be_made_anew_names_the_command_that_does_and_never_asks_all_ba
         again = "run the same command again, which writes it again and asks nothing twice"
         assert said[name] == f"changed since the run; move it elsewhere, as evidence; then {again}"
         (folder / name).unlink()
-    gone = {str(finding.what): str(finding.said) for finding in verify(VerifyJob(folder), now=NOW)}
+    gone = {str(finding.what): str(finding.detail) for finding in verify(VerifyJob(folder), now=NOW)}
     assert gone["outcomes.csv"] == f"No such file or directory; {again}", "there is nothing to move"
     assert not [sentence for sentence in said.values() if "--fresh" in sentence]
 
@@ -714,7 +714,7 @@ def test_evidence_names_who_decided_each_row_and_when_and_the_approver_apart(fol
     ]
     assert json.loads((folder / "manifest.json").read_text())["splits"][-1]["self_approved"] is False
     [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if str(found.what) == "approvals"]
-    assert str(finding.said) == "3, as recorded; decided by Ada, Bram; approved by Mara, four eyes"
+    assert str(finding.detail) == "3, as recorded; decided by Ada, Bram; approved by Mara, four eyes"
 
 
 @pytest.mark.parametrize(("is_identified", "how"), [(True, "four eyes"), (False, "self-approved")])
@@ -728,7 +728,7 @@ def test_an_approval_where_nobody_decided_about_a_row_is_on_record_too(
     assert one["what"].startswith("no decision on any row: the released payments are release.csv, SHA-256 ")
     [finding] = [found for found in verify(VerifyJob(folder), now=NOW) if str(found.what) == "approvals"]
     assert (
-        str(finding.said)
+        str(finding.detail)
         == f"1, as recorded; no decision on any row; submitted by Cleo; approved by Mara, {how}"
     )
 

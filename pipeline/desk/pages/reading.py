@@ -103,7 +103,7 @@ def _columns(current: FileStatus) -> _Found:
         read, refusal = None, error
     if refusal is None or read is None:
         return _Found(read, "" if refusal is None else sentence_of(refusal))
-    [said] = refusal.said
+    [said] = refusal.messages
     fitting = [one for one in said.lists("readings") if isinstance(one, Sentence)]
     return _Found(
         read,

@@ -215,7 +215,7 @@ async def verify_evidence(request: web.Request) -> web.Response:
         job = VerifyJob(current.folder.run, input_file=file if file.is_file() else None)
         found = await asyncio.to_thread(verify, job, now=context.clock())
     except PrecheckError as error:
-        found = [Finding(Sentence("evidence.evidence"), said, error.exit_code) for said in error.said]
+        found = [Finding(Sentence("evidence.evidence"), said, error.exit_code) for said in error.messages]
     await context.record(
         request, Deed.VERIFIED, current.id, differing_count=sum(bool(one.exit_code) for one in found)
     )

@@ -45,7 +45,7 @@ def plan_bucket(task: BucketTask) -> BucketPlanned:
     paid = _paid(task)
     accepted, references = Accepted(paid.drop("reference")), paid["reference"]
     warnings = warnings_about(
-        accepted, lambda some: references.gather(paid["row"].search_sorted(some)), rows.places
+        accepted, lambda some: references.gather(paid["row"].search_sorted(some)), rows.positions
     )
     for part, some in _by_part(warnings.filter(IS_ACROSS), task).items():
         write_frame(some, files.warnings_across(part, bucket))

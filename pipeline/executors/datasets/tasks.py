@@ -62,7 +62,7 @@ class UsableRows(NamedTuple):
     parts: Sequence[int]
     """Their numbers, in order."""
     counts: Sequence[int]
-    places: RowPositions
+    positions: RowPositions
 
     @property
     def starts(self) -> list[int]:

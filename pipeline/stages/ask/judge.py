@@ -115,9 +115,9 @@ class ReplyJudge:
     def _log_detail(self, check: Check, response: httpx.Response, request_id: str) -> str:
         """Log the server's description of a problem, each once in a run, and return it."""
         code, detail = problem_code(response), problem_detail(response, check)
-        said = (response.status_code, code, detail)
-        if detail and said not in self._logged and len(self._logged) < DETAILS_LOGGED_MAX:
-            self._logged.add(said)
+        entry = (response.status_code, code, detail)
+        if detail and entry not in self._logged and len(self._logged) < DETAILS_LOGGED_MAX:
+            self._logged.add(entry)
             log.warning(
                 "the server reports a problem",
                 api=self._api.name.value, status=response.status_code, code=code, detail=detail,
@@ -182,14 +182,14 @@ class ReplyJudge:
             REFUSALS_IN_A_ROW_LATER_MAX if has_answered else REFUSALS_IN_A_ROW_MAX
         ):
             return FinalReply(AnswerState.REFUSED, code, None, detail)
-        said = Sentence(
+        message = Sentence(
             "stages.refuses_all",
             api=self._api.name,
             count=self._refusals_in_a_row,
             status=response.status_code,
             code=code,
         )
-        return UselessReply(code, EndRun(with_detail(ProtocolError(said), detail)), detail=detail)
+        return UselessReply(code, EndRun(with_detail(ProtocolError(message), detail)), detail=detail)
 
     def _read(
         self, check: Check, response: httpx.Response, request_id: str, attempt: retry.RetryState

@@ -181,7 +181,7 @@ async def _known(
     """Some questions at a time, in their order; each with its key, and what the ledger knows of it."""
     for part in checks.iter_slices(_LOOKED_UP_AT_ONCE):
         rows = zip(*(column.to_list() for column in part.iter_columns()), strict=True)
-        some = [Check(number, _APIS[api], *said) for number, api, *said in rows]
+        some = [Check(number, _APIS[api], *fields) for number, api, *fields in rows]
         questions = [ledger.question_key(check) for check in some]
         known = await ledger.known(questions)
         yield [

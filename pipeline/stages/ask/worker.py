@@ -348,8 +348,8 @@ class ApiAsker:
         ledger, key, time = self._run.ledger, task.question.key, self._time()
         if isinstance(verdict, FinalReply):
             state, code, matched_name, detail = verdict
-            said = (state, code, matched_name, request_id, time, task.sent_count)
-            answer = Answer(task.check.check, *said)
+            fields = (state, code, matched_name, request_id, time, task.sent_count)
+            answer = Answer(task.check.check, *fields)
             await ledger.settle(key, answer, detail)
             return answer
         await ledger.fail(key, attempt=task.sent_count, code=verdict.code, time=time, detail=verdict.detail)
@@ -383,7 +383,7 @@ class ApiAsker:
         if (reason := self._admission.is_over) is None:
             return
         self._gate.close(AnswerState.DEFERRED, OwnCode.TURNED_AWAY)
-        self._world.tally.closed[self._channel.api.name] = reason.said[0]
+        self._world.tally.closed[self._channel.api.name] = reason.messages[0]
         if not self._admission.has_answered:
             self._run.ended_by = self._run.ended_by or reason  # once the other APIs are done
 

@@ -45,7 +45,7 @@ def read_message(
         payments=Payments(payments.with_columns(message.places["row"]).select(*PAYMENTS)),
         original=Original(slim(_original(message, payments))),
         columns=tuple(_readings(message, file_format)),
-        decision={field: f"{PLACE}{at}" for at, field in enumerate(FIELDS, start=1)},
+        decision={field: f"{PLACE}{index}" for index, field in enumerate(FIELDS, start=1)},
         notes=message.notes,
         format=file_format.NAME,
         layout=_own_layout(file_format, arguments),
@@ -55,7 +55,7 @@ def read_message(
         byte_count=identity.byte_count,
         extra_column_count=0,
         earlier=pl.DataFrame(),
-        places=_places(message),
+        positions=_positions(message),
         not_payments=[],
         message=message,
         warnings=Warnings(message.warnings),
@@ -123,7 +123,7 @@ def _recorded(origin: Sentence | str) -> str:
     return origin.recorded() if isinstance(origin, Sentence) else origin
 
 
-def _places(message: Message) -> RowPositions | None:
+def _positions(message: Message) -> RowPositions | None:
     """By batch and payment in a document, by line in all other files."""
     if message.levels.is_empty():
         return lines_at(message.places["line"])

@@ -80,7 +80,7 @@ class PaymentSource(NamedTuple):
     """How many columns of the original, the last ones, hold cells of rows that were too long."""
     earlier: pl.DataFrame
     """The outcome columns of an earlier run that the file has; the same height, or nothing at all."""
-    places: RowPositions | None
+    positions: RowPositions | None
     """Where the payments stand in the file; None where the format has no lines."""
     not_payments: list[NotPayment]
     """Rows of the table that are no payments: headers again, totals, who prepared it."""

@@ -94,7 +94,7 @@ def read_table(
         sha256=identity.sha256,
         byte_count=identity.byte_count,
         extra_column_count=original.width - len(own),
-        places=table.places,
+        positions=table.places,
         not_payments=[*_headers_again(table), *ended.rows],
         earlier=cells.select(column for column in COLUMNS if column in cells.columns),
     )

@@ -243,7 +243,7 @@ def test_the_check_says_what_the_role_can_really_do(worker, ledger_desk, grant, 
         with cared_for(ledger_desk.url(), clocks()) as care:
             findings = care.findings(LEDGER_KEY, is_restored=False)
         [role] = [one for one in findings if one.name.key == "inspection.role"]
-        return role.is_wrong, str(role.said)
+        return role.is_wrong, str(role.detail)
 
     assert found()[0] is False
     with ledger_desk.postgres.connect(ledger_desk.database) as db:

@@ -93,7 +93,7 @@ def test_the_doctor_tries_the_shared_ledger_too(call, postgres, ledger_database,
         config.write_text(PROFILE.format(url=postgres.url(ledger_database, user)))
         found = {str(each.what): each for each in diagnose("production", config, now=datetime.now(UTC))}
         assert (found["shared ledger"].exit_code == 0) is is_well
-    assert "there is no user nobody_here" in str(found["shared ledger"].said)
+    assert "there is no user nobody_here" in str(found["shared ledger"].detail)
 
 
 def test_what_would_lose_an_answer_is_found(call, postgres, ledger_database):

@@ -69,7 +69,7 @@ def test_a_real_file_of_accounts_that_no_api_checks_asks_nothing(each, tmp_path)
     except InputError:
         return  # nothing shows the country of any account
     routes = Routes([ApiName.COP, ApiName.VOP_GATEWAY])
-    assert validate(source.payments, routes, source.places).accepted.is_empty()
+    assert validate(source.payments, routes, source.positions).accepted.is_empty()
 
 
 def test_the_corpus_holds_at_least_150_header_sets_each_once():

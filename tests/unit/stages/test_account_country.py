@@ -19,7 +19,7 @@ BOTH = Routes([ApiName.COP, ApiName.VOP_GATEWAY])
 def judged(path, *, mapping=None, country=None):
     """Of each row the account that is asked about, or the code of its first broken rule; and its warnings."""
     source = read(path, mapping=mapping or {}, country=country)
-    valid = validate(source.payments, BOTH, source.places)
+    valid = validate(source.payments, BOTH, source.positions)
     asked = dict(valid.accepted.select("row", "account").iter_rows())
     broken = dict(valid.rejects.select("row", "code").reverse().iter_rows())
     warned = [code for code in valid.warnings["code"] if code.startswith(("UK_", "BIC_"))]

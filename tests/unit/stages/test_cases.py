@@ -22,7 +22,7 @@ DE = [
 def judged(path, **said):
     """What each row is asked about, or the code of its first broken rule; and the codes of its warnings."""
     source = read(path, mapping=said.pop("mapping", {}), **said)
-    valid = validate(source.payments, BOTH, source.places)
+    valid = validate(source.payments, BOTH, source.positions)
     asked = dict(valid.accepted.select("row", "account").iter_rows())
     broken = dict(valid.rejects.select("row", "code").reverse().iter_rows())
     rows = [asked.get(row) or broken[row] for row in source.payments["row"]]
@@ -174,7 +174,7 @@ def test_account_types_are_read_where_they_are_some(own):
         f"Ada,010203,1234567{at},{each}\n" for at, each in enumerate(types)
     )
     source = read(own(uk), mapping={})
-    found = validate(source.payments, BOTH, source.places)
+    found = validate(source.payments, BOTH, source.positions)
     kinds = ["Personal", "Business", "Personal", "Business", "Personal"]
     assert found.accepted["account_type"].to_list() == kinds
     assert found.rejects["code"].to_list() == ["ACCOUNT_TYPE"]

@@ -244,7 +244,7 @@ pytestmark = pytest.mark.nightly
 def asked_in(path):
     """The name and the account of each question, in the order of the rows; None where nothing is asked."""
     source = read(path, mapping={})
-    found = validate(source.payments, BOTH, source.places).accepted
+    found = validate(source.payments, BOTH, source.positions).accepted
     questions = dict(zip(found["row"], zip(found["name"], found["account"], strict=True), strict=True))
     return [questions.get(row) for row in source.payments["row"]]
 

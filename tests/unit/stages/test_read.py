@@ -338,7 +338,7 @@ def test_totals_of_a_parquet_file_are_told_by_their_row(tmp_path):
     source = parquet_of(
         tmp_path, {"name": ["Ada", "Bo", "Total"], "iban": ["GB1", "GB2", None], "amount": amounts}
     )
-    assert (source.payments.height, source.places) == (2, None)
+    assert (source.payments.height, source.positions) == (2, None)
     [total] = source.not_payments
     assert (total.place, total.row, total.agrees) == (None, 3, False)
     assert total.said.startswith("Row 3 is not a payment")

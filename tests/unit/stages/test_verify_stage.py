@@ -132,7 +132,7 @@ def test_an_answer_that_is_not_on_record_is_found(manifest, outcomes, field):
     changed = pl.when(pl.col("row") == 3).then(pl.lit("another")).otherwise(field)
     findings = ledger_agrees(manifest, kept(), outcomes.with_columns(changed.alias(field)))
     assert differing(findings) == {"answers"}
-    assert "row 3;" in str(findings[-1].said)
+    assert "row 3;" in str(findings[-1].detail)
 
 
 @pytest.mark.parametrize(("outcome", "differs"), [("not_possible", set()), ("match", {"answers"})])
