@@ -41,7 +41,7 @@ def columns_of(
     except InputError as error:
         readings = error.readings if isinstance(error, ColumnsError) else ()
         return ColumnsRead(
-            file=file.name, columns=_table(readings, None), refusal=error.said[0].recorded()
+            file=file.name, columns=_table(readings, None), refusal=error.messages[0].recorded()
         ), error
     found = _read(file.name, source)
     return found.model_copy(update={"section": _section(file.name, source, read_as)}), None

@@ -78,7 +78,7 @@ def read_part(task: PartTask) -> PartRead:
     try:
         source = _source(shared, part)
     except (InputError, UsageError) as error:
-        return PartRead(problem=error.said[0].recorded())
+        return PartRead(problem=error.messages[0].recorded())
     valid = validate(source.payments, shared.routes)
     for bucket, some in _by_bucket(source, valid.accepted, shared.bucket_count).items():
         write_frame(some, files.accepted(bucket, part.number))
