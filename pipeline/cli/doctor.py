@@ -28,6 +28,8 @@ def doctor(*, profile: str | None, config: Path | None) -> None:
     interruptible()
     log_to_stderr("text", quiet=True)
     findings = diagnose(profile, config, now=now())
-    shown = [(found.what, found.said, not found.exit_code if found.is_tried else None) for found in findings]
+    shown = [
+        (found.what, found.detail, not found.exit_code if found.is_tried else None) for found in findings
+    ]
     print_findings(shown, answers())
     sys.exit(next((finding.exit_code for finding in findings if finding.exit_code), 0))

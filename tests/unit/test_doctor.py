@@ -122,7 +122,7 @@ def test_who_lists_us_is_not_tried_as_that_would_take_a_payee(healthy):
     answers = diagnose("sandbox-standard", healthy, now=datetime.now(UTC))[-1]
 
     assert (str(answers.what), answers.exit_code, answers.is_tried) == ("vop_standard answers", 0, False)
-    assert answers.said.key == "doctor.listing_not_tried"
+    assert answers.detail.key == "doctor.listing_not_tried"
 
 
 BASE, TOKEN, AUTHORITY = (rf'{key} = "[^"]+"' for key in ("base_url", "token_url", "ca_file"))
@@ -152,7 +152,7 @@ def test_what_is_in_the_way_is_named_with_what_to_change(
 
     found = findings[f"cop {what}"]
     assert found.exit_code == status
-    assert re.search(said, str(found.said)), str(found.said)
+    assert re.search(said, str(found.detail)), str(found.detail)
 
 
 @for_each(
@@ -162,14 +162,14 @@ def test_a_wrong_clock_is_named_where_a_certificate_seems_wrong(healthy, days, s
     findings = diagnose("sandbox-standard", healthy, now=NOW + timedelta(days=days))
 
     assert [one.exit_code for one in findings] == [0, 78, 78, 0]
-    assert re.search(said, str(findings[1].said))
+    assert re.search(said, str(findings[1].detail))
 
 
 def test_a_certificate_that_ends_soon_is_well_and_named(healthy):
     found = diagnose("sandbox-standard", healthy, now=NOW + timedelta(days=350))[1]
 
     assert found.exit_code == 0
-    assert "order the next one" in str(found.said)
+    assert "order the next one" in str(found.detail)
 
 
 def test_an_identity_provider_is_quoted_and_one_that_says_later_is_not_blamed_on_the_network(desk, serve):
@@ -190,7 +190,7 @@ def test_a_server_that_wants_a_certificate_from_one_that_has_none_names_none_of_
         findings = {str(one.what): one for one in diagnose("sandbox", server.config, now=NOW)}
 
     assert findings["cop TLS"].exit_code == 77
-    assert "of the profile if it has one, or ask the provider" in str(findings["cop TLS"].said)
+    assert "of the profile if it has one, or ask the provider" in str(findings["cop TLS"].detail)
 
 
 def test_a_ledger_key_that_is_missing_is_found(changed):
