@@ -171,7 +171,7 @@ class Echo(Enum):
 def echo_of(response: httpx.Response, header: str, request_id: str) -> Echo:
     """Whose correlation id a response carries; the same id sent twice is one echo."""
     values = response.headers.get_list(header, split_commas=True)
-    said = {value.strip().lower() for value in values} - {""}
-    if not said:
+    echoed = {value.strip().lower() for value in values} - {""}
+    if not echoed:
         return Echo.MISSING
-    return Echo.OURS if said == {request_id} else Echo.OTHER
+    return Echo.OURS if echoed == {request_id} else Echo.OTHER

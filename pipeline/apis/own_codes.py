@@ -88,7 +88,7 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
         Sentence("answer.contract"), Sentence("explain.reply_not_used"), _THREE_RUNS
     ),
     (AnswerState.UNANSWERED, OwnCode.CLOCK): _not_let_in(Sentence("answer.clock")),
-    **{(AnswerState.UNANSWERED, code): _not_let_in(said) for code, said in _TURNED_AWAY.items()},
+    **{(AnswerState.UNANSWERED, code): _not_let_in(text) for code, text in _TURNED_AWAY.items()},
     (AnswerState.UNANSWERED, OwnCode.NETWORK): _unanswered(Sentence("answer.network")),
     (AnswerState.UNANSWERED, OwnCode.DEADLINE): _unanswered(Sentence("answer.deadline")),
     (AnswerState.UNANSWERED, "TIMEOUT_ERROR"): _unanswered(

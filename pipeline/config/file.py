@@ -72,8 +72,8 @@ class Configuration(Section):
             if name not in BUILT_IN:
                 raise WrongValueError(Sentence("config.no_section", sections=sections), name)
             if others := sorted(profile.model_fields_set - {"policy", "compare_with"}):
-                said = Sentence("config.built_in_sandbox", sections=sections)
-                raise WrongValueError(said, name, others[0])
+                message = Sentence("config.built_in_sandbox", sections=sections)
+                raise WrongValueError(message, name, others[0])
         return profiles
 
 
@@ -146,10 +146,10 @@ class ConfigurationFile:
         try:
             return tomllib.loads(self._text)
         except tomllib.TOMLDecodeError as error:
-            at = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
+            position = re.search(r"\(at line (\d+), column (\d+)\)", str(error))
             raise ConfigurationError(
-                Sentence("config.not_valid_toml_at", path=self.path, line=at[1], column=at[2])
-                if at is not None
+                Sentence("config.not_valid_toml_at", path=self.path, line=position[1], column=position[2])
+                if position is not None
                 else Sentence("config.not_valid_toml", path=self.path),
                 advice=Sentence("config.correct"),
             ) from None
@@ -185,9 +185,9 @@ class ConfigurationFile:
         try:
             return Configuration.model_validate(tables, context={"folder": self.path.parent})
         except ValidationError as error:
-            said = mistakes(error.errors(), Configuration)
+            found = mistakes(error.errors(), Configuration)
             raise ConfigurationFileError(
-                [Sentence("config.mistake", path=self.path, mistake=mistake) for mistake in said]
+                [Sentence("config.mistake", path=self.path, mistake=mistake) for mistake in found]
             ) from None
 
     def profile(self, name: str) -> Profile:
@@ -225,8 +225,8 @@ class ConfigurationFile:
         try:
             tables = self._tables
         except ConfigurationError as error:
-            said = Sentence("config.layouts_unread", why=error.reason)
-            raise ConfigurationError(said, advice=error.advice) from error
+            message = Sentence("config.layouts_unread", why=error.reason)
+            raise ConfigurationError(message, advice=error.advice) from error
         return section in tables
 
 

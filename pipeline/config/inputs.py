@@ -92,7 +92,7 @@ class ReadAs(NamedTuple):
         """The section that says this of files of this name."""
         key = re.sub(r"[^a-z0-9]+", "-", name.rpartition(".")[0].lower()).strip("-") or "file"
         pairs = ", ".join(f"{field} = {_quoted(header)}" for field, header in self.mapping.items())
-        said = {
+        settings = {
             "map": f"{{ {pairs} }}" if pairs else None,
             "encoding": self.encoding and _quoted(self.encoding),
             "sheet": self.sheet and _quoted(self.sheet),
@@ -101,7 +101,7 @@ class ReadAs(NamedTuple):
         }
         pattern = re.sub(r"([*?[])", r"[\1]", name)
         lines = [f"[inputs.{key}]", f"match = {_quoted(pattern)}"]
-        return "\n".join([*lines, *(f"{key} = {value}" for key, value in said.items() if value)]) + "\n"
+        return "\n".join([*lines, *(f"{key} = {value}" for key, value in settings.items() if value)]) + "\n"
 
 
 def _quoted(text: str) -> str:

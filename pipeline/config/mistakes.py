@@ -92,12 +92,12 @@ def mistakes(found: Iterable[Mistake], whole: type[BaseModel]) -> list[Sentence]
 
 def _without_consequences(listed: list[Mistake]) -> list[Mistake]:
     """Without lists that are called too short because of what is wrong in them."""
-    places = [tuple(mistake["loc"]) for mistake in listed]
+    paths = [tuple(mistake["loc"]) for mistake in listed]
     return [
         mistake
-        for mistake, place in zip(listed, places, strict=True)
+        for mistake, path in zip(listed, paths, strict=True)
         if mistake["type"] != "too_short"
-        or not any(other != place and other[: len(place)] == place for other in places)
+        or not any(other != path and other[: len(path)] == path for other in paths)
     ]
 
 

@@ -67,9 +67,9 @@ class RefusedFile(NamedTuple):
         """
         match json.loads(data):
             case [reason, *advice]:
-                said = cls(Sentence.of_data(reason), tuple(map(Sentence.of_data, advice)))
-                require_words(said.reason, *said.advice)
-                return said
+                refusal = cls(Sentence.of_data(reason), tuple(map(Sentence.of_data, advice)))
+                require_words(refusal.reason, *refusal.advice)
+                return refusal
             case _:
                 raise ValueError("no reason with advice")
 
@@ -117,8 +117,8 @@ def parse_confined(
     if child.returncode == 0 and isinstance(received, pl.DataFrame):
         return received
     if child.returncode == _REFUSED and isinstance(received, RefusedFile):
-        said = Sentence("files.refused", where=where, why=received.reason)
-        raise InputError(said, advice=received.advice)
+        message = Sentence("files.refused", where=where, why=received.reason)
+        raise InputError(message, advice=received.advice)
     if child.returncode == InputError.exit_code:
         raise InputError(Sentence("files.damaged_copy_export", where=where, what=what))
     raise InputError(
@@ -182,8 +182,8 @@ def main() -> None:
         sys.exit(1)
     except InputError as refusal:
         _send(b"")
-        said = [sentence.as_data() for sentence in (refusal.reason, *refusal.advice)]
-        sys.stdout.buffer.write(json.dumps(said, ensure_ascii=False).encode())
+        sentences = [sentence.as_data() for sentence in (refusal.reason, *refusal.advice)]
+        sys.stdout.buffer.write(json.dumps(sentences, ensure_ascii=False).encode())
         sys.stdout.flush()
         sys.exit(_REFUSED)
     except (Exception, PanicException):  # noqa: BLE001 (a foreign file may raise anything, and the status reports it)

@@ -35,10 +35,10 @@ def divide_parquet(path: Path, folder: Path, *, rows_max: int) -> None:
         DiskError: the parts cannot be written.
     """
     limit_bytes = min(memory_max_bytes(), _MEMORY_BYTES)
-    said = json.dumps({"folder": str(folder), "rows_max": rows_max, "memory_max_bytes": limit_bytes})
+    arguments = json.dumps({"folder": str(folder), "rows_max": rows_max, "memory_max_bytes": limit_bytes})
     with path.open("rb") as file:
         ended = subprocess.run(  # noqa: S603 (our own interpreter and module)
-            [*_CHILD, said],
+            [*_CHILD, arguments],
             stdin=file,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -94,12 +94,12 @@ def require_ours(folder: Path) -> None:
     refuse_non_file(path)
     try:
         with path.open("rb") as file:
-            said = file.read(_CONTENT_BYTES_MAX + 1).strip(b"\0")
+            content = file.read(_CONTENT_BYTES_MAX + 1).strip(b"\0")
     except FileNotFoundError:
         return
     except OSError as error:
         raise not_writable(path, error) from error
-    if said and _owner_in(said) is None:
+    if content and _owner_in(content) is None:
         raise OutputError(
             Sentence("files.not_lock_this", path=path),
             advice=(Sentence("files.remove"), Sentence("advice.other_folder")),
@@ -132,10 +132,10 @@ def _owner(lock: int) -> Sentence:
     return _owner_in(os.pread(lock, _CONTENT_BYTES_MAX, 0)) or Sentence("files.process_just_started")
 
 
-def _owner_in(said: bytes) -> Sentence | None:
+def _owner_in(content: bytes) -> Sentence | None:
     """Who holds a lock, by its content; None where `locked` did not write that."""
     try:
-        owner = json.loads(said)
+        owner = json.loads(content)
         since = f"{owner['started_at'][:19].replace('T', ' ')} UTC"
         return Sentence("files.process_since", pid=owner["pid"], host=owner["host"], since=since)
     except (ValueError, TypeError, KeyError):

@@ -29,12 +29,12 @@ def batch_totals(message: Message | None, rows: pl.DataFrame, *, listed_max: int
     The rows are those of its payments, in order: `check_outcome`, and `amount` and `currency` as
     `totals.money_of`.
     """
-    if message is None or (message.levels.is_empty() and not message.places["batch"].count()):
+    if message is None or (message.levels.is_empty() and not message.locations["batch"].count()):
         return Batches([], 0)
     is_pain001 = not message.levels.is_empty()
     by = "level" if is_pain001 else "batch"
-    booked = rows.select("check_outcome", "amount", "currency").hstack([message.places[by].alias("key")])
-    firsts = message.places.unique(by, keep="first", maintain_order=True)
+    booked = rows.select("check_outcome", "amount", "currency").hstack([message.locations[by].alias("key")])
+    firsts = message.locations.unique(by, keep="first", maintain_order=True)
     listed = firsts.head(listed_max)
     names = masked_batches(listed["batch"], are_ids=is_pain001)
     booked = booked.filter(pl.col("key").is_in(listed[by].implode(), nulls_equal=True))

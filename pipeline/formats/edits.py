@@ -35,13 +35,13 @@ def edited(data: Bytes, edits: Iterable[Edit]) -> Iterator[bytes | memoryview]:
     >>> b"".join(edited(b"seven payments", [Edit(0, 5, b"two")]))
     b'two payments'
     """
-    at = 0
+    position = 0
     with memoryview(data) as view:
         for edit in in_order(edits):
-            yield view[at : edit.start]
+            yield view[position : edit.start]
             yield edit.text
-            at = edit.end
-        yield view[at:]
+            position = edit.end
+        yield view[position:]
 
 
 def require_undone(changed: Bytes, data: Bytes, edits: Sequence[Edit]) -> None:
@@ -50,15 +50,15 @@ def require_undone(changed: Bytes, data: Bytes, edits: Sequence[Edit]) -> None:
     Raises:
         AssertionError: it holds something else, so that it must not get its name.
     """
-    at = written = 0
+    position = written = 0
     for start, end, text in (*in_order(edits), Edit(len(data), len(data), b"")):
-        for kept in range(at, start, _BLOCK_BYTES):
+        for kept in range(position, start, _BLOCK_BYTES):
             block = data[kept : min(kept + _BLOCK_BYTES, start)]
             if changed[written : written + len(block)] != block:
                 raise AssertionError("the changed file differs from its original in more than was to change")
             written += len(block)
         if changed[written : written + len(text)] != text:
             raise AssertionError("the changed file does not hold what was to be changed in it")
-        at, written = end, written + len(text)
+        position, written = end, written + len(text)
     if written != len(changed):
         raise AssertionError("the changed file is not as long as its changes make it")

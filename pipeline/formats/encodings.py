@@ -145,9 +145,9 @@ def refuse_false_encoding(data: bytes, encoding: str, *, where: str) -> None:
         )
 
 
-def not_in_encoding(data: bytes, at: int, *, where: str, encoding: str = "utf-8") -> InputError:
+def not_in_encoding(data: bytes, offset: int, *, where: str, encoding: str = "utf-8") -> InputError:
     """The refusal of a text that has a byte which is none of its encoding: with the readings that fit."""
-    if b"\0" in data[max(0, at - _CHUNK_BYTES) : at + _CHUNK_BYTES]:
+    if b"\0" in data[max(0, offset - _CHUNK_BYTES) : offset + _CHUNK_BYTES]:
         return InputError(
             Sentence("csv.not_text_file", where=where),
             advice=(
@@ -155,7 +155,7 @@ def not_in_encoding(data: bytes, at: int, *, where: str, encoding: str = "utf-8"
                 Sentence("advice.read_as_if_csv", choices=[wide_encoding_of(data[:2])]),
             ),
         )
-    line = data.count(b"\n", 0, at) + data.count(b"\r", 0, at) - data.count(b"\r\n", 0, at) + 1
+    line = data.count(b"\n", 0, offset) + data.count(b"\r", 0, offset) - data.count(b"\r\n", 0, offset) + 1
     reason = Sentence("csv.line_byte_not", where=where, line=line, encoding=encoding.replace("utf", "UTF"))
     found = readings(data)
     if not found:

@@ -25,7 +25,7 @@ Role = Literal["release", "hold"]
 
 PAYMENT_FIELDS: Schema = dict.fromkeys(FIELDS, pl.String())
 
-PLACES: Schema = {
+LOCATIONS: Schema = {
     "row": pl.UInt32(),
     "start": pl.Int64(),  # of the payment's bytes in the file
     "end": pl.Int64(),  # one past them, its line end included
@@ -61,7 +61,7 @@ class StatedTotal(NamedTuple):
     """One row of `CONTROLS`."""
 
     where: Sentence
-    said: str | None
+    stated: str | None
     """None where the file says nothing that can be compared."""
     found: str | None
     difference: Sentence | None = None
@@ -71,19 +71,19 @@ class StatedTotal(NamedTuple):
 def controls_frame(totals: Iterable[StatedTotal]) -> pl.DataFrame:
     """Control totals as `CONTROLS`."""
     rows = []
-    for where, said, found, difference in totals:
-        agrees = None if found is None else said == found
-        differs = None if agrees else difference or difference_of(where, said or "", found)
+    for where, stated, found, difference in totals:
+        agrees = None if found is None else stated == found
+        differs = None if agrees else difference or difference_of(where, stated or "", found)
         text = None if differs is None else differs.as_text()
-        rows.append((str(where), said or "", found, agrees, text, where.as_text()))
+        rows.append((str(where), stated or "", found, agrees, text, where.as_text()))
     return pl.DataFrame(rows, schema=CONTROLS, orient="row")
 
 
-def difference_of(where: Sentence | str, said: str, found: str | None) -> Sentence:
+def difference_of(where: Sentence | str, stated: str, found: str | None) -> Sentence:
     """How a control total and the payments differ; None found: they cannot be added up."""
     if found is None:
-        return Sentence("formats.cannot_be_added", file=THE_FILE, said=said, where=where)
-    return Sentence("formats.control_differs", file=THE_FILE, said=said, where=where, found=found)
+        return Sentence("formats.cannot_be_added", file=THE_FILE, said=stated, where=where)
+    return Sentence("formats.control_differs", file=THE_FILE, said=stated, where=where, found=found)
 
 
 class FileIdentity(NamedTuple):
@@ -102,8 +102,8 @@ class Message(NamedTuple):
     defects: pl.Series
     """Why a payment cannot be checked, as a key of `unasked.SENTENCES`; null where nothing is in the way.
     Same height."""
-    places: pl.DataFrame
-    """`PLACES`: where each payment stands, and what else the format needs for its changes."""
+    locations: pl.DataFrame
+    """`LOCATIONS`: where each payment stands, and what else the format needs for its changes."""
     controls: pl.DataFrame
     """`CONTROLS`."""
     facts: Mapping[str, str]
@@ -140,7 +140,7 @@ def split_obstacle(message: Message) -> Sentence | None:
     """Why payments cannot be taken out of a file; None where they can."""
     for line, _, what in message.set_aside.head(1).iter_rows():
         return Sentence("formats.mixed_with_payments", file=THE_FILE, what=in_words(what), line=line)
-    unknown = message.places["line"].filter(message.defects.eq_missing(CODE_UNKNOWN))
+    unknown = message.locations["line"].filter(message.defects.eq_missing(CODE_UNKNOWN))
     for line in unknown.head(1):
         return Sentence("formats.line_of_no_kind", file=THE_FILE, line=line)
     return None
@@ -176,12 +176,12 @@ def stated_controls(message: Message) -> list[StatedControl]:
     return [
         StatedControl(
             where=_recorded(place) or where,
-            said=said,
+            said=stated,
             found=found,
             agrees=agrees,
             difference=_recorded(difference),
         )
-        for where, said, found, agrees, difference, place in listed.select(*CONTROLS).iter_rows()
+        for where, stated, found, agrees, difference, place in listed.select(*CONTROLS).iter_rows()
     ]
 
 
@@ -199,7 +199,7 @@ def set_aside(message: Message) -> list[SetAside]:
 
 def set_aside_of(kind: str, code: str | None, lines: Sequence[int]) -> SetAside:
     """Some lines of one kind and code that are no payments."""
-    said = Sentence(
+    sentence = Sentence(
         "formats.set_aside",
         count=len(lines),
         what=in_words(kind),
@@ -207,14 +207,16 @@ def set_aside_of(kind: str, code: str | None, lines: Sequence[int]) -> SetAside:
         lines=_lines_named(lines),
     )
     first = list(lines[:ROWS_NAMED_MAX])
-    return SetAside(kind=kind, code=code, row_count=len(lines), lines=first, said=said.recorded())
+    return SetAside(kind=kind, code=code, row_count=len(lines), lines=first, said=sentence.recorded())
 
 
 def _lines_named(lines: Sequence[int]) -> Sentence:
     named = list(map(str, lines[:ROWS_NAMED_MAX]))
-    said = Sentence("formats.lines", count=len(lines), lines=named)
+    sentence = Sentence("formats.lines", count=len(lines), lines=named)
     more_count = len(lines) - len(named)
-    return Sentence("formats.lines_and_more", lines=said, more_count=more_count) if more_count else said
+    return (
+        Sentence("formats.lines_and_more", lines=sentence, more_count=more_count) if more_count else sentence
+    )
 
 
 def in_words(kind: str) -> Sentence | str:

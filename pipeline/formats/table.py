@@ -67,7 +67,7 @@ class Table(NamedTuple):
     dialect: Dialect
     extra_column_count: int = 0
     """How many of the columns, the last ones, hold cells of rows that were too long."""
-    places: RowPositions | None = None
+    positions: RowPositions | None = None
     """Where the rows stand in the file; None where the format knows no lines."""
     repeated_headers: tuple[int, ...] = ()
     """The places of lines below the header line that were headers again, and are not in the cells."""

@@ -69,9 +69,11 @@ class Columns(NamedTuple):
     @property
     def decision(self) -> dict[str, str]:
         """The same as a `--map` by position: read again with it, nothing is decided twice."""
-        at = {reading.header: number for number, reading in enumerate(self.readings, start=1)}
+        number_of = {reading.header: number for number, reading in enumerate(self.readings, start=1)}
         return {
-            field: "|".join("+".join(f"{PLACE}{at[header]}" for header in parts) for parts in alternatives)
+            field: "|".join(
+                "+".join(f"{PLACE}{number_of[header]}" for header in parts) for parts in alternatives
+            )
             for field, alternatives in self.sources.items()
         }
 

@@ -41,7 +41,7 @@ _BESIDE = {LabelKind.COUNT: _COUNT, LabelKind.NOTE: _WHO_OR_WHEN}
 class _Row(NamedTuple):
     """One of the last rows."""
 
-    at: int
+    row_index: int
     """Its place in the table, counted from 0."""
     fields: Mapping[str, str | None]
     cells: tuple[str, ...]
@@ -110,7 +110,7 @@ class Footers(NamedTuple):
     rows: list[NotPayment]
 
 
-def footers_of(payments: pl.DataFrame, original: pl.DataFrame, places: RowPositions | None) -> Footers:
+def footers_of(payments: pl.DataFrame, original: pl.DataFrame, positions: RowPositions | None) -> Footers:
     """The rows at the end of a table that are no payments.
 
     A row without account and payee whose amount is the sum of at least two rows above it, or in which a
@@ -119,7 +119,7 @@ def footers_of(payments: pl.DataFrame, original: pl.DataFrame, places: RowPositi
     Args:
         payments: `frames.PAYMENTS`, of every row of the table.
         original: the columns of the file.
-        places: of its rows.
+        positions: of its rows.
     """
     last = max(0, payments.height - FOOTERS_MAX)
     found: list[_Row] = []
@@ -131,10 +131,10 @@ def footers_of(payments: pl.DataFrame, original: pl.DataFrame, places: RowPositi
             found.append(row)
     if not found:
         return Footers(payments.height, [])
-    above = payments["defect"].head(found[0].at).ne_missing(ROW_BLANK).arg_true()
+    above = payments["defect"].head(found[0].row_index).ne_missing(ROW_BLANK).arg_true()
     count = 0 if above.is_empty() else int(above[-1]) + 1
     sums = _sums(payments.head(count))
-    return Footers(count, [_not_payment(row, sums, places) for row in found])
+    return Footers(count, [_not_payment(row, sums, positions) for row in found])
 
 
 def likely_payment_count(original: pl.DataFrame) -> int:
@@ -144,22 +144,22 @@ def likely_payment_count(original: pl.DataFrame) -> int:
     """
     first = max(0, original.height - FOOTERS_MAX)
     end = original.height
-    for at, row in enumerate(original.slice(first).iter_rows(), start=first):
+    for index, row in enumerate(original.slice(first).iter_rows(), start=first):
         cells = [str(cell) for cell in row if cell is not None]
         if holds_account(" ".join(cells)):
             end = original.height
         elif end == original.height and any(label_of(cell) for cell in cells):
-            end = at
+            end = index
     return end or original.height
 
 
 def _rows(payments: pl.DataFrame, original: pl.DataFrame, first: int) -> Iterator[_Row]:
     fields = payments.slice(first).iter_rows(named=True)
     texts = original.slice(first).iter_rows()
-    for at, (values, row) in enumerate(zip(fields, texts, strict=True), start=first):
+    for index, (values, row) in enumerate(zip(fields, texts, strict=True), start=first):
         cells = tuple(text for cell in row if cell is not None and (text := str(cell).strip()))
         labels = (label_of(cell) for cell in cells)
-        yield _Row(at, values, cells, next((label for label in labels if label is not None), None))
+        yield _Row(index, values, cells, next((label for label in labels if label is not None), None))
 
 
 def _is_footer(row: _Row, payments: pl.DataFrame, *, after_footer: bool) -> bool:
@@ -170,7 +170,7 @@ def _is_footer(row: _Row, payments: pl.DataFrame, *, after_footer: bool) -> bool
     amount, currency = _figure(row)
     if amount is None:
         return after_footer and len(row.cells) == 1
-    sums = _sums(payments.head(row.at))
+    sums = _sums(payments.head(row.row_index))
     several = sums.money["amount"].count() > 1
     return several and (sums.are(amount, currency) or sums.end_in(amount, count_min=2))
 
@@ -193,26 +193,26 @@ def _figure(row: _Row) -> tuple[Decimal | None, str | None]:
 def _count(row: _Row) -> int | None:
     """The number of payments in a row."""
     label = row.label
-    said = [] if label is None or label.figure is None else [label.figure.strip()]
-    numbers = [text for text in (*said, *row.cells) if text.isascii() and text.isdigit()]
+    stated = [] if label is None or label.figure is None else [label.figure.strip()]
+    numbers = [text for text in (*stated, *row.cells) if text.isascii() and text.isdigit()]
     return int(numbers[0]) if numbers else None
 
 
-def _not_payment(row: _Row, sums: _Sums, places: RowPositions | None) -> NotPayment:
+def _not_payment(row: _Row, sums: _Sums, positions: RowPositions | None) -> NotPayment:
     kind = LabelKind.TOTAL if row.label is None else row.label.kind
-    where = _place(row, places)
+    where = _place(row, positions)
     label = "" if row.label is None else Sentence("footer.label", label=row.label.words)
     footer = NotPayment(
-        place=None if places is None else places.of(row.at + 1),
-        row=row.at + 1,
+        place=None if positions is None else positions.of(row.row_index + 1),
+        row=row.row_index + 1,
         kind=kind.value,
         label=None if row.label is None else row.label.words,
         said=Sentence("footer.is_no_payment", place=where, label=label).recorded(),
     )
 
     def with_reason(why: Sentence, **found: object) -> NotPayment:
-        said = Sentence("footer.is_no_payment_as", place=where, label=label, why=why).recorded()
-        return footer.model_copy(update={"said": said, **found})
+        sentence = Sentence("footer.is_no_payment_as", place=where, label=label, why=why).recorded()
+        return footer.model_copy(update={"said": sentence, **found})
 
     amount, currency = _figure(row)
     if kind is LabelKind.COUNT and (count := _count(row)) is not None:
@@ -240,10 +240,10 @@ def _not_payment(row: _Row, sums: _Sums, places: RowPositions | None) -> NotPaym
     return with_reason(why, amount=amount, currency=currency, agrees=agrees)
 
 
-def _place(row: _Row, places: RowPositions | None) -> Sentence:
-    if places is None:
-        return Sentence("footer.row", number=row.at + 1)
-    return place_of(places.unit, places.of(row.at + 1))
+def _place(row: _Row, positions: RowPositions | None) -> Sentence:
+    if positions is None:
+        return Sentence("footer.row", number=row.row_index + 1)
+    return place_of(positions.unit, positions.of(row.row_index + 1))
 
 
 def place_of(unit: str, number: int) -> Sentence:

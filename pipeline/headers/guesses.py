@@ -99,7 +99,8 @@ def by_place(lines: Sequence[Sequence[str]]) -> ColumnCells:
     """The cells of lines that have no headers, under their places."""
     width = max(map(len, lines), default=0)
     columns = {
-        f"{PLACE}{at + 1}": [cells[at] if at < len(cells) else None for cells in lines] for at in range(width)
+        f"{PLACE}{index + 1}": [cells[index] if index < len(cells) else None for cells in lines]
+        for index in range(width)
     }
     return ColumnCells(pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String)))
 

@@ -37,7 +37,7 @@ _DATA = re.compile(r"^[^A-Za-z]*[0-9][^A-Za-z]*$|[0-9]{3}")
 class Heading(NamedTuple):
     """Where the headers of a table stand."""
 
-    at: int
+    start: int
     """The first line of them, counted from 0."""
     cells: tuple[str, ...]
     """The headers; of labels over two or three rows, what all of them say."""
@@ -59,32 +59,34 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
     """
     able = lines[: LINES_BEFORE_HEADER_MAX + 1]
     sufficient = (
-        at for at, cells in enumerate(able) if len(cells) > 1 and is_sufficient(recognised(cells, mapping))
+        index
+        for index, cells in enumerate(able)
+        if len(cells) > 1 and is_sufficient(recognised(cells, mapping))
     )
-    at = next(sufficient, None)
-    if at is None:
-        first = next((at for at, cells in enumerate(able) if len(_filled(cells)) > 1), 0)
+    index = next(sufficient, None)
+    if index is None:
+        first = next((index for index, cells in enumerate(able) if len(_filled(cells)) > 1), 0)
         if by_position(mapping) and looks_like_payment(lines[first]):
             return Heading(first, ("",) * len(lines[first]), first, ())
         return _over_two_rows(lines, mapping) or _heading(lines, first, mapping)
-    known_count = len(recognised(lines[at], mapping))
-    above, below = (lines[row] if 0 <= row < len(lines) else () for row in (at - 1, at + 1))
+    known_count = len(recognised(lines[index], mapping))
+    above, below = (lines[row] if 0 <= row < len(lines) else () for row in (index - 1, index + 1))
     if (
         not _has_data(below)
         and is_sufficient(known := recognised(below, mapping))
         and len(known) > known_count
     ):
         # A line of groups, such as Payee and Account, may stand above the headers that it groups.
-        return _heading(lines, at + 1, mapping)
-    if _say_more_together(above, lines[at], mapping):
-        return _joined(lines, at - 1, mapping)
-    if _say_more_together(lines[at], below, mapping):
-        return _joined(lines, at, mapping)
-    return _heading(lines, at, mapping)
+        return _heading(lines, index + 1, mapping)
+    if _say_more_together(above, lines[index], mapping):
+        return _joined(lines, index - 1, mapping)
+    if _say_more_together(lines[index], below, mapping):
+        return _joined(lines, index, mapping)
+    return _heading(lines, index, mapping)
 
 
 def header_line(
-    cells: Sequence[str], lines: Sequence[Sequence[str]], *, sufficient: bool, where: str, at: str
+    cells: Sequence[str], lines: Sequence[Sequence[str]], *, sufficient: bool, where: str, position: str
 ) -> tuple[str, ...]:
     """The headers, a blank one named by its position.
 
@@ -93,7 +95,7 @@ def header_line(
         lines: The cells of this line and of some below it, which show what it is where it is a payment.
         sufficient: Whether an account and a payee are known among them.
         where: The file, for messages.
-        at: The line, for messages.
+        position: The line, for messages.
 
     Raises:
         InputError: there are none or too many, or one stands twice.
@@ -104,17 +106,17 @@ def header_line(
             Sentence("headers.columns_most_can", where=where, cells_count=len(cells), columns_max=COLUMNS_MAX)
         )
     if not sufficient and looks_like_payment(cells):
-        raise _without_headers(lines, at)
+        raise _without_headers(lines, position)
     if not cells:
         raise InputError(Sentence("headers.no_header_line", where=where))
     headers = tuple(
-        header if header.strip() else f"column_{position}" for position, header in enumerate(cells, start=1)
+        header if header.strip() else f"column_{number}" for number, header in enumerate(cells, start=1)
     )
     refuse_repeats(headers, where=where)
     return headers
 
 
-def _without_headers(lines: Sequence[Sequence[str]], at: str) -> ColumnsError:
+def _without_headers(lines: Sequence[Sequence[str]], position: str) -> ColumnsError:
     """The refusal of a file that starts with a payment, with what its columns look like."""
     cells = by_place(lines)
     looks = guesses_of(cells)
@@ -122,7 +124,7 @@ def _without_headers(lines: Sequence[Sequence[str]], at: str) -> ColumnsError:
         "headers.each_of_pairs", pairs=[ColumnPair("name", f"{PLACE}1"), ColumnPair("iban", f"{PLACE}2")]
     )
     return ColumnsError(
-        Sentence("headers.looks_like_payment", at=at),
+        Sentence("headers.looks_like_payment", at=position),
         readings_by_look(looks, cells),
         advice=(
             Sentence("headers.add_first_line"),
@@ -138,9 +140,9 @@ def looks_like_payment(cells: Sequence[str]) -> bool:
 
 def _over_two_rows(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> Heading | None:
     """Headers that only two rows together make."""
-    for at in range(min(LINES_BEFORE_HEADER_MAX + 1, len(lines) - 1)):
-        if _say_more_together(lines[at], lines[at + 1], mapping):
-            return _joined(lines, at, mapping)
+    for index in range(min(LINES_BEFORE_HEADER_MAX + 1, len(lines) - 1)):
+        if _say_more_together(lines[index], lines[index + 1], mapping):
+            return _joined(lines, index, mapping)
     return None
 
 
@@ -161,12 +163,12 @@ def _filled(cells: Sequence[str]) -> list[str]:
     return [cell for cell in cells if cell.strip()]
 
 
-def _joined(lines: Sequence[Sequence[str]], at: int, mapping: Mapping[str, str]) -> Heading:
-    cells, last = _pairs(lines[at], lines[at + 1]), at + 1
+def _joined(lines: Sequence[Sequence[str]], start: int, mapping: Mapping[str, str]) -> Heading:
+    cells, last = _pairs(lines[start], lines[start + 1]), start + 1
     below, after = (lines[row] if row < len(lines) else () for row in (last + 1, last + 2))
     if _goes_on(cells, below, after, mapping):
         cells, last = _pairs(cells, below), last + 1
-    return _heading(lines, last, mapping)._replace(at=at, cells=cells)
+    return _heading(lines, last, mapping)._replace(start=start, cells=cells)
 
 
 def _goes_on(
@@ -183,11 +185,11 @@ def _goes_on(
     )
 
 
-def _heading(lines: Sequence[Sequence[str]], at: int, mapping: Mapping[str, str]) -> Heading:
-    end = at + 1
-    while end < min(len(lines), at + HEADER_LINES_MAX) and _names_columns(lines[end], mapping):
+def _heading(lines: Sequence[Sequence[str]], start: int, mapping: Mapping[str, str]) -> Heading:
+    end = start + 1
+    while end < min(len(lines), start + HEADER_LINES_MAX) and _names_columns(lines[end], mapping):
         end += 1
-    return Heading(at, tuple(lines[at]), end, tuple(range(at + 1, end)))
+    return Heading(start, tuple(lines[start]), end, tuple(range(start + 1, end)))
 
 
 def _names_columns(cells: Sequence[str], mapping: Mapping[str, str]) -> bool:

@@ -223,9 +223,9 @@ def _line(  # noqa: PLR0913 (a column of the table each)
 
 def _holds_both(words: Words) -> bool:
     """Whether a header of a sort code is one of an account number, too, and not of an account's sort code."""
-    at = words.order.index(Cue.SORT_CODE)
+    index = words.order.index(Cue.SORT_CODE)
     return Cue.ACCOUNT in words.cues and (
-        bool(words.cues & {Cue.AND, Cue.NUMBER}) or Cue.ACCOUNT in words.order[at:]
+        bool(words.cues & {Cue.AND, Cue.NUMBER}) or Cue.ACCOUNT in words.order[index:]
     )
 
 

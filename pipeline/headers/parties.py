@@ -120,7 +120,7 @@ def payee_id_header(headers: Sequence[str]) -> str | None:
     >>> payee_id_header(["Name", "Employee No.", "Sort code"]), payee_id_header(["Name", "Payment id"])
     ('Employee No.', None)
     """
-    known = [(_RANKS[fold(header)], at) for at, header in enumerate(headers) if fold(header) in _RANKS]
+    known = [(_RANKS[fold(header)], index) for index, header in enumerate(headers) if fold(header) in _RANKS]
     return headers[min(known)[1]] if known else None
 
 

@@ -96,11 +96,11 @@ def with_looks(readings: Sequence[ColumnReading], looks: Mapping[str, Guess]) ->
         reading._replace(
             how=_joined(reading.how, looks[reading.header].words),
             others=looks[reading.header].others,
-            map=f"{looks[reading.header].field}={PLACE}{at}",
+            map=f"{looks[reading.header].field}={PLACE}{number}",
         )
         if reading.header in looks
         else reading
-        for at, reading in enumerate(readings, start=1)
+        for number, reading in enumerate(readings, start=1)
     )
 
 

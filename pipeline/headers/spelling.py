@@ -79,10 +79,13 @@ def _humps_apart(token: str) -> Sequence[str]:
     if token[1:] == token[1:].lower() or token.isupper():
         return (token,)
     begins = [
-        at
-        for at in range(1, len(token))
-        if token[at].isupper()
-        and (token[at - 1].islower() or (token[at - 1].isupper() and token[at + 1 : at + 2].islower()))
+        index
+        for index in range(1, len(token))
+        if token[index].isupper()
+        and (
+            token[index - 1].islower()
+            or (token[index - 1].isupper() and token[index + 1 : index + 2].islower())
+        )
     ]
     return [token[begin:end] for begin, end in pairwise([0, *begins, len(token)])]
 
@@ -189,17 +192,17 @@ def _looked_up(tokens: Sequence[str]) -> list[Found] | None:
 
 def _pieces(tokens: Sequence[str]) -> Iterator[tuple[Sequence[str], list[Found] | None]]:
     """The words and phrases of a header, the longest first, with what each stands for."""
-    at = 0
-    while at < len(tokens):
-        for length in range(min(_PHRASE_WORDS_MAX, len(tokens) - at), 0, -1):
-            cue = _found(tokens[at : at + length])
+    index = 0
+    while index < len(tokens):
+        for length in range(min(_PHRASE_WORDS_MAX, len(tokens) - index), 0, -1):
+            cue = _found(tokens[index : index + length])
             if cue is not None:
-                yield tokens[at : at + length], [cue]
+                yield tokens[index : index + length], [cue]
                 break
         else:
             length = 1
-            yield tokens[at : at + 1], _segmented(tokens[at])
-        at += length
+            yield tokens[index : index + 1], _segmented(tokens[index])
+        index += length
 
 
 def _found(tokens: Sequence[str]) -> Found | None:

@@ -166,8 +166,8 @@ def _refuse_empty(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
             whole = ["+".join(header if part in parts[:1] else part for part in first.headers)]
             if not parts:
                 whole = ["|".join(["+".join(name.headers) for name in chosen] + [header])]
-            said = [pair("name", first.headers), pair("name", whole)]
-            raise either("name", [first.headers, (header,)], cells, what=THE_PAYEE, pairs=said)
+            name_pairs = [pair("name", first.headers), pair("name", whole)]
+            raise either("name", [first.headers, (header,)], cells, what=THE_PAYEE, pairs=name_pairs)
 
 
 def _refuse_unknown_name(chosen: Sequence[Candidate], cells: ColumnCells, *, is_bound: bool) -> None:

@@ -112,7 +112,7 @@ def pieces(name: str) -> list[str]:
 
 def _rows(message: Message, outcomes: pl.DataFrame) -> pl.DataFrame:
     """What the report has about each payment."""
-    batch = message.places["level"].alias("batch")
+    batch = message.locations["level"].alias("batch")
     return pl.concat(
         [
             message.payments.select(

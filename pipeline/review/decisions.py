@@ -105,7 +105,7 @@ def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: 
         given,
         run_id=run.summary.run_id,
         row_count=run.outcomes.height,
-        places=run.summary.input.places,
+        positions=run.summary.input.places,
     )
     return signed(decided, by=approver.by, time=approver.time)
 
@@ -150,14 +150,14 @@ def approvals_for(
             time=time,
             what=what,
             why=str(why or NO_REASON),
-            rows=said["row"].to_list(),
+            rows=rows["row"].to_list(),
             decision=decision,
             approved_by=approver.by,
             approved_at=approver.time,
             self_approved=approver.is_own([by]),
             claimed_by=claimed_by,
         )
-        for (by, time, why, claimed_by), said in decisions.group_by(
+        for (by, time, why, claimed_by), rows in decisions.group_by(
             "by", "time", "reason", "claimed_by", maintain_order=True
         )
     ]

@@ -123,10 +123,10 @@ def judged(
 
 
 def preview(
-    rows: pl.DataFrame, said: pl.DataFrame, released_in: Mapping[int, str] = MappingProxyType({})
+    rows: pl.DataFrame, decisions: pl.DataFrame, released_in: Mapping[int, str] = MappingProxyType({})
 ) -> Preview:
     """Find how much would be released and held by what people said so far, from what `judged` gives."""
-    placed = _with(rows, said, released_in).with_columns(released=IS_RELEASED)
+    placed = _with(rows, decisions, released_in).with_columns(released=IS_RELEASED)
     release, hold = placed.filter("released"), placed.filter(~pl.col("released"))
     return Preview(
         release=total(release),
@@ -137,9 +137,9 @@ def preview(
     )
 
 
-def _with(rows: pl.DataFrame, said: pl.DataFrame, released_in: Mapping[int, str]) -> pl.DataFrame:
+def _with(rows: pl.DataFrame, decisions: pl.DataFrame, released_in: Mapping[int, str]) -> pl.DataFrame:
     """The rows with the decision on each, and where it was released before."""
-    found = rows.join(said, on="row", how="left", maintain_order="left")
+    found = rows.join(decisions, on="row", how="left", maintain_order="left")
     if not released_in:
         return found.with_columns(released_in=pl.lit(None, pl.String))
     before = pl.DataFrame([[*released_in], [*released_in.values()]], _RELEASED_IN)

@@ -25,5 +25,5 @@ def row_finding_columns(
     english = str(Sentence(key, **dict.fromkeys(values, "{}")))
     shown = {**values, **(in_english or {})}
     data = pl.struct([value.alias(name) for name, value in values.items()]).struct.json_encode()
-    said = pl.concat_str(pl.lit(f'["{key}",'), data, pl.lit("]"))
-    return {"message": pl.format(english, *shown.values()), "said": said}
+    data_list = pl.concat_str(pl.lit(f'["{key}",'), data, pl.lit("]"))
+    return {"message": pl.format(english, *shown.values()), "said": data_list}

@@ -209,5 +209,5 @@ def _whole(where: str, field: str) -> int:
     return int(field)
 
 
-def _wrong(where: str, said: Sentence) -> ConfigurationError:
-    return ConfigurationError(Sentence("rules.tables_wrong", where=where, why=said, latest=_LATEST))
+def _wrong(where: str, reason: Sentence) -> ConfigurationError:
+    return ConfigurationError(Sentence("rules.tables_wrong", where=where, why=reason, latest=_LATEST))

@@ -118,9 +118,9 @@ def _unwrapped(names: pl.Series) -> pl.Series:
 def _done(names: pl.Series) -> pl.Series:
     bare = _without_marks(names)
     is_marked = names.str.contains(_MARKED) | _unwrapped(bare).str.contains(_MARKED)
-    said = [
+    notes = [
         pl.when(bare.str.contains(_WRAPPED)).then(pl.lit(UNWRAPPED)),
         pl.when(is_marked).then(pl.lit(UNMARKED)),
     ]
-    noted = pl.select(pl.concat_str(said, separator=" ", ignore_nulls=True)).to_series()
+    noted = pl.select(pl.concat_str(notes, separator=" ", ignore_nulls=True)).to_series()
     return noted.replace("", None)

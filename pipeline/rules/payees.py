@@ -33,11 +33,11 @@ def payees_of(accepted: Accepted, ids: pl.Series | None) -> Payees:
     """
     assert accepted.schema == ACCEPTED
     account, is_gb_iban = pl.col("account"), pl.col("account").str.starts_with("GB")
-    said = pl.lit(None, pl.String) if ids is None else _folded(ids.gather(accepted["row"] - 1))
+    ids_folded = pl.lit(None, pl.String) if ids is None else _folded(ids.gather(accepted["row"] - 1))
     identification = pl.coalesce(pl.format(f"{field} {{}}", field) for field in _IDENTIFICATIONS)
     payees = accepted.select(
         "row",
-        payee_id=said,
+        payee_id=ids_folded,
         name=same_name(pl.col("name")),
         account=pl.when(is_gb_iban).then(account.str.slice(8)).otherwise(account),
         secondary_reference=same_name(pl.col("secondary_reference")),

@@ -60,8 +60,8 @@ def verdicts(outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]) 
 
 def _verdict(column: str, policy: Mapping[str, Verdict]) -> pl.Expr:
     # As plain text: of members of an enum polars would make a type that no other key fits.
-    keys, said = [str(key) for key in policy], [str(verdict) for verdict in policy.values()]
-    return pl.col(column).cast(pl.String).replace_strict(keys, said, default=None, return_dtype=pl.String)
+    keys, chosen = [str(key) for key in policy], [str(verdict) for verdict in policy.values()]
+    return pl.col(column).cast(pl.String).replace_strict(keys, chosen, default=None, return_dtype=pl.String)
 
 
 def _strictest(warned: pl.DataFrame, policy: Mapping[str, Verdict]) -> pl.DataFrame:

@@ -58,7 +58,7 @@ def bank_identifiers(payments: pl.DataFrame) -> pl.Series:
     account = compact(payments["iban"]).alias("iban")
     country = account.str.head(2)
     start, length = (
-        country.replace_strict(places, default=None, return_dtype=pl.UInt32) for places in _bank_code_places()
+        country.replace_strict(spans, default=None, return_dtype=pl.UInt32) for spans in _bank_code_places()
     )
     is_uk = account.str.contains(r"^GB[0-9]{2}[A-Z]{4}[0-9]{14}$")
     coded = pl.select(
@@ -77,12 +77,12 @@ def _bank_code_places() -> tuple[dict[str, int], dict[str, int]]:
     from schwifty import registry
     from schwifty.domain import Component
 
-    places = {
+    positions = {
         country: registry.get_iban_spec(country).positions[Component.BANK_CODE]
         for country in iban_structures()
     }
-    starts = {country: 4 + place.start for country, place in places.items()}
-    return starts, {country: place.end - place.start for country, place in places.items()}
+    starts = {country: 4 + place.start for country, place in positions.items()}
+    return starts, {country: place.end - place.start for country, place in positions.items()}
 
 
 def _banks(ibans: pl.Series) -> pl.Series:

@@ -28,13 +28,13 @@ class Rule(NamedTuple):
     field: str
     code: str
     broken: pl.Expr
-    said: Sentence | None = None
+    own_sentence: Sentence | None = None
     """Why the row is rejected; None: the words of the code."""
 
     @property
     def sentence(self) -> Sentence:
         """Why the row is rejected."""
-        return self.said or Sentence(f"rule.{self.code.lower()}")
+        return self.own_sentence or Sentence(f"rule.{self.code.lower()}")
 
 
 HAS_IDENTIFICATION = pl.any_horizontal(pl.col("lei", "organisation_bic", "organisation_id").is_not_null())

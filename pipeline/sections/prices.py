@@ -15,7 +15,7 @@ _PRICE = re.compile(r"(?P<amount>(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,6})?) (?P<cur
 """Of so few digits that an amount times any number of calls is exact."""
 
 
-def price_of(said: object) -> Price:
+def price_of(value: object) -> Price:
     """Read a price, as the file has it.
 
     Raises:
@@ -24,7 +24,7 @@ def price_of(said: object) -> Price:
     >>> price_of("0.15 GBP")
     Price(amount=Decimal('0.15'), currency='GBP')
     """
-    found = _PRICE.fullmatch(said) if isinstance(said, str) else None
+    found = _PRICE.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         raise WrongValueError(Sentence("config.price"))
     if found["currency"] not in currencies():
@@ -32,9 +32,9 @@ def price_of(said: object) -> Price:
     return Price(amount=Decimal(found["amount"]), currency=found["currency"])
 
 
-def _priced(said: object) -> object:
-    price_of(said)
-    return said
+def _priced(value: object) -> object:
+    price_of(value)
+    return value
 
 
 PriceText = Annotated[str, BeforeValidator(_priced)]

@@ -25,9 +25,9 @@ def _below_folder(path: Path, info: ValidationInfo) -> Path:
     return Path((info.context or {}).get("folder", ".")) / path.expanduser()
 
 
-def _newest_below_folder(said: str, info: ValidationInfo) -> str:
+def _newest_below_folder(value: str, info: ValidationInfo) -> str:
     """The pattern of folders, below that of the file."""
-    opening, _, pattern = said.strip().partition("newest of ")
+    opening, _, pattern = value.strip().partition("newest of ")
     if opening or not pattern.strip():
         raise WrongValueError(Sentence("config.newest_of"))
     folder = (info.context or {}).get("folder", Path())

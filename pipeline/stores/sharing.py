@@ -81,7 +81,7 @@ class Division(NamedTuple):
     @classmethod
     def of_json(cls, content: str | bytes) -> Self:
         """What `as_json` gave."""
-        said = json.loads(content)
+        data = json.loads(content)
         shares = (
             each
             | {
@@ -89,9 +89,9 @@ class Division(NamedTuple):
                 "part": SharePart(*each["part"]),
                 "given_up": SharePart(*each["given_up"]),
             }
-            for each in said["shares"]
+            for each in data["shares"]
         )
-        return cls(tuple(HeldShare(**each) for each in shares), said["paused_until"])
+        return cls(tuple(HeldShare(**each) for each in shares), data["paused_until"])
 
 
 class ShareWish(NamedTuple):

@@ -22,14 +22,14 @@ _LONG = re.compile(r"[\w.~+/=-]{20,}")
 """A token or a correlation id, if it has letters and digits."""
 
 
-def masked(text: str, said: Iterable[str] = ()) -> str:
+def masked(text: str, secrets: Iterable[str] = ()) -> str:
     """At most `DETAIL_CHARS_MAX` characters, all printable: any other is written as its escape.
 
     Numbers of accounts and tokens are masked, and so is what was said to that program.
     """
     text = text[:_READ_CHARS_MAX]
     text = "".join(letter if letter.isprintable() else _escaped(letter) for letter in " ".join(text.split()))
-    text = _without(text, said)
+    text = _without(text, secrets)
     return text if len(text) <= DETAIL_CHARS_MAX else text[: DETAIL_CHARS_MAX - 3] + "..."
 
 
@@ -42,10 +42,10 @@ def with_detail(error: PrecheckError, detail: str) -> PrecheckError:
     )
 
 
-def _without(text: str, said: Iterable[str]) -> str:
+def _without(text: str, secrets: Iterable[str]) -> str:
     """A text with every number of an account masked, every token, and whatever was asked about."""
     text = _LONG.sub(_unless_a_word, _CREDENTIAL.sub(MASK, text))
-    for word in said:
+    for word in secrets:
         text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", MASK, text, flags=re.IGNORECASE)
     return _NUMBER.sub(lambda found: found[1] or MASK, _IBAN.sub(MASK, text))
 

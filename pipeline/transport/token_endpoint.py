@@ -105,9 +105,9 @@ class TokenEndpoint:
     def _read(self, response: httpx.Response, request: TokenRequest) -> TokenResponse:
         if (status := response.status_code) != 200:
             refusal = _refusal(response)
-            said = (refusal.error or refusal.code, refusal.error_description or refusal.detail)
+            parts = (refusal.error or refusal.code, refusal.error_description or refusal.detail)
             detail = masked(
-                ": ".join(filter(None, said)).partition("Trace ID:")[0].strip(),
+                ": ".join(filter(None, parts)).partition("Trace ID:")[0].strip(),
                 [request.client_secret.get_secret_value()],
             )
             log.warning("no token", status=status, detail=detail)

@@ -38,9 +38,9 @@ def speaking(code: str) -> Iterator[None]:
         _current.reset(before)
 
 
-def aloud(said: Sentence | str, surface: SurfaceKind) -> str:
+def aloud(sentence: Sentence | str, surface: SurfaceKind) -> str:
     """A sentence, or one of a document, in the words of a surface and the language of now; text as it is."""
-    one = Sentence.of_data(said.sentence) if isinstance(said, LocalizedText) else said
+    one = Sentence.of_data(sentence.sentence) if isinstance(sentence, LocalizedText) else sentence
     return words(one, surface, language()) if isinstance(one, Sentence) else one
 
 

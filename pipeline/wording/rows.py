@@ -6,33 +6,37 @@ from pipeline.wording.sentences import Sentence, Value
 from schemas.row_positions import RowPositions, batch_paths
 
 
-def rows_named(rows: Sequence[int], places: RowPositions | None, *, row_count: int | None = None) -> Sentence:
+def rows_named(
+    rows: Sequence[int], positions: RowPositions | None, *, row_count: int | None = None
+) -> Sentence:
     """Rows by their numbers, such as `rows 1, 2 (lines 2, 3) and 4 more`.
 
     Args:
         rows: all of them, or the first; from 1. A number is a name, without separators between thousands.
-        places: of the rows in their file; None if they have none.
+        positions: of the rows in their file; None if they have none.
         row_count: how many there are; None: the rows given.
     """
     count = len(rows) if row_count is None else row_count
-    said = Sentence("places.rows", count=count, rows=list(map(str, rows)))
-    if places is not None and rows:
-        said = Sentence("places.rows_at", rows=said, places=positions_named(rows, places))
+    named = Sentence("places.rows", count=count, rows=list(map(str, rows)))
+    if positions is not None and rows:
+        named = Sentence("places.rows_at", rows=named, places=positions_named(rows, positions))
     if count == len(rows):
-        return said
-    return Sentence("places.rows_and_more", rows=said, more_count=count - len(rows))
+        return named
+    return Sentence("places.rows_and_more", rows=named, more_count=count - len(rows))
 
 
-def positions_named(rows: Sequence[int], places: RowPositions) -> Value:
+def positions_named(rows: Sequence[int], positions: RowPositions) -> Value:
     """Where rows are, such as `lines 2, 4`."""
-    match places.unit:
+    match positions.unit:
         case "PmtInf":
-            return batch_paths(rows, places)
+            return batch_paths(rows, positions)
         case "part":
             return [
-                Sentence("places.in_part", part=places.names[places.of(row) - 1], row=places.nth(row))
+                Sentence(
+                    "places.in_part", part=positions.names[positions.of(row) - 1], row=positions.nth(row)
+                )
                 for row in rows
             ]
         case unit:
             key = "places.lines" if unit == "line" else "places.sheet_rows"
-            return Sentence(key, count=len(rows), places=[str(places.of(row)) for row in rows])
+            return Sentence(key, count=len(rows), places=[str(positions.of(row)) for row in rows])

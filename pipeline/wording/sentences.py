@@ -207,31 +207,33 @@ def _is_several(value: "Value") -> "TypeGuard[Sequence[Value]]":
     return isinstance(value, Sequence) and not isinstance(value, str)
 
 
-def words(said: Sentence, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> str:
+def words(sentence: Sentence, surface: SurfaceKind = SurfaceKind.ANY, language: str = ENGLISH) -> str:
     """A sentence in words.
 
     Args:
-        said: key and values.
+        sentence: key and values.
         surface: where it is read; an entry without words for it has the same words everywhere.
         language: code of a catalogue.
 
     >>> words(Sentence("advice.choose_format", choices=["bacs18", "pain001"]), SurfaceKind.COMMAND)
     'choose one of bacs18, pain001 with --input-format'
     """
-    count = said.values.get("count", 0)
-    assert isinstance(count, int), f"{said.key}: its count is no number"
-    text = entry_of(said.key, count, surface, language)
-    return text.format_map({name: _spoken(value, surface, language) for name, value in said.values.items()})
+    count = sentence.values.get("count", 0)
+    assert isinstance(count, int), f"{sentence.key}: its count is no number"
+    text = entry_of(sentence.key, count, surface, language)
+    return text.format_map(
+        {name: _spoken(value, surface, language) for name, value in sentence.values.items()}
+    )
 
 
-def require_words(*said: Sentence) -> None:
+def require_words(*sentences: Sentence) -> None:
     """Refuse sentences from another process that no catalogue has words for.
 
     Raises:
         ValueError: there are none, or they name other values.
     """
     try:
-        for one in said:
+        for one in sentences:
             words(one)
     except (AssertionError, KeyError, OSError) as error:
         raise ValueError("no words for it") from error

@@ -64,9 +64,9 @@ class Time(str):
     @classmethod
     def of(cls, moment: str, language: str, *, at_length: bool) -> Self:
         """This time, as it is written on a surface in a language."""
-        at = datetime.fromisoformat(moment)
-        day = day_of(at.date(), language, at_length=at_length) + ("," if at_length else "")
-        made = cls(f"{day} {at:%H:%M} UTC")
+        time = datetime.fromisoformat(moment)
+        day = day_of(time.date(), language, at_length=at_length) + ("," if at_length else "")
+        made = cls(f"{day} {time:%H:%M} UTC")
         made.day, made.moment = day, moment
         return made
 

@@ -47,13 +47,13 @@ def test_the_line_of_a_row_is_the_one_that_an_editor_shows(cells, end, title):
         lines.append(len(text.replace("\r\n", "\n").replace("\r", "\n").split("\n")))
         text += ",".join('"{}"'.format(cell.replace('"', '""')) for cell in row) + end
     table = delimited.read(text.encode(), ReadingOptions({}), where="f.csv")
-    assert [table.places.of(row) for row in range(1, len(rows) + 1)] == lines
+    assert [table.positions.of(row) for row in range(1, len(rows) + 1)] == lines
 
 
 def test_places_are_told_once_for_all_regular_rows():
     text = "name,iban\n" + 'a,"b, c"\n' * 1000
     table = delimited.read(text.encode(), ReadingOptions({}), where="f.csv")
-    assert table.places == RowPositions(unit="line", stretches=[(1, 2, 1)])
+    assert table.positions == RowPositions(unit="line", stretches=[(1, 2, 1)])
 
 
 @pytest.mark.parametrize(("row", "line"), [(1, 2), (2, 4), (3, 6), (4, 7)])

@@ -52,7 +52,7 @@ FAMILIES = {
     *(f"outcome.{outcome}" for outcome in Outcome),
     *(f"system.{name}" for name in SYSTEM_ERRORS),
     *(f"warning.{code}" for code in ABOUT_THE_PAYEE),
-    *(rule.sentence.key for rule in RULES if rule.said is None),
+    *(rule.sentence.key for rule in RULES if rule.own_sentence is None),
     *(f"explain.step_{action}" for action in Action),
     *(f"transport.{what}_absent" for what in ("client_certificate", "client_key")),
     *(f"warned.{code}" for code in WarningCode),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
-from pipeline.formats.bacs18.labels import TOTALS, FileLabel, Totals, totals_said
+from pipeline.formats.bacs18.labels import TOTALS, FileLabel, Totals, stated_totals
 from pipeline.formats.bacs18.records import CONTRA, CREDIT, DEBITS
 from pipeline.formats.message import THE_FILE, StatedTotal, controls_frame
 from pipeline.wording import Sentence
@@ -30,17 +30,17 @@ def controls_of(records: pl.DataFrame, labels: Mapping[str, FileLabel], *, where
 def _of_trailer(records: pl.DataFrame, labels: Mapping[str, FileLabel], where: str) -> Iterator[StatedTotal]:
     if "UTL1" not in labels:
         return
-    said, found = totals_said(labels["UTL1"], where=where), totals_of(records)
+    stated, found = stated_totals(labels["UTL1"], where=where), totals_of(records)
     unknown = {
         "bacs18.debit_total": _has_malformed(records, DEBITS),
         "bacs18.credit_total": _has_malformed(records, (CREDIT,)),
     }
-    for name, value_said, value_found in zip(TOTALS, said, found, strict=True):
+    for name, value_stated, value_found in zip(TOTALS, stated, found, strict=True):
         shown = _pounds if name in unknown else str
         is_unknown = unknown.get(name, False)
         yield StatedTotal(
             Sentence("bacs18.in_utl1", name=Sentence(name)),
-            shown(value_said),
+            shown(value_stated),
             None if is_unknown else shown(value_found),
         )
 
@@ -68,14 +68,14 @@ def _of_contras(records: pl.DataFrame) -> Iterator[StatedTotal]:
             is_malformed=pl.col("pence").is_null().any(),
         )
     )
-    for _, _, line, line_first, said, found, is_malformed in by_booking.iter_rows():
+    for _, _, line, line_first, stated, found, is_malformed in by_booking.iter_rows():
         if line is None:
             where = Sentence("bacs18.contra_of_account", line=line_first)
             lacking = Sentence("bacs18.no_contra", file=THE_FILE, line=line_first, found=_pounds(found))
             yield StatedTotal(where, None, _pounds(found), lacking)
         else:
             where = Sentence("bacs18.contra_in_line", line=line)
-            yield StatedTotal(where, _pounds(said), None if is_malformed else _pounds(found))
+            yield StatedTotal(where, _pounds(stated), None if is_malformed else _pounds(found))
 
 
 def _has_malformed(records: pl.DataFrame, codes: Sequence[str]) -> bool:

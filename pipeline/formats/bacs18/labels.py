@@ -73,15 +73,15 @@ def labels_of(records: pl.DataFrame, *, where: str) -> dict[str, FileLabel]:
     return labels
 
 
-def totals_said(label: FileLabel, *, where: str) -> Totals:
+def stated_totals(label: FileLabel, *, where: str) -> Totals:
     """The totals of UTL1; an InputError where they are no digits."""
-    said = [label.field(field) for field in TOTALS.values()]
-    for name, value in zip(TOTALS, said, strict=True):
+    stated = [label.field(field) for field in TOTALS.values()]
+    for name, value in zip(TOTALS, stated, strict=True):
         if not (value.isascii() and value.isdecimal()):
             raise InputError(
                 Sentence("bacs18.line_utl1_not", where=where, line=label.line, name=Sentence(name))
             )
-    return Totals(*map(int, said))
+    return Totals(*map(int, stated))
 
 
 def totals_text(totals: Totals) -> bytes:

@@ -21,7 +21,7 @@ from pipeline.formats.bacs18.records import (
     records_of,
 )
 from pipeline.formats.message import (
-    PLACES,
+    LOCATIONS,
     SET_ASIDE,
     Message,
     in_words,
@@ -54,7 +54,7 @@ def read(data: bytes, *, where: str) -> Message:
     return Message(
         payments=payments,
         defects=_defects(credits_),
-        places=_places(credits_, labels),
+        locations=_locations(credits_, labels),
         controls=controls_of(records, labels, where=where),
         facts={
             "days": _days(credits_),
@@ -103,7 +103,7 @@ def _defects(credits_: pl.DataFrame) -> pl.Series:
     ).to_series()
 
 
-def _places(credits_: pl.DataFrame, labels: dict[str, FileLabel]) -> pl.DataFrame:
+def _locations(credits_: pl.DataFrame, labels: dict[str, FileLabel]) -> pl.DataFrame:
     of_file = processing_day(labels) or ""
     days = {
         day: f"{shown} " if (shown := in_calendar(day if day.strip() else of_file)) else ""
@@ -124,7 +124,7 @@ def _places(credits_: pl.DataFrame, labels: dict[str, FileLabel]) -> pl.DataFram
         pl.lit(None, dtype=pl.String).alias("path"),
         batch.alias("batch"),
         "code",
-    ).match_to_schema(PLACES)
+    ).match_to_schema(LOCATIONS)
 
 
 def _days(credits_: pl.DataFrame) -> str:

@@ -185,13 +185,13 @@ def _refuse_disorder(records: pl.DataFrame, where: str) -> None:
     wrong = ((position < position.shift(1)) | repeats).fill_null(value=False)
     if not wrong.any():
         return
-    at = int(wrong.arg_max() or 0)
-    line, kind = records["line"][at], records["kind"][at]
-    if records["kind"][at - 1] == NOTHING:
+    index = int(wrong.arg_max() or 0)
+    line, kind = records["line"][index], records["kind"][index]
+    if records["kind"][index - 1] == NOTHING:
         raise InputError(Sentence("bacs18.line_blank_remove", where=where, line=line - 1))
     what = Sentence("bacs18.the_label", kind=kind) if kind in LABELS else Sentence("bacs18.a_payment")
     raise InputError(
         Sentence(
-            "bacs18.line_stands_after", where=where, line=line, what=what, records=records["kind"][at - 1]
+            "bacs18.line_stands_after", where=where, line=line, what=what, records=records["kind"][index - 1]
         )
     )

@@ -56,7 +56,7 @@ def name_obstacle(message: Message, row: int, name: str) -> Sentence | None:  # 
 def renamed(data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
     """The edits that give payees new names; one that the record already has, as far as it goes, is none."""
     assert obstacle(message) is None
-    starts = message.places["start"]
+    starts = message.locations["start"]
     edits = []
     for row, name in names.items():
         text = fitted(name)
@@ -127,7 +127,7 @@ def _labels(labels: Mapping[str, FileLabel], before: pl.DataFrame, after: pl.Dat
         return
     is_record = ~pl.col("kind").is_in([*labels, NOTHING])
     was, now = (block_count(labels, records.filter(is_record).height) for records in (before, after))
-    said = labels["EOF1"].field(BLOCK_COUNT)
-    if now is not None and said.isdecimal() and int(said) == was:
+    count_before = labels["EOF1"].field(BLOCK_COUNT)
+    if now is not None and count_before.isdecimal() and int(count_before) == was:
         digits = str(now).zfill(BLOCK_COUNT.last - BLOCK_COUNT.first + 1)
         yield Edit(*BLOCK_COUNT.within(labels["EOF1"].start), digits.encode("ascii"))

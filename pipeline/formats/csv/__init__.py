@@ -95,17 +95,17 @@ def read(
         rows = (carefully or _read_carefully)(body, layout, where)
         if not _agree(rows.cells, expected):
             raise InputError(Sentence("csv.two_ways_count", where=where))
-    places: RowPositions | None = RowPositions(unit="line", stretches=[(1, layout.line_first, 1)])
+    positions: RowPositions | None = RowPositions(unit="line", stretches=[(1, layout.line_first, 1)])
     if b'"' in text:
         if _line_end_count(body) + 1 > rows.cells.height:
-            places = lines_of(_heights(rows.cells), first=layout.line_first)
-        _refuse_long_rows(rows.cells, places, where)
+            positions = lines_of(_heights(rows.cells), first=layout.line_first)
+        _refuse_long_rows(rows.cells, positions, where)
     return Table(
         rows.cells,
         rows.defects,
         layout.dialect._replace(encoding=encoding, byte_order_mark=data.startswith(BYTE_ORDER_MARKS)),
         extra_column_count=rows.cells.width - len(layout.headers),
-        places=places,
+        positions=positions,
         repeated_headers=layout.repeated_headers,
         ragged=rows.ragged,
     )
@@ -228,9 +228,9 @@ def _heights(cells: pl.DataFrame) -> pl.Series:
     return cells.select(1 + pl.sum_horizontal(ends)).to_series()
 
 
-def _refuse_long_rows(cells: pl.DataFrame, places: RowPositions | None, where: str) -> None:
+def _refuse_long_rows(cells: pl.DataFrame, positions: RowPositions | None, where: str) -> None:
     """Refuse a row of many lines that is too long; single lines were measured before."""
     is_long = cells.select(pl.sum_horizontal(pl.all().str.len_bytes()) > RECORD_BYTES_MAX).to_series()
     if is_long.any():
         row = int(is_long.arg_max() or 0) + 1
-        raise long_row(row, where, places)
+        raise long_row(row, where, positions)

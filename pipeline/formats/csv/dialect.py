@@ -66,15 +66,15 @@ def to_utf_8(data: bytes, *, encoding: str | None, where: str) -> tuple[bytes, s
     codec = codec_of(encoding)
     if is_utf_8(codec):
         text = data.removeprefix(codecs.BOM_UTF8)
-        if not text.isascii() and (at := not_utf_8_at(text)) is not None:
-            raise not_in_encoding(text, at, where=where)
+        if not text.isascii() and (offset := not_utf_8_at(text)) is not None:
+            raise not_in_encoding(text, offset, where=where)
         return text, "utf-8"
     refuse_false_encoding(data, encoding, where=where)
     try:
         return data.decode(codec).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}").encode(), encoding
     except UnicodeError as error:
-        at = error.start if isinstance(error, UnicodeDecodeError) else 0
-        raise not_in_encoding(data, at, where=where, encoding=encoding) from None
+        offset = error.start if isinstance(error, UnicodeDecodeError) else 0
+        raise not_in_encoding(data, offset, where=where, encoding=encoding) from None
 
 
 def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -> Layout:
@@ -97,27 +97,27 @@ def find_layout(text: bytes, mapping: Mapping[str, str] | None, *, where: str) -
     )
     heading, lines = best.heading, best.lines
     _require_text(heading.cells, where)
-    header = lines[heading.at].number if lines else 1
+    header = lines[heading.start].number if lines else 1
     if best.sufficient:
-        above = lines[: heading.at]
+        above = lines[: heading.start]
         refuse_accounts_above(
             [line.cells for line in above], [line.number for line in above], header, where=where, unit="line"
         )
     headers = header_line(
         heading.cells,
-        [line.cells for line in lines[heading.at :]],
+        [line.cells for line in lines[heading.start :]],
         sufficient=best.sufficient,
         where=where,
-        at=f"{where} line {header}",
+        position=f"{where} line {header}",
     )
     body_at, line_first = (
         (lines[heading.end - 1].end, lines[heading.end - 1].next_number) if heading.end else (0, 1)
     )
-    repeated = tuple(lines[at].number for at in heading.repeated)
+    repeated = tuple(lines[index].number for index in heading.repeated)
     dialect = Dialect(
         best.delimiter,
-        line_end=_line_end(text[: lines[heading.at].end]),
-        header_line=heading.end > heading.at,
+        line_end=_line_end(text[: lines[heading.start].end]),
+        header_line=heading.end > heading.start,
     )
     return Layout(dialect, headers, body_at, line_first, repeated)
 

@@ -250,13 +250,13 @@ def long_line(line: int, where: str) -> InputError:
     )
 
 
-def long_row(row: int, where: str, places: RowPositions | None = None) -> InputError:
+def long_row(row: int, where: str, positions: RowPositions | None = None) -> InputError:
     """What to say of a row of many lines that no payment has."""
     return InputError(
         Sentence(
             "csv.row_longer_than",
             where=where,
-            rows=rows_named([row], places),
+            rows=rows_named([row], positions),
             record_bytes_max=RECORD_BYTES_MAX,
         )
     )

@@ -92,16 +92,16 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) 
     first_rows = [[cell or "" for cell in row] for row in cells.head(LINES_LOOKED_AT).iter_rows()]
     heading = Heading(0, tuple(first_rows[0]), 1, ()) if mapping is None else heading_of(first_rows, mapping)
     sufficient = mapping is not None and is_sufficient(recognised(heading.cells, mapping))
-    header = numbers[heading.at]
+    header = numbers[heading.start]
     if sufficient:
-        above = slice(heading.at)
+        above = slice(heading.start)
         refuse_accounts_above(first_rows[above], numbers[above], header, where=where, unit="sheet row")
     headers = header_line(
         heading.cells,
-        first_rows[heading.at :],
+        first_rows[heading.start :],
         sufficient=sufficient,
         where=where,
-        at=f"{where} sheet row {header}",
+        position=f"{where} sheet row {header}",
     )
     body = cells.slice(heading.end)
     if body.height == 0:
@@ -111,12 +111,12 @@ def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) 
         body,
         defects.slice(heading.end),
         Dialect(
-            header_line=heading.end > heading.at,
+            header_line=heading.end > heading.start,
             sheet_name=grid[SHEET_NAME][0],
             numbers=tuple(_all_numbers(body, grid[NUMBERS][0].to_list())),
         ),
-        places=RowPositions(unit="sheet row", stretches=[(1, numbers[heading.end], 1)]),
-        repeated_headers=tuple(numbers[at] for at in heading.repeated),
+        positions=RowPositions(unit="sheet row", stretches=[(1, numbers[heading.end], 1)]),
+        repeated_headers=tuple(numbers[index] for index in heading.repeated),
         decimals=_decimals(grid[DECIMALS].slice(heading.end), headers),
     )
 

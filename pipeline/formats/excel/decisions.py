@@ -57,7 +57,7 @@ _DECIDED = {column: DECISIONS[column] for column in _CELLS}
 _SCHEMA = dict.fromkeys(("sheet", *_CELLS, "run_id"), pl.String())
 
 
-def read(path: Path, *, run_id: str, row_count: int, places: RowPositions | None = None) -> pl.DataFrame:
+def read(path: Path, *, run_id: str, row_count: int, positions: RowPositions | None = None) -> pl.DataFrame:
     """Read the decisions of a workbook about a run: `Decisions` by row, without who decided and when.
 
     A name in a workbook is no signature, but a claim.
@@ -79,7 +79,9 @@ def read(path: Path, *, run_id: str, row_count: int, places: RowPositions | None
         raise InputError(Sentence("excel.not_workbook_present", where=where))
     decided = cells.filter(pl.col("decision").is_not_null() | pl.col("reason").is_not_null())
     for sheet, *cells_of_row in decided.select("sheet", "row", "decision", "reason").iter_rows():
-        _require_sense(Sentence("excel.on_sheet", file=where, sheet=sheet), cells_of_row, row_count, places)
+        _require_sense(
+            Sentence("excel.on_sheet", file=where, sheet=sheet), cells_of_row, row_count, positions
+        )
     words = decided.with_columns(pl.col("row").cast(pl.UInt32), pl.col("decision").str.to_lowercase())
     # The same on two sheets is one decision, whether or not both name who made it.
     decisions = words.group_by("row", "decision", "reason", maintain_order=True).agg(
@@ -88,7 +90,7 @@ def read(path: Path, *, run_id: str, row_count: int, places: RowPositions | None
     if not decisions["row"].is_unique().all():
         row = decisions.filter(pl.col("row").is_duplicated())["row"][0]
         raise InputError(
-            Sentence("excel.row_decided_differently", where=where, rows=rows_named([row], places))
+            Sentence("excel.row_decided_differently", where=where, rows=rows_named([row], positions))
         )
     return decisions.sort("row").select(pl.col(column).cast(kind) for column, kind in _DECIDED.items())
 
@@ -126,7 +128,12 @@ def _sheet(name: str, rows: Sequence[Sequence[str | None]], headers: Mapping[str
             columns = [row.index(header) for header in (ROW, DECISION, REASON)]
             claims = row.index(DECIDED_BY) if DECIDED_BY in row else None
             found += [
-                (name, *(line[at] for at in columns), None if claims is None else _name(line[claims]), None)
+                (
+                    name,
+                    *(line[index] for index in columns),
+                    None if claims is None else _name(line[claims]),
+                    None,
+                )
                 for line in rows[position + 1 :]
             ]
             break
@@ -152,12 +159,12 @@ def _bytes(path: Path) -> bytes:
 
 
 def _require_sense(
-    where: Sentence, cells: Sequence[str | None], row_count: int, places: RowPositions | None
+    where: Sentence, cells: Sequence[str | None], row_count: int, positions: RowPositions | None
 ) -> None:
     row, decision, reason = cells
     if row is None or not row.isascii() or not row.isdigit() or not 1 <= int(row) <= row_count:
         raise InputError(Sentence("excel.decision_not_beside", where=where))
-    words, rows = list(Decision), rows_named([int(row)], places)
+    words, rows = list(Decision), rows_named([int(row)], positions)
     if decision is None:
         raise InputError(Sentence("excel.row_reason_without", where=where, rows=rows, words=words))
     if decision.lower() not in set(Decision):

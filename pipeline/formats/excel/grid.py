@@ -124,16 +124,16 @@ def _require_agreement(values: pl.DataFrame, cells: Cells) -> None:
         raise ValueError("two ways to count the rows and columns do not agree")
     counts = cells.texts.copy()
     counts.update(cell.column for cell in (*cells.numbers, *cells.booleans))
-    for at, count in enumerate(values.null_count().row(0)):
-        if values.height - count != counts[cells.column_first + at]:
+    for index, count in enumerate(values.null_count().row(0)):
+        if values.height - count != counts[cells.column_first + index]:
             raise ValueError("two ways to count the cells do not agree")
 
 
 def _refuse_long_rows(values: pl.DataFrame, row_first: int) -> None:
     """Refuse a row that is too long; most are found while they are counted, if their cells stand together."""
     lengths = values.select(pl.sum_horizontal(pl.all().str.len_bytes())).to_series()
-    at = lengths.arg_max() or 0
-    refuse_long_row(lengths[at] or 0, f"sheet row {row_first + at}")
+    index = lengths.arg_max() or 0
+    refuse_long_row(lengths[index] or 0, f"sheet row {row_first + index}")
 
 
 def _seen(values: pl.DataFrame, cells: Cells) -> dict[int, dict[int, str]]:

@@ -47,17 +47,17 @@ def workbook(table: pl.DataFrame, dialect: Dialect, *, where: str) -> bytes:
         book.set_properties({"created": _SAME_FOR_ALL})
         sheet = book.add_worksheet(dialect.sheet_name or _SHEET)
         as_text_cell = book.add_format({"num_format": "@"})
-        amounts = {at for at, header in enumerate(texts.columns) if header in dialect.numbers}
+        amounts = {index for index, header in enumerate(texts.columns) if header in dialect.numbers}
         first = int(dialect.header_line)
         if dialect.header_line:
-            for at, header in enumerate(texts.columns):
-                sheet.write_string(0, at, header, as_text_cell)
+            for index, header in enumerate(texts.columns):
+                sheet.write_string(0, index, header, as_text_cell)
         for row, cells in enumerate(texts.iter_rows(), start=first):
-            for at, cell in enumerate(cells):
-                if cell is not None and at in amounts and _is_number(cell):
-                    sheet.write_number(row, at, float(cell))
+            for index, cell in enumerate(cells):
+                if cell is not None and index in amounts and _is_number(cell):
+                    sheet.write_number(row, index, float(cell))
                 elif cell is not None:
-                    sheet.write_string(row, at, cell, as_text_cell)
+                    sheet.write_string(row, index, cell, as_text_cell)
     return made.getvalue()
 
 

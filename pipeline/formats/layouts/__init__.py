@@ -51,17 +51,17 @@ class LayoutFormat:
     @property
     def ORIGINS(self) -> Mapping[str, Sentence]:  # noqa: N802 - as the constants of other formats
         """Field -> the cells in which it stands, counted from 1."""
-        places: dict[str, list[int]] = {}
+        numbers: dict[str, list[int]] = {}
         for kind in self.layout.payments:
             for field, place in kind.columns.items():
                 for one in ("sort_code", "account_number") if field == UK_ACCOUNT else (field,):
-                    places.setdefault(one, []).append(place)
-        said = {
+                    numbers.setdefault(one, []).append(place)
+        origins = {
             field: Sentence("column.cells", cells=[str(cell) for cell in sorted({*cells})])
-            for field, cells in places.items()
+            for field, cells in numbers.items()
         }
         currencies = list(dict.fromkeys(kind.currency for kind in self.layout.payments if kind.currency))
-        return {"currency": Sentence("column.by_the_format", currencies=currencies), **said}
+        return {"currency": Sentence("column.by_the_format", currencies=currencies), **origins}
 
     def read(self, data: bytes, options: ReadingOptions, *, where: str) -> Message:
         """Read a file; see `reading.read`."""

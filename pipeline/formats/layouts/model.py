@@ -278,7 +278,7 @@ class BankLayout(_Section):
             for kind in self.line_kinds
             if kind.tags
         ]
-        if any(one == other for at, one in enumerate(tags) for other in tags[:at]):
+        if any(one == other for index, one in enumerate(tags) for other in tags[:index]):
             raise WrongValueError(Sentence("layouts.same_tags"))
         return self
 

@@ -26,7 +26,7 @@ from pipeline.formats.layouts.classified import (
 from pipeline.formats.layouts.model import UK_ACCOUNT, BankLayout, OtherLine, PaymentLine
 from pipeline.formats.layouts.totals import controls, hundredths, totals_of, with_batch
 from pipeline.formats.message import (
-    PLACES,
+    LOCATIONS,
     SET_ASIDE,
     Message,
     controls_frame,
@@ -73,7 +73,7 @@ def read(data: bytes, layout: BankLayout, *, encoding: str | None, where: str) -
     return Message(
         payments=fields,
         defects=found["defect"],
-        places=_places(found, lines, layout),
+        locations=_locations(found, lines, layout),
         controls=controls_frame(controls(totals, layout)),
         facts={"layout": layout.title, "encoding": encoding_of(encoding)},
         set_aside=_set_aside(lines, layout),
@@ -134,7 +134,7 @@ def _main_unit(cents: pl.Expr) -> pl.Expr:
     return digits.str.head(-2) + "." + digits.str.tail(2)
 
 
-def _places(found: pl.DataFrame, lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
+def _locations(found: pl.DataFrame, lines: pl.DataFrame, layout: BankLayout) -> pl.DataFrame:
     batch = pl.concat_str(
         [_filled(pl.col("label")), _filled(pl.col("booked"))], separator=" ", ignore_nulls=True
     )
@@ -149,7 +149,7 @@ def _places(found: pl.DataFrame, lines: pl.DataFrame, layout: BankLayout) -> pl.
             _filled(batch).alias("batch"),
             "code",
         )
-        .match_to_schema(PLACES)
+        .match_to_schema(LOCATIONS)
     )
 
 

@@ -51,8 +51,8 @@ def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) ->
         for position, is_sum in ((kind.count, False), (kind.sum, True)):
             if position is None:
                 continue
-            said = lines.filter(kind=word).select("line", cell(layout, kind, position).fill_null(""))
-            for line, text in said.filter(pl.nth(1) != "").iter_rows():
+            stated = lines.filter(kind=word).select("line", cell(layout, kind, position).fill_null(""))
+            for line, text in stated.filter(pl.nth(1) != "").iter_rows():
                 mine = amounts.filter(batch_line=line) if word == BATCH else amounts
                 found = _sum(mine["hundredths"]) if is_sum else mine.height
                 totals.append(TotalField(line, position, kind, is_sum, text, found))

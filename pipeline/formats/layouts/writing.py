@@ -71,7 +71,7 @@ def renamed(data: bytes, layout: BankLayout, message: Message, names: Mapping[in
     for row, name in names.items():
         text = fitted(name, layout)
         assert text is not None
-        line = lines.row(message.places["line"][row - 1] - 1, named=True)
+        line = lines.row(message.locations["line"][row - 1] - 1, named=True)
         kind = kinds[line["kind"]]
         edits += _Pen(layout, kind, encoding).written(line, kind.columns["name"], text)
     return edits
@@ -121,8 +121,8 @@ class _Pen:
         start, end = self._span(old, position)
         new = self._in_place(old[start:end], text, line["line"])
         if new != old[start:end]:
-            at = line["start"] + len(self._bytes(old[:start]))
-            yield Edit(at, at + len(self._bytes(old[start:end])), self._bytes(new))
+            offset = line["start"] + len(self._bytes(old[:start]))
+            yield Edit(offset, offset + len(self._bytes(old[start:end])), self._bytes(new))
 
     def _span(self, text: str, position: int) -> Span:
         if self._separator is None:

@@ -10,7 +10,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.files.confined import parse_confined
-from pipeline.formats.message import PLACES, FileIdentity, Message
+from pipeline.formats.message import LOCATIONS, FileIdentity, Message
 from pipeline.formats.pain001 import reading
 from pipeline.formats.pain001.changes import fitted, kept, name_obstacle, obstacle, renamed, split_obstacle
 from pipeline.formats.pain001.controls import controls, totals
@@ -92,7 +92,7 @@ def message_of(parts: pl.DataFrame) -> Message:
     return Message(
         payments=rows.select(FIELDS),
         defects=_defects(rows, levels),
-        places=_places(rows, levels),
+        locations=_locations(rows, levels),
         controls=controls(levels, found),
         facts=facts,
         ids=rows.select(IDS),
@@ -117,18 +117,18 @@ def _defects(rows: pl.DataFrame, levels: pl.DataFrame) -> pl.Series:
     ).to_series()
 
 
-def _places(rows: pl.DataFrame, levels: pl.DataFrame) -> pl.DataFrame:
-    """`PLACES`, and what changes need: `level`, the row of the batch in the levels, and where texts are."""
-    numbered = rows.select(pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).alias("row"), *reading.PLACES)
+def _locations(rows: pl.DataFrame, levels: pl.DataFrame) -> pl.DataFrame:
+    """`LOCATIONS`, and what changes need: `level`, the row of the batch in the levels, and text offsets."""
+    numbered = rows.select(pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).alias("row"), *reading.LOCATIONS)
     nth = pl.col("row") - pl.col("row").min().over("level") + 1
     return numbered.rename({"batch": "level"}).select(
         "row",
         "start",
         "end",
-        pl.col("line").cast(PLACES["line"]),
+        pl.col("line").cast(LOCATIONS["line"]),
         pl.format("PmtInf[{}]/CdtTrfTxInf[{}]", pl.col("level"), nth).alias("path"),
         levels["id"].gather(rows["batch"]).alias("batch"),
-        pl.lit(None, PLACES["code"]).alias("code"),
+        pl.lit(None, LOCATIONS["code"]).alias("code"),
         "level",
         "element",
         "name_start",

@@ -53,7 +53,7 @@ def fitted(name: str) -> str | None:
 
 def name_obstacle(message: Message, row: int, name: str) -> Sentence | None:
     """Why a payee cannot get a name; None where it can."""
-    if message.places["name_start"][row - 1] is None:
+    if message.locations["name_start"][row - 1] is None:
         return Sentence("pain001.no_element_for_name")
     text = fitted(name)
     if text is None:
@@ -69,7 +69,7 @@ def name_obstacle(message: Message, row: int, name: str) -> Sentence | None:
 def renamed(data: Bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
     """Give some payees new names, by their rows."""
     assert obstacle(message) is None
-    starts, ends = message.places["name_start"], message.places["name_end"]
+    starts, ends = message.locations["name_start"], message.locations["name_end"]
     edits = []
     for row, name in names.items():
         assert name_obstacle(message, row, name) is None
@@ -88,10 +88,10 @@ def kept(
     """Leave only some of the payments, one at least, in a file whose ids say what it is made for."""
     assert obstacle(message) is None
     assert keep.any()
-    payments = message.places.select("start", "end", batch="level").with_columns(keep=keep)
+    payments = message.locations.select("start", "end", batch="level").with_columns(keep=keep)
     emptied = _emptied(payments).implode()
     levels = message.levels.with_columns(emptied=pl.int_range(pl.len()).is_in(emptied))
-    amounts = message.payments.select("amount").with_columns(batch=message.places["level"]).filter(keep)
+    amounts = message.payments.select("amount").with_columns(batch=message.locations["level"]).filter(keep)
     left = levels.hstack(totals(amounts, levels.height).rename({"count": "left", "sum": "left_sum"}))
     return in_order(
         [

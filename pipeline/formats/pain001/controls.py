@@ -18,7 +18,7 @@ class Control(NamedTuple):
     """A row of `CONTROLS`."""
 
     where: str
-    said: str
+    stated: str
     found: str | None
     agrees: bool | None
     difference: str | None
@@ -63,25 +63,25 @@ def controls(levels: pl.DataFrame, found: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(list(_controls(levels, found)), schema=CONTROLS, orient="row")
 
 
-def amount_like(total: Decimal, said: str) -> str:
+def amount_like(total: Decimal, stated: str) -> str:
     """A sum with as many decimals as another text has, or as many as it needs.
 
     >>> amount_like(Decimal("3.50000"), "6.00"), amount_like(Decimal("3.50000"), "6")
     ('3.50', '3.5')
     """
     whole, _, decimals = f"{total:f}".partition(".")
-    decimals = decimals.rstrip("0").ljust(len(said.partition(".")[2]), "0")
+    decimals = decimals.rstrip("0").ljust(len(stated.partition(".")[2]), "0")
     return f"{whole}.{decimals}" if decimals else whole
 
 
-def _control(where: str, said: str, found: str | None, *, agrees: bool | None) -> Control:
+def _control(where: str, stated: str, found: str | None, *, agrees: bool | None) -> Control:
     if agrees:
         difference = None
-    elif where.endswith("/CtrlSum") and _number(said) is None:
-        difference = Sentence("formats.control_is_no_number", file=THE_FILE, said=said, where=where)
+    elif where.endswith("/CtrlSum") and _number(stated) is None:
+        difference = Sentence("formats.control_is_no_number", file=THE_FILE, said=stated, where=where)
     else:
-        difference = difference_of(where, said, found)
-    return Control(where, said, found, agrees, None if difference is None else difference.as_text())
+        difference = difference_of(where, stated, found)
+    return Control(where, stated, found, agrees, None if difference is None else difference.as_text())
 
 
 def _controls(levels: pl.DataFrame, found: pl.DataFrame) -> Iterator[Control]:
@@ -99,11 +99,11 @@ def _controls(levels: pl.DataFrame, found: pl.DataFrame) -> Iterator[Control]:
             yield _control(f"{place}/CtrlSum", said_sum, text, agrees=agrees)
 
 
-def _number(said: str) -> Decimal | None:
+def _number(text: str) -> Decimal | None:
     """The number that a level says; None where it says something else.
 
     >>> _number("+12.50"), _number("1e3"), _number("12,50")
     (Decimal('12.50'), None, None)
     """
-    digits = said.removeprefix("+").replace(".", "", 1)
-    return Decimal(said) if digits.isascii() and digits.isdecimal() else None
+    digits = text.removeprefix("+").replace(".", "", 1)
+    return Decimal(text) if digits.isascii() and digits.isdecimal() else None

@@ -55,7 +55,7 @@ TEXTS = (
 """The columns of a payment as it stands in the file. `twice`: a repeated element that must be unique."""
 _OTHERS = ("other_id", "other_scheme", "other_issuer")
 """Of one further identification while it is read; a payee may have many."""
-INDEX = {column: at for at, column in enumerate((*TEXTS, *_OTHERS))}
+INDEX = {column: index for index, column in enumerate((*TEXTS, *_OTHERS))}
 REPEATABLE = frozenset(INDEX[column] for column in ("remittance", "creditor_reference"))
 """Of these the first counts."""
 CURRENCY_OF = {INDEX["amount"]: INDEX["amount_currency"], INDEX["equivalent"]: INDEX["equivalent_currency"]}

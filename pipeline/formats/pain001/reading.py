@@ -30,7 +30,7 @@ from pipeline.formats.pain001.walking import (
 from pipeline.wording import Sentence
 from schemas.payments import FIELDS
 
-PLACES = {
+LOCATIONS = {
     "start": pl.Int64(),  # the end of what stands before the payment, so that comments go with it
     "end": pl.Int64(),
     "element": pl.Int64(),  # the start of the payment itself
@@ -43,7 +43,7 @@ PARTS = {
     **dict.fromkeys(FIELDS, pl.String()),
     **SIGNS,
     **dict.fromkeys(("defect", *IDS), pl.String()),
-    **PLACES,
+    **LOCATIONS,
     "levels": pl.List(pl.Struct(LEVELS)),
     "facts": pl.List(pl.Struct(FACTS)),
 }
@@ -112,11 +112,11 @@ class _Reader:
     def part(self) -> pl.DataFrame:
         """The payments since the last part."""
         texts = _columns(self.found.rows, dict.fromkeys(INDEX, pl.String()))
-        places = _columns(self.found.spans, PLACES)
+        locations = _columns(self.found.spans, LOCATIONS)
         self.found.rows.clear()
         self.found.spans.clear()
         nothing = (pl.lit(None, PARTS[column]).alias(column) for column in ("levels", "facts"))
-        return pl.concat([fields(texts.select(TEXTS)), places], how="horizontal").with_columns(*nothing)
+        return pl.concat([fields(texts.select(TEXTS)), locations], how="horizontal").with_columns(*nothing)
 
     def last(self) -> pl.DataFrame:
         """The row that is no payment."""

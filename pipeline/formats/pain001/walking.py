@@ -38,7 +38,7 @@ class Found:
         self.rows: list[list[str | None]] = []
         """The texts of each payment, in the order of `elements.INDEX`."""
         self.spans: list[tuple[int | None, ...]] = []
-        """The places of each payment, in the order of `reading.PLACES`."""
+        """The places of each payment, in the order of `reading.LOCATIONS`."""
         self.text: list[str] = []
         """Of the element that is read."""
         self.is_sealed = False
@@ -61,9 +61,13 @@ class Found:
 
     def after(self, tag: str) -> int:
         """Where the element ends whose end was just reached; one without content has no end tag."""
-        at = self._parser.CurrentByteIndex
+        offset = self._parser.CurrentByteIndex
         closing = b"</" + tag.encode(self.codec)
-        return self._data.find(b">", at) + 1 if self._data[at : at + len(closing)] == closing else at
+        return (
+            self._data.find(b">", offset) + 1
+            if self._data[offset : offset + len(closing)] == closing
+            else offset
+        )
 
     def enter(self, state: Element, tag: str, attributes: Sequence[str]) -> Element:
         """The element that a tag leads to where it is met for the first time; kept for the next time.
@@ -237,7 +241,7 @@ _ENTITY = (expat.errors.XML_ERROR_UNDEFINED_ENTITY,)
 _ASCII_MAX = 0x7F
 
 
-def sentence_of(error: expat.ExpatError, data: Bytes, at: int) -> Sentence:
+def sentence_of(error: expat.ExpatError, data: Bytes, offset: int) -> Sentence:
     """What is wrong with a file at the place where its parser stopped, and what to do."""
     what = expat.ErrorString(error.code)
     place = Sentence("pain001.at_place", line=error.lineno, column=error.offset + 1)
@@ -247,6 +251,6 @@ def sentence_of(error: expat.ExpatError, data: Bytes, at: int) -> Sentence:
         return OTHER_ENCODING
     if what in _ENTITY:
         return Sentence("pain001.entity_not_defined", place=place)
-    if data[at : at + 1] > bytes([_ASCII_MAX]):
+    if data[offset : offset + 1] > bytes([_ASCII_MAX]):
         return Sentence("pain001.bytes_not_encoding", place=place)
     return Sentence("pain001.not_well_formed_xml", place=place)

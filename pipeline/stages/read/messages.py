@@ -42,7 +42,7 @@ def read_message(
         message, identity = content, content.identity
     payments = _located(message, arguments, where)
     return PaymentSource(
-        payments=Payments(payments.with_columns(message.places["row"]).select(*PAYMENTS)),
+        payments=Payments(payments.with_columns(message.locations["row"]).select(*PAYMENTS)),
         original=Original(slim(_original(message, payments))),
         columns=tuple(_readings(message, file_format)),
         decision={field: f"{PLACE}{index}" for index, field in enumerate(FIELDS, start=1)},
@@ -93,9 +93,9 @@ def _own_layout(file_format: MessageFormat, arguments: ReadingArguments) -> Bank
 def _original(message: Message, payments: pl.DataFrame) -> pl.DataFrame:
     """What stands in the outcome file before the outcome: the canonical fields, and where the payment is."""
     return payments.select(FIELDS).with_columns(
-        message.places["batch"].alias(BATCH),
-        message.places["line"].cast(pl.String).alias(LINE),
-        message.places["path"].alias(LOCATION),
+        message.locations["batch"].alias(BATCH),
+        message.locations["line"].cast(pl.String).alias(LINE),
+        message.locations["path"].alias(LOCATION),
     )
 
 
@@ -126,5 +126,5 @@ def _recorded(origin: Sentence | str) -> str:
 def _positions(message: Message) -> RowPositions | None:
     """By batch and payment in a document, by line in all other files."""
     if message.levels.is_empty():
-        return lines_at(message.places["line"])
-    return batches_of(message.places["level"])
+        return lines_at(message.locations["line"])
+    return batches_of(message.locations["level"])

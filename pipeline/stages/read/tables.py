@@ -74,7 +74,7 @@ def read_table(
             advice=(Sentence("advice.name_country"), Sentence("stages.give_ibans")),
         )
     ended = (
-        Footers(payments.height, []) if arguments.is_ours else footers_of(payments, original, table.places)
+        Footers(payments.height, []) if arguments.is_ours else footers_of(payments, original, table.positions)
     )
     if ended.payment_count == 0:
         raise InputError(Sentence("stages.no_payment_rows", where=where))
@@ -94,7 +94,7 @@ def read_table(
         sha256=identity.sha256,
         byte_count=identity.byte_count,
         extra_column_count=original.width - len(own),
-        positions=table.places,
+        positions=table.positions,
         not_payments=[*_headers_again(table), *ended.rows],
         earlier=cells.select(column for column in COLUMNS if column in cells.columns),
     )
@@ -107,7 +107,7 @@ def _kind_of(payments: pl.DataFrame, original: pl.DataFrame) -> list[Sentence]:
 
 
 def _headers_again(table: Table) -> list[NotPayment]:
-    unit = "line" if table.places is None else table.places.unit
+    unit = "line" if table.positions is None else table.positions.unit
     again = Sentence("footer.headers_again")
     return [
         NotPayment(

@@ -56,28 +56,28 @@ def parsed(url: str) -> LedgerAddress:
         raise WrongValueError(Sentence("config.no_address", form=_FORM)) from None
     if parts.scheme not in {"postgresql", "postgres"} or re.search(r"[^!-~]", url) or parts.fragment:
         raise WrongValueError(Sentence("config.no_address", form=_FORM))
-    said = dict(parse_qsl(parts.query, keep_blank_values=True))
-    if parts.password is not None or "password" in said:
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if parts.password is not None or "password" in options:
         raise WrongValueError(Sentence("config.ledger_password"))
-    if unknown := sorted(said.keys() - _OPTIONS):
+    if unknown := sorted(options.keys() - _OPTIONS):
         raise WrongValueError(Sentence("config.ledger_option", option=unknown[0], options=sorted(_OPTIONS)))
-    host = parts.hostname or said.pop("host", "")
-    said.pop("host", None)
+    host = parts.hostname or options.pop("host", "")
+    options.pop("host", None)
     database = unquote(parts.path.removeprefix("/"))
     if not host or not database or "/" in database or "," in host:
         raise WrongValueError(Sentence("config.ledger_host", form=_FORM))
     user = None if parts.username is None else unquote(parts.username)
-    return LedgerAddress(url, host, port, user, database, _proved(host, said))
+    return LedgerAddress(url, host, port, user, database, _proved(host, options))
 
 
-def _proved(host: str, said: Mapping[str, str]) -> Mapping[str, str]:
+def _proved(host: str, options: Mapping[str, str]) -> Mapping[str, str]:
     """The options, with proof of the server's identity where the way to it leaves this machine."""
     if _is_here(host):
-        return said
-    if said.get("sslmode", _SAFE_MODE) != _SAFE_MODE:
+        return options
+    if options.get("sslmode", _SAFE_MODE) != _SAFE_MODE:
         raise WrongValueError(Sentence("config.ledger_sslmode", mode=_SAFE_MODE))
     # libpq looks for its authorities in a file of the user's home unless it is set to use the system's.
-    return {"sslrootcert": "system", **said, "sslmode": _SAFE_MODE}
+    return {"sslrootcert": "system", **options, "sslmode": _SAFE_MODE}
 
 
 def _is_here(host: str) -> bool:

@@ -196,8 +196,8 @@ class Database:
                 for pattern, what in _REFUSALS.items():
                     if (found := re.search(pattern, str(error))) is not None:
                         why = what.having(**found.groupdict())
-                        said = Sentence("stores.refused", place=self.address.place, why=why)
-                        raise ConfigurationError(said) from None
+                        message = Sentence("stores.refused", place=self.address.place, why=why)
+                        raise ConfigurationError(message) from None
                 raise
             self._connection.execute(_SETTINGS)
         return self._connection

@@ -101,8 +101,8 @@ class PostgresCap:
         time is set back, never to before that clock. Nothing that a server says closes a cap for longer than
         a day.
         """
-        said = (*self._cap, server_now.timestamp())
-        await self._database.run_in_thread(lambda db: db.execute(_GO_BY, said))
+        parameters = (*self._cap, server_now.timestamp())
+        await self._database.run_in_thread(lambda db: db.execute(_GO_BY, parameters))
 
     def _resets_at(self, db: psycopg.Connection) -> datetime:
         cap = self._cap

@@ -36,12 +36,12 @@ def known(
         for row in db.cursor(binary=True).execute(_ASKED, (some, run)):
             question, attempt, request_id, time, seal, *ended = row
             lines.require_intent(question, attempt, request_id, time, seal)
-            round_, failed_with, failed_at, failure_seal, answered, state, code, *said = ended
+            round_, failed_with, failed_at, failure_seal, answered, state, code, *fields = ended
             if failed_with is not None:
                 lines.require_failure(question, attempt, round_, failed_with, failed_at, failure_seal)
             answer = None
             if state is not None:
-                answer = lines.final_answer(question, answered, request_id, state, code, *said)
+                answer = lines.final_answer(question, answered, request_id, state, code, *fields)
             found[question] = QuestionHistory(answer, attempt, failed_with)
         for question, *rest, seal in db.cursor(binary=True).execute(_REUSED, (run, some)):
             used = ReusedAnswer(question, *rest)
@@ -79,14 +79,14 @@ def earlier_answers(
         some = list(questions[start : start + _AT_ONCE])
         values = {"questions": some, "run": run.number, "after": not_before}
         for row in db.cursor(binary=True).execute(_LATEST, values):
-            source, number, run_id, version, *said = row
+            source, number, run_id, version, *fields = row
             if number not in lines:
                 lines[number] = RunLines(keys, StoredRun(number, run_id, version, "", None), place)
-            found.setdefault(source, []).append(_proved(lines[number], said))
+            found.setdefault(source, []).append(_proved(lines[number], fields))
     return found
 
 
-def _proved(lines: RunLines, said: list[Any]) -> FinalAnswer:
-    question, attempt, request_id, sent_at, seal, state, code, time, is_named, _, answer_seal = said
+def _proved(lines: RunLines, fields: list[Any]) -> FinalAnswer:
+    question, attempt, request_id, sent_at, seal, state, code, time, is_named, _, answer_seal = fields
     lines.require_intent(question, attempt, request_id, sent_at, seal)
     return lines.final_answer(question, attempt, request_id, state, code, time, is_named, None, answer_seal)

@@ -127,12 +127,12 @@ def _triggers(facts: ServerFacts) -> StoreFinding:
         Sentence("inspection.trigger_on_table", name=name, table=table)
         for table, name in sorted(facts.missing_triggers)
     ]
-    said = (
+    detail = (
         Sentence("inspection.triggers_missing", names=names)
         if names
         else Sentence("inspection.triggers_there")
     )
-    return StoreFinding(Sentence("inspection.triggers"), said, is_wrong=bool(names))
+    return StoreFinding(Sentence("inspection.triggers"), detail, is_wrong=bool(names))
 
 
 def _role(facts: ServerFacts) -> StoreFinding:
@@ -147,18 +147,18 @@ def _role(facts: ServerFacts) -> StoreFinding:
     ]
     if facts.surplus and not powers:  # which include it
         powers = [Sentence("inspection.may_also", what=[*facts.surplus])]
-    said = (
+    detail = (
         Sentence("inspection.role_too_mighty", role=facts.role, powers=powers)
         if powers
         else Sentence("inspection.role_fit", role=facts.role)
     )
-    return StoreFinding(Sentence("inspection.role"), said, is_wrong=bool(powers))
+    return StoreFinding(Sentence("inspection.role"), detail, is_wrong=bool(powers))
 
 
 def _restored(doubt: DoubtfulRequests) -> StoreFinding:
-    said = (
+    detail = (
         Sentence("inspection.doubt_about_all", request_count=doubt.in_doubt_count)
         if doubt.latest is None
         else Sentence("inspection.doubt", latest=Moment(doubt.latest), request_count=doubt.in_doubt_count)
     )
-    return StoreFinding(Sentence("inspection.restored"), said)
+    return StoreFinding(Sentence("inspection.restored"), detail)

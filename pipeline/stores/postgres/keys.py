@@ -39,10 +39,10 @@ class StoreKeys:
         self.plan: KeyedHash = keyed_hash(self._derived(b"plans"))
         prepared = blake2b(key=self._derived(b"seals"), digest_size=_SEAL_BYTE_COUNT)
 
-        def seal(about: bytes, said: str) -> bytes:
+        def seal(about: bytes, content: str) -> bytes:
             copy = prepared.copy()
             copy.update(about)
-            copy.update(said.encode())
+            copy.update(content.encode())
             return copy.digest()
 
         self.seal: Seal = seal

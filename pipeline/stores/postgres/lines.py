@@ -44,8 +44,8 @@ class RunLines:
 
     def reused(self, answer: ReusedAnswer) -> bytes:
         """The seal of an answer of an earlier run."""
-        question, code, *said = answer
-        return self._seal(question, "\n".join(("reuse", str(self._run), *said, code)))
+        question, code, *fields = answer
+        return self._seal(question, "\n".join(("reuse", str(self._run), *fields, code)))
 
     def require_intent(self, question: bytes, attempt: int, request_id: str, time: str, seal: bytes) -> None:
         """Refuse a line that is not as it was written (DiskError)."""
@@ -99,8 +99,8 @@ class RunLines:
     def _answer(self, attempt: int, state: str, code: str, time: str, is_named: bool) -> str:
         return f"answer\n{self._run}\n{attempt}\n{state}\n{time}\n{is_named:d}\n{code}"
 
-    def _require(self, question: bytes, said: str, seal: bytes) -> None:
-        if self._seal(question, said) != seal:
+    def _require(self, question: bytes, content: str, seal: bytes) -> None:
+        if self._seal(question, content) != seal:
             raise self._damaged()
 
     def _damaged(self) -> DiskError:

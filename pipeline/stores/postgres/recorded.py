@@ -34,8 +34,8 @@ def recorded(
             attempts, *fields, seal = row
             used = ReusedAnswer(*fields)
             lines.require_reused(used, seal)
-            said = used.question, 0, used.request_id, used.time, None, None
-            yield RecordedRequest(*said, used.as_answer(attempts), "", reused=used)
+            of_question = used.question, 0, used.request_id, used.time, None, None
+            yield RecordedRequest(*of_question, used.as_answer(attempts), "", reused=used)
 
 
 @dataclass(slots=True)

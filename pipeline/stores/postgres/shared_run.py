@@ -331,8 +331,8 @@ class PostgresRun:
         sent = self._in_flight.pop((question, attempt), None)
         if sent is None or sent.check is None or self._copy is None:
             return
-        said = (question, attempt, sent.request_id, sent.time)
-        await self._copy(sent.check, RecordedRequest(*said, failed_with, failed_at, answer, detail))
+        fields = (question, attempt, sent.request_id, sent.time)
+        await self._copy(sent.check, RecordedRequest(*fields, failed_with, failed_at, answer, detail))
 
     async def _known(self, questions: Sequence[bytes]) -> Mapping[bytes, QuestionHistory]:
         return await self._database.run_in_thread(
@@ -347,12 +347,12 @@ class PostgresRun:
         """The questions of a chunk; a DiskError where no run planned such a chunk."""
         part = self._questions(chunk.part)
         assert part.schema == CHECKS
-        members, places = chunk.members, range(part.height)
-        is_planned = len({*members}) == len(members) and all(member in places for member in members)
+        members, indexes = chunk.members, range(part.height)
+        is_planned = len({*members}) == len(members) and all(member in indexes for member in members)
         rows = part[list(members)] if is_planned else part.clear()
         if not is_planned or (rows["api"] != api).any():
             raise damaged(self._database.address.place, self.run.number)
-        return [Check(number, ApiName(named), *said) for number, named, *said in rows.iter_rows()]
+        return [Check(number, ApiName(named), *fields) for number, named, *fields in rows.iter_rows()]
 
     def _release(self, hold: ChunkLease) -> None:
         chunk = self._held.pop(hold, None)  # by the thread of the leases, too

@@ -99,11 +99,16 @@ def _require_same_limits(other: HeldShare | None, me: HeldShare) -> None:
     """Refuse to begin beside a process that goes by other limits; the error names both hosts."""
     if other is not None:
         raise ConfigurationError(
-            Sentence("stores.set_same_limits", server=me.who.server, said=_said(me), said_2=_said(other))
+            Sentence(
+                "stores.set_same_limits",
+                server=me.who.server,
+                said=_limits_text(me),
+                said_2=_limits_text(other),
+            )
         )
 
 
-def _said(share: HeldShare) -> str:
+def _limits_text(share: HeldShare) -> str:
     cap = "no daily_cap" if share.daily_cap is None else f"daily_cap = {share.daily_cap} ({share.cap_window})"
     limits = f"rate_per_s = {share.rate_per_s:g}, in_flight_max = {share.in_flight_max} and {cap}"
     return f"process {share.who.pid} on {share.who.host} has {limits}"

@@ -42,9 +42,9 @@ class RequestCopier:
         ]
 
     def _add(self, requests: Sequence[RecordedRequest]) -> list[int]:
-        places = ", ".join("?" * len(requests))
+        placeholders = ", ".join("?" * len(requests))
         rows = self._db.execute(
-            _FOUND.format(places), [request.request_id for request in requests]
+            _FOUND.format(placeholders), [request.request_id for request in requests]
         ).fetchall()
         intents = {request_id: intent for request_id, intent, _ in rows}
         ended = {request_id for request_id, _, is_ended in rows if is_ended}

@@ -242,8 +242,8 @@ class SqliteLedger(OpenLedger):
     @property
     def language(self) -> str | None:
         """As `RunLedger.language`."""
-        said = self._db.execute("SELECT code FROM language ORDER BY id DESC LIMIT 1").fetchone()
-        return None if said is None else str(said[0])
+        found = self._db.execute("SELECT code FROM language ORDER BY id DESC LIMIT 1").fetchone()
+        return None if found is None else str(found[0])
 
     def speak(self, language: str, *, time: str) -> None:
         """As `RunLedger.speak`."""

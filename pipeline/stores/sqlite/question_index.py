@@ -58,16 +58,16 @@ class QuestionIndex:
         [self._has_reused] = self._db.execute("SELECT EXISTS(SELECT 1 FROM reuse)").fetchone()
 
     def _look_up(self, some: Sequence[bytes], name_of: NameOf, known: dict[bytes, QuestionHistory]) -> None:
-        places = ", ".join("?" * len(some))
+        placeholders = ", ".join("?" * len(some))
         for question, intent, attempts, state, code, name, request_id, time, failed in self._db.execute(
-            _ASKED.format(places), some
+            _ASKED.format(placeholders), some
         ):
             answer = None
             if state is not None:
                 found = name_of(name, intent)
                 answer = FinalAnswer(question, _STATES[state], code, found, request_id, time, attempts)
             known[question] = QuestionHistory(answer, attempts, failed)
-        reused = self._db.execute(_REUSED.format(places), some) if self._has_reused else ()
+        reused = self._db.execute(_REUSED.format(placeholders), some) if self._has_reused else ()
         for used in map(ReusedAnswer._make, reused):
             attempts = known[used.question].attempts if used.question in known else 0
             known[used.question] = QuestionHistory(used.as_answer(attempts), attempts, None)

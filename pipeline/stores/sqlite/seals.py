@@ -81,9 +81,9 @@ def insertion(table: str) -> str:
     """The INSERT of one sealed row; its parameters are the columns in `SEALED`, then those of a name."""
     sealed, others = SEALED[table], _ERASABLE.get(table, ())
     columns = ", ".join([*sealed, *others, "after_finish", "seal"])
-    places = [f"?{number}" for number in range(1, len(sealed) + len(others) + 1)]
-    seal = f"seal('{table}', {', '.join([*places[: len(sealed)], _FINISHES])})"
-    return f"INSERT INTO {table}({columns}) VALUES({', '.join([*places, _FINISHES, seal])})"
+    placeholders = [f"?{number}" for number in range(1, len(sealed) + len(others) + 1)]
+    seal = f"seal('{table}', {', '.join([*placeholders[: len(sealed)], _FINISHES])})"
+    return f"INSERT INTO {table}({columns}) VALUES({', '.join([*placeholders, _FINISHES, seal])})"
 
 
 def new_seal(table: str) -> str:

@@ -78,7 +78,7 @@ def test_d14_a_flipped_byte_is_refused_or_changes_its_own_row_only(tmp_path, is_
     tried = refused = same = own_row = 0
     for data in files.values():
         before, message = look(data)
-        spans = message.places.select("start", "end").rows()
+        spans = message.locations.select("start", "end").rows()
         for _ in range(count):
             at = chance.randrange(len(data))
             damaged = data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1 :]

@@ -58,7 +58,7 @@ def test_a_payment_is_read_by_its_places():
         2,
         2,
     )
-    assert message.places.select("row", "line", "batch", "code").rows() == [
+    assert message.locations.select("row", "line", "batch", "code").rows() == [
         (1, 5, "2026-11-26 400001 88888888", "99"),
         (2, 6, "2026-11-26 400001 88888888", "99"),
     ]
@@ -70,7 +70,7 @@ def test_a_payment_is_read_by_its_places():
 
 def test_the_bytes_of_a_payment_are_its_line():
     data = TWO.data()
-    start, end = read(data).places.select("start", "end").row(1)
+    start, end = read(data).locations.select("start", "end").row(1)
     assert data[start:end] == ZOE.record().encode() + b"\r\n"
 
 
@@ -83,7 +83,10 @@ def test_pence_become_pounds(pence):
 def test_a_payment_of_a_day_of_its_own_is_booked_with_that_day():
     days = File((replace(ADA, day=" 26331"), replace(ZOE, day=" 26332")))
     message = read(days.data())
-    assert message.places["batch"].to_list() == ["2026-11-27 400001 88888888", "2026-11-28 400001 88888888"]
+    assert message.locations["batch"].to_list() == [
+        "2026-11-27 400001 88888888",
+        "2026-11-28 400001 88888888",
+    ]
     assert message.facts["days"] == "several"
 
 

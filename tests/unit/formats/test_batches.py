@@ -87,9 +87,9 @@ def test_a_file_without_batches_has_none():
 @pytest.mark.parametrize("layout", ["bankline", "bank-of-scotland", "lloyds", "paygate", "santander"])
 def test_no_account_of_a_layout_is_shown_whole(layout):
     message = entry_named(layout).format.read(bank_file(layout), ANY_FORMAT, where="pay.csv")
-    whole = message.places["batch"].drop_nulls().to_list()
+    whole = message.locations["batch"].drop_nulls().to_list()
 
-    shown = masked_batches(message.places["batch"], are_ids=False).drop_nulls().to_list()
+    shown = masked_batches(message.locations["batch"], are_ids=False).drop_nulls().to_list()
 
     assert len(shown) == 3
     assert not any("88888888" in batch for batch in shown)

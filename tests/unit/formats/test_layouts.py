@@ -98,7 +98,7 @@ def test_the_same_payments_are_read_from_every_layout(layout):
     ],
 )
 def test_what_payments_are_booked_with_is_their_batch(layout, batch, code):
-    places = read(layout, bank_file(layout)).places
+    places = read(layout, bank_file(layout)).locations
     assert places.select("batch", "code").row(2) == (batch, code)
 
 
@@ -187,7 +187,7 @@ def test_a_batch_without_payments_goes():
     more = b"D,BONUS,400001-88888888\r\n" + bank_file("lloyds", [ZOE]).splitlines(keepends=True)[2]
     data = b"".join(lines).replace(b",1,123.45", b",2,323.50") + more
     message = read("lloyds", data)
-    assert message.places["batch"].to_list() == ["MONTHLY", "BONUS"]
+    assert message.locations["batch"].to_list() == ["MONTHLY", "BONUS"]
     assert split("lloyds", data, True, False) == bank_file("lloyds", [ADA])
 
 
@@ -317,7 +317,7 @@ def test_a_batch_says_what_is_in_it_alone():
     fmt, message = own({**OWN, "batch": batch}, data)
     assert message.difference is None
     assert message.controls.height == 7
-    assert message.places["batch"].to_list() == ["JUNE", "JUNE", "JULY"]
+    assert message.locations["batch"].to_list() == ["JUNE", "JUNE", "JULY"]
     left = b"".join(edited(data, fmt.kept(data, message, pl.Series([True, False, False]), "release")))
     assert left == b"H;1\nB;JUNE;1;500\nP;11223312345678;Ada;500;A1\nT;1;500\n"
     assert own({**OWN, "batch": batch}, data.replace(b"JULY;1;9", b"JULY;1;8"))[1].controls.filter(

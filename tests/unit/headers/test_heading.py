@@ -24,7 +24,7 @@ def heading(*lines):
 def test_up_to_twenty_lines_may_stand_above_the_header_line(count):
     table = read("Payroll, June\n" * count + f"{HEADERS}\n{PAYMENT}\n")
     assert table.cells.columns == HEADERS.split(",")
-    assert table.places.of(1) == count + 2
+    assert table.positions.of(1) == count + 2
 
 
 def test_a_header_line_further_down_is_none():
@@ -34,18 +34,18 @@ def test_a_header_line_further_down_is_none():
 
 def test_a_line_of_groups_above_the_headers_is_not_the_header_line():
     found = heading("Payee,,,Bank,", f"{HEADERS},Currency", f"{PAYMENT},GBP")
-    assert (found.at, found.end) == (1, 2)
+    assert (found.start, found.end) == (1, 2)
     # Also where the groups alone would do.
     found = heading(
         "Payee,,Account,,", "Name,City,Sort code,Account number,Amount", f"Ada,Wells,{PAYMENT[12:]}"
     )
-    assert (found.at, found.end) == (1, 2)
+    assert (found.start, found.end) == (1, 2)
 
 
 def test_labels_over_two_rows_are_one_header_line():
     found = heading("Payee,Sort,Account,", "name,code,number,Amount", PAYMENT)
     assert found.cells == ("Payee name", "Sort code", "Account number", "Amount")
-    assert (found.at, found.end) == (0, 2)
+    assert (found.start, found.end) == (0, 2)
 
 
 def test_labels_over_three_rows_are_one_header_line():
@@ -57,7 +57,7 @@ def test_labels_over_three_rows_are_one_header_line():
         "Beneficiary full name",
         "Payment in GBP",
     ]
-    assert table.places.of(1) == 5
+    assert table.positions.of(1) == 5
 
 
 @pytest.mark.parametrize("first", ["Ada Quillon,,,", "Ada,unknown,unknown,later", "Name,,,"])
@@ -73,7 +73,7 @@ def test_headers_again_below_the_header_line_are_no_payment_and_told(again):
     table = read(f"{HEADERS}\n{again}\n{PAYMENT}\n")
     assert table.cells.columns == HEADERS.split(",")
     assert table.cells.rows() == [tuple(PAYMENT.split(","))]
-    assert (table.repeated_headers, table.places.of(1)) == ((2,), 3)
+    assert (table.repeated_headers, table.positions.of(1)) == ((2,), 3)
 
 
 @pytest.mark.parametrize(

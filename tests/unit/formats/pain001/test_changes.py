@@ -159,7 +159,7 @@ def test_payments_are_removed_and_nothing_else_is_changed(file, choice):
 
 
 def bytes_of(data, message):
-    return [data[start:end] for start, end in message.places.select("element", "end").iter_rows()]
+    return [data[start:end] for start, end in message.locations.select("element", "end").iter_rows()]
 
 
 @examples(60)

@@ -75,18 +75,18 @@ def test_what_a_file_says_of_its_payments_is_read_in_every_dialect(dialect):
     assert message.difference is None
     assert message.facts["version"] == (dialect.version if dialect.namespace else "pain.001")
     assert message.facts["encoding"] == dialect.encoding.lower()
-    assert message.places["path"].to_list() == [
+    assert message.locations["path"].to_list() == [
         *("PmtInf[1]/CdtTrfTxInf[1]", "PmtInf[1]/CdtTrfTxInf[2]"),
         *("PmtInf[2]/CdtTrfTxInf[1]", "PmtInf[2]/CdtTrfTxInf[2]"),
     ]
-    assert message.places["batch"].to_list() == ["BATCH-1", "BATCH-1", "BATCH-2", "BATCH-2"]
+    assert message.locations["batch"].to_list() == ["BATCH-1", "BATCH-1", "BATCH-2", "BATCH-2"]
     assert message.ids.row(0) == ("E2E-1", "I-1", "00000000-0000-4000-8000-000000000001")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
 def test_the_bytes_of_a_payment_and_of_its_name_are_known(dialect):
     data = document(BATCHES, dialect)
-    places = read(data).places
+    places = read(data).locations
     tag = f"<{dialect.prefix}CdtTrfTxInf".encode()
     for start, end, element, line in places.select("start", "end", "element", "line").iter_rows():
         assert data[element:].startswith(tag)
@@ -110,7 +110,7 @@ def test_thousands_of_batches_are_told_apart():
     batches = tuple(Batch((GERMAN,), id=f"B-{number}") for number in range(3_000))
     message = read(document(batches))
     assert message.levels.height == 3_001
-    assert message.places["batch"].to_list() == [f"B-{number}" for number in range(3_000)]
+    assert message.locations["batch"].to_list() == [f"B-{number}" for number in range(3_000)]
     assert message.controls.height == 2 * 3_001
     assert message.controls["agrees"].all()
 
@@ -121,7 +121,12 @@ def test_a_large_file_is_read_in_several_blocks(tmp_path):
     message = read(path.read_bytes())
     assert message.payments.height == 10_000
     assert message.ids["end_to_end_id"].to_list() == [f"E2E-2026-11-{at:09}" for at in range(10_000)]
-    assert message.places["batch"].value_counts(sort=True)["count"].to_list() == [3_000, 3_000, 3_000, 1_000]
+    assert message.locations["batch"].value_counts(sort=True)["count"].to_list() == [
+        3_000,
+        3_000,
+        3_000,
+        1_000,
+    ]
     assert message.controls["agrees"].all()
     assert message.payments["sort_code"].is_not_null().sum() == 2_000
 
@@ -218,6 +223,6 @@ def test_a_file_is_known_by_the_bytes_that_the_child_has_parsed(tmp_path):
         assert pain001.read_file(file, where=path.name).identity == (source.sha256, source.byte_count)
     assert (source.sha256, source.byte_count) == (hashlib.sha256(data).hexdigest(), len(data))
     assert source.message.payments.equals(of_bytes.payments)
-    assert source.message.places.equals(of_bytes.places)
+    assert source.message.locations.equals(of_bytes.locations)
     assert dict(source.message.facts) == dict(of_bytes.facts)
     assert "sha256" not in source.message.facts

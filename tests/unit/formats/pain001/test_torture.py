@@ -205,7 +205,7 @@ def test_a_changed_byte_is_refused_or_changes_its_own_payment_alone(name, choice
         found.payments.rows(),
         message.defects,
         found.defects,
-        message.places.select("start", "end").rows(),
+        message.locations.select("start", "end").rows(),
         strict=True,
     )
     for was, became, defect, new_defect, (start, end) in rows:
