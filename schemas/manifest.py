@@ -56,6 +56,8 @@ class ProfileUsed(OwnDocument):
 class LedgerEvidence(OwnDocument):
     """How much the record of the run held when the outcome file was written."""
 
+    input_sha256: str | None = None
+    """By which the ledger knows the payments, where parts of a data set were corrected since it began."""
     question_count: int
     """Distinct questions of the file."""
     unanswered_count: int

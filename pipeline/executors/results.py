@@ -33,36 +33,6 @@ class AskingResult:
     """What ended the run before all was asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskedFile(AskingResult):
-    """The answers to the questions of a file, and why others are missing."""
-
-    answers: Answers
-
-    @property
-    def undecided(self) -> pl.DataFrame:
-        """The answers of questions that a later run may ask."""
-        return self.answers.filter(_IS_UNDECIDED)
-
-    def calls(self, bases: Bases) -> list[ApiCalls]:
-        """How many questions each API had, and what became of them."""
-        counts = bases.group_by("api", maintain_order=True).len()
-        return calls_of({ApiName(api): count for api, count in counts.iter_rows()}, self.tally)
-
-    def next_step(self, bases: Bases) -> Sentence:
-        """How to go on with the questions that are left, and when."""
-        undecided = self.undecided
-        counts = _capped_counts(undecided, bases) if self.caps else {}
-        return next_step(QuestionsLeft(undecided.height, self.given_up_count, counts), self)
-
-
-def _capped_counts(undecided: pl.DataFrame, bases: Bases) -> dict[ApiName, int]:
-    """How many questions a daily cap left, by API."""
-    capped = undecided["check"].filter(undecided["code"] == OwnCode.DAILY_CAP)
-    apis = bases["api"].filter(bases["check"].is_in(capped.implode()))
-    return {ApiName(api): count for api, count in apis.value_counts().iter_rows()}
-
-
 class QuestionsLeft(NamedTuple):
     """How many questions have no final answer."""
 
@@ -71,6 +41,27 @@ class QuestionsLeft(NamedTuple):
     """Of these, those that no later run asks, unless the user requests it."""
     capped: Mapping[ApiName, int]
     """Of these, those that a daily cap left."""
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether questions are left, and no later run would ask any of them."""
+        return 0 < self.given_up_count == self.open_count
+
+
+def questions_left(answers: Answers, bases: Bases, asked: AskingResult) -> QuestionsLeft:
+    """What the answers of a file leave to a later run."""
+    undecided = answers.filter(_IS_UNDECIDED)
+    if not asked.caps:
+        return QuestionsLeft(undecided.height, asked.given_up_count, {})
+    capped = undecided["check"].filter(undecided["code"] == OwnCode.DAILY_CAP)
+    of_api = Bases(bases.filter(pl.col("check").is_in(capped.implode())))
+    return QuestionsLeft(undecided.height, asked.given_up_count, question_counts(of_api))
+
+
+def question_counts(bases: Bases) -> dict[ApiName, int]:
+    """How many questions each API has."""
+    counts = bases.group_by("api", maintain_order=True).len()
+    return {ApiName(api): count for api, count in counts.iter_rows()}
 
 
 def calls_of(question_counts: Mapping[ApiName, int], tally: AskingTally) -> list[ApiCalls]:

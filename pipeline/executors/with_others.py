@@ -44,8 +44,8 @@ class WithOthers:
     """A process that asks together with all that work on the same run."""
 
     joined: JoinedRun
-    copy: FolderCopy | None = None
-    """In the folder of a file, where its answers are read from, also if the database is away in the end."""
+    copy: FolderCopy
+    """In the folder, where the answers are read from, also if the database is away in the end."""
     asks: bool = True
     """Whether this process asks; otherwise it leaves a round open, for workers."""
     _asker: RoundAsker = field(init=False)
@@ -72,10 +72,9 @@ class WithOthers:
             limit=job.limit,
             wait_max_s=job.wait_max_s,
         )
-        if self.copy is not None:
-            shared.copy_to(self.copy.add)
-            if shared.counts != self.copy.ledger.counts:
-                self._take_over(questions)
+        shared.copy_to(self.copy.add)
+        if shared.counts != self.copy.ledger.counts:
+            self._take_over(questions)
 
     async def ask(self, asking: Asking) -> None:
         """Find what is left, and take part in asking it."""
@@ -89,32 +88,24 @@ class WithOthers:
             if (number := await round_to_ask(asker.run, chunks)) is not None and self.asks:
                 await asker.ask(number)
         finally:
-            if self.copy is not None:
-                self.copy.flush()
+            self.copy.flush()
 
     async def end(self, asking: Asking, ended_by: PrecheckError | None) -> AskingResult:
-        """Take the answers of all processes from the ledger, or from the copy if the database is away.
-
-        Raises:
-            IncompleteError: the database is away, and there is no copy.
-        """
-        questions, asker, copy, given_up_count = asking.questions, self._asker, self.copy, 0
+        """Take the answers of all processes from the copy, which lacks some if the database is away."""
+        questions, asker, given_up_count = asking.questions, self._asker, 0
         if isinstance(ended_by, IncompleteError):
             self.joined.access.store.wait_at_most(LAST_WAIT_MAX_S)
         try:
             await _end_round(asker)
             given_up_count = await all_given_up(questions, asker.run)
-            if copy is not None:
-                self._take_over(questions)
+            self._take_over(questions)
         except IncompleteError as error:
-            if copy is None:
-                raise
             ended_by = ended_by or error
         questions.forget()
-        ledger, answered_counts = asker.run if copy is None else copy.ledger, Counter[ApiName]()
+        answered_counts = Counter[ApiName]()
         for part in range(questions.part_count):
             checks = questions.checks(part)
-            answers = _with_reasons(await answers_so_far(checks, ledger), checks, asker)
+            answers = _with_reasons(await answers_so_far(checks, self.copy.ledger), checks, asker)
             answered = answers.filter(pl.col("state").is_in(ANSWERED))
             by_api = answered.join(checks.select("check", "api"), on="check").group_by("api").len()
             answered_counts.update({ApiName(api): count for api, count in by_api.iter_rows()})
@@ -123,10 +114,9 @@ class WithOthers:
         return AskingResult(asker.caps, asking.world.tally, given_up_count, ended_by)
 
     def _take_over(self, questions: RunQuestions) -> None:
-        assert self.copy is not None
-        assert questions.part_count == 1
         access, run, shared = self.joined
-        self.copy.take_over(access.store.lines(run), questions.checks(0), shared)
+        checks = pl.concat(map(questions.checks, range(questions.part_count)))
+        self.copy.take_over(access.store.lines(run), checks, shared)
 
 
 def _chunks(todo: pl.DataFrame, part: int, part_count: int) -> Iterator[tuple[int, PlannedChunk]]:

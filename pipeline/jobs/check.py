@@ -3,56 +3,76 @@
     file -read-> Payments -validate-> Accepted -plan-> Checks -ask-> Answers -resolve-> Outcomes -write-> file
                               `--------> Rejects ---------------------------'              `-report-> Summary
 
-`check` opens the folder, the profile and the ledger, and joins the stages of `pipeline.stages`; an executor
-(`pipeline.executors`) carries out the asking.
+`check` opens the folder, the profile and the ledger, and goes the road of a `RunInput`: a payment file
+(`pipeline.jobs.whole_file`) joins the stages of `pipeline.stages` for all of its rows, a data set
+(`pipeline.jobs.data_set`) for each of its parts. An executor (`pipeline.executors`) carries out the asking.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import date
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-import polars as pl
-
-from pipeline.apis.registry import about_uk_accounts
-from pipeline.config import ConfigurationFile
-from pipeline.config.profiles import Chosen, choose, modulus_of, opened, signed_with
+from pipeline.config import ConfigurationFile, Profile
+from pipeline.config.profiles import Chosen, choose, opened, signed_with
 from pipeline.connections import api_of
 from pipeline.errors import InputError, PrecheckError, status_of_summary
-from pipeline.frames import Questions
-from pipeline.jobs.prepare import (
-    PreparedFile,
-    RunTime,
-    as_configured,
-    identity_of,
-    prepare,
-    read_file,
-    wanted,
-)
+from pipeline.jobs.prepare import RunTime, as_configured, identity_of
 from pipeline.jobs.reuse import refuse_own_folder, reuse_answers
-from pipeline.reports.changes import changes_of
-from pipeline.rules.enumeration import unknown_in_sequence
-from pipeline.runs.ended import changes_in
+from pipeline.jobs.whole_file import WholeFile
 from pipeline.runs.folder import has_begun
-from pipeline.runs.input_file import require_pain001
 from pipeline.runs.manifest import language_of_reports, replaced_manifest
 from pipeline.runs.proof import is_past_signing, open_ledger, refuse_changed_copy
 from pipeline.runs.request import CheckJob, Notice, Phase, Surface
 from pipeline.runs.shared_folder import settled
-from pipeline.runs.starting import LocalReferences, finished_before, refuse_foreign_files, remove_outdated
-from pipeline.stages.plan import bases
+from pipeline.runs.starting import refuse_foreign_files, remove_outdated
 from pipeline.stages.read import PaymentSource
-from pipeline.stages.resolve import resolve
-from pipeline.stages.write import write
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence
 from schemas.changes import Change
-from schemas.outcomes import WarningCode
-from schemas.row_positions import in_brackets
 from schemas.strict import timestamp
-from schemas.summary import ROWS_NAMED_MAX, Summary
+from schemas.summary import Summary
 
 if TYPE_CHECKING:
+    from pipeline.executors.asking import RunQuestions
     from pipeline.executors.kept_open import KeptOpen
+    from pipeline.executors.results import AskingResult, QuestionsLeft
+    from pipeline.jobs.writing import DecidedRun, OpenRun
+
+
+class RunInput(Protocol):
+    """What a run checks: how it is read, planned, decided and written; the order of that is here."""
+
+    @property
+    def job(self) -> CheckJob:
+        """How to check it."""
+
+    @property
+    def sha256(self) -> str:
+        """Of its bytes."""
+
+    @property
+    def run_sha256(self) -> str:
+        """By what the ledger of its folder knows it."""
+
+    def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:
+        """The summary of an earlier run that left nothing to do, if its files are still there."""
+
+    def changes(self, summary: Summary) -> Sequence[Change]:
+        """What such a run found changed since earlier runs."""
+
+    def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, surface: Surface) -> Sentence | None:
+        """Validate it and find its questions; why nothing may be asked, unless the user allows it."""
+
+    def questions(self, surface: Surface) -> "RunQuestions":
+        """What to ask, as the asking begins; notify of calls that are likely to be wasted."""
+
+    def left(self, asked: "AskingResult") -> "QuestionsLeft":
+        """Take the answers, and count what is left."""
+
+    def decide(self, run: "OpenRun", left: "QuestionsLeft", surface: Surface) -> "DecidedRun":
+        """Decide every payment, and write the outcomes and the reports."""
 
 
 class RunResult(NamedTuple):
@@ -84,35 +104,45 @@ def check(
         PrecheckError: the run ended before anything was asked, or its outcome file cannot be written; the
             exit code says why. Answers that came before are kept, and are not asked for again.
     """
+    return check_input(job, partial(WholeFile.read, ahead=ahead), surface, kept)
+
+
+def check_input(
+    job: CheckJob,
+    read: Callable[[CheckJob, ConfigurationFile, Surface], RunInput],
+    surface: Surface,
+    kept: "KeptOpen | None" = None,
+    *,
+    asks: bool = True,
+) -> RunResult:
+    """Check what is read, as `check`; another process asks where this one does not."""
     clock, started = surface.clock, surface.clock()
     surface.watch.enter(Phase.READING)
     now, read_once = timestamp(started), ConfigurationFile if kept is None else kept.configuration
     file, unused = read_once(job.config).for_profile(job.profile)
-    job = as_configured(job, file)
     if unused is not None:
         surface.notify(Notice(unused, {}))
-    source = read_file(job, file) if ahead is None else ahead
-    if job.pain002:
-        require_pain001(source.format, name=job.file.name)
+    payments = read(as_configured(job, file), file, surface)
+    job = payments.job
     chosen = signed_with(choose(job.profile, file).assuming(job.account_type), job.sign_with)
     refuse_own_folder(job.reusable.folders, job.out)
-    refuse_changed_copy(job.file, source.sha256, chosen.signer, own=job.out)
+    refuse_changed_copy(job.file, payments.sha256, chosen.signer, own=job.out)
     refuse_foreign_files(job.out, chosen.environment, now=now, fresh=job.fresh)
-    identity = identity_of(source, chosen)
+    identity = identity_of(payments.run_sha256, chosen)
     with ExitStack() as opens:
         ledger, before = None, None if job.fresh else replaced_manifest(job.out)
         if has_begun(job.out) and not job.fresh:
             ledger = opens.enter_context(open_ledger(job.out, identity, chosen, now=now, before=before))
-            judged = LocalReferences(wanted(job, chosen).in_words, modulus_of(chosen, today=started.date()))
             is_settled = settled(job.out, ledger, chosen) and is_past_signing(job.out, ledger, chosen)
-            if is_settled and (finished := finished_before(job, source, ledger, judged)) is not None:
-                return _finished(finished, job, source, chosen, surface)
+            if is_settled and (found := payments.finished_before(ledger, chosen, started.date())) is not None:
+                _notify_unsigned(job, chosen, surface)
+                return RunResult(found, already_finished=True, changes=payments.changes(found))
         profile = opens.enter_context(opened(chosen)) if kept is None else kept.profile(chosen)
         time = RunTime(started, begun=now if ledger is None else ledger.created_at)
-        prepared, checks = prepare(job, source, chosen, profile, time)
-        if prepared.refusal is not None and job.many_names_reason is None:
+        refusal = payments.prepare(chosen, profile, time, surface)
+        if refusal is not None and job.many_names_reason is None:
             raise InputError(
-                prepared.refusal, advice=(Sentence("jobs.correct_rows"), Sentence("advice.allow_many_names"))
+                refusal, advice=(Sentence("jobs.correct_rows"), Sentence("advice.allow_many_names"))
             )
         if ledger is None:  # a refused file must leave no folder behind, and delete no answers
             over = surface.notify if job.fresh else None
@@ -120,45 +150,28 @@ def check(
                 open_ledger(job.out, identity, chosen, now=now, before=before, over=over)
             )
         language = begin(job, ledger, now=timestamp(clock()))
-        _warn_before_asking(prepared, source, surface)
 
         # The HTTP libraries come with them, and a run that is refused needs none.
-        from pipeline.jobs.sharing import ask_file, joined_run, plan_of_file
-        from pipeline.jobs.writing import DecidedRun, OpenRun, leave
+        from pipeline.jobs.sharing import AskingPlan, ask, joined_run
+        from pipeline.jobs.writing import OpenRun, leave
 
-        apis = {server.name: api_of(server) for server in profile.servers}
-        plan = plan_of_file(job, checks, chosen, profile)._replace(kept=kept)
+        plan = AskingPlan(payments.questions(surface), chosen, profile, kept)
         shared = opens.enter_context(joined_run(job, plan, identity, surface))
-        reuse_answers(
-            job.reusable._replace(signer=chosen.signer),
-            checks,
-            (ledger if shared is None else shared.shared, identity),
-            apis,
-            now=clock(),
-        )
-        asked = ask_file(job, plan, ledger, shared, surface)
+        apis = {server.name: api_of(server) for server in profile.servers}
+        known = (ledger if shared is None else shared.shared, identity)
+        reuse_answers(job.reusable._replace(signer=chosen.signer), plan.questions, known, apis, now=clock())
+        asked, left = ask(job, plan, (ledger, shared), payments.left, surface, asks=asks)
+        del plan  # it holds the largest frame, which is no longer needed
         surface.watch.enter(Phase.WRITING)
-        in_sequence = unknown_in_sequence(about_uk_accounts(checks), prepared.assignments, asked.answers)
-        findings = prepared.findings.and_warnings(in_sequence)
-        questions = Questions(bases(checks), prepared.assignments)
-        del checks, plan  # the largest frame, and no longer needed
-        outcomes, reasons = resolve(findings, questions, asked.answers, apis.values(), profile.environment)
-        written = write(
-            source.original,
-            outcomes,
-            job.out,
-            format_name=job.format or source.outcome_format,
-            dialect=source.dialect,
-        )
-        run = OpenRun(job, source, chosen, prepared, profile, ledger, before, started, language)
-        decided = DecidedRun(outcomes, reasons, findings.warnings, questions.bases, asked)
-        summary, changes = leave(run, decided, written, surface)
+        run = OpenRun(job, chosen, profile, ledger, before, started, language, asked)
+        decided = payments.decide(run, left, surface)
+        leave(run, decided, left, clock)
         return RunResult(
-            summary,
+            decided.summary,
             already_finished=False,
-            changes=changes,
-            next_step=asked.next_step(questions.bases) if summary.next_step else None,
-            ended_by=asked.ended_by,
+            changes=decided.changes,
+            next_step=run.next_step(left) if decided.summary.next_step else None,
+            ended_by=asked.ended_by or decided.ended_by,
         )
 
 
@@ -171,22 +184,8 @@ def begin(job: CheckJob, ledger: SqliteLedger, *, now: str) -> str:
     return language_of_reports(job, ledger, now=now)
 
 
-def _finished(
-    summary: Summary, job: CheckJob, source: PaymentSource, chosen: Chosen, surface: Surface
-) -> RunResult:
-    """The result of a run that had nothing left to do; notify where its manifest lacks the signature."""
+def _notify_unsigned(job: CheckJob, chosen: Chosen, surface: Surface) -> None:
+    """Notify where the manifest of a run that had nothing left to do lacks the signature."""
     if chosen.signer is not None and not chosen.signer.has_signed(job.out):
         missing = Sentence("jobs.notice_not_signed")
         surface.notify(Notice(missing, {"folder": str(job.out)}, is_vital=True))
-    changes = changes_of(summary, source.payments, changes_in(job.out))
-    return RunResult(summary, already_finished=True, changes=changes)
-
-
-def _warn_before_asking(prepared: PreparedFile, source: PaymentSource, surface: Surface) -> None:
-    """Notify of calls that are likely to be wasted, while they can still be spared."""
-    foreign = prepared.findings.warnings.filter(pl.col("code") == WarningCode.NAME_NOT_LATIN)["row"]
-    if foreign.len():
-        first = foreign.head(ROWS_NAMED_MAX).to_list()
-        wasted = Sentence("jobs.notice_names_not_latin")
-        rows = ", ".join(map(str, first)) + in_brackets(first, source.positions)
-        surface.notify(Notice(wasted, {"row_count": foreign.len(), "rows": rows}))

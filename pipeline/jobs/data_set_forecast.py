@@ -1,16 +1,19 @@
 """What checking a data set would take. Nothing is sent; what was read and planned stays for the run."""
 
+from dataclasses import replace
+
 import polars as pl
 
+from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import choose, ledger_url, modulus_of, to_plan_with
 from pipeline.connections import routes
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.datasets.tasks import SetTask
 from pipeline.frames import REJECTS, WARNINGS
-from pipeline.jobs.data_set import as_configured_set, refuse_signature
-from pipeline.jobs.data_set_plan import PlannedSet, plan_parts, task_of
+from pipeline.jobs.data_set import refuse_options_of_a_file
+from pipeline.jobs.data_set_plan import PlannedSet, plan_parts, task_of, why_refused_set
 from pipeline.jobs.forecast import limits_of
-from pipeline.rules.enumeration import why_refused
+from pipeline.jobs.prepare import as_configured
 from pipeline.runs.data_set import open_data_set
 from pipeline.runs.folder import has_begun
 from pipeline.runs.part_files import read_frame
@@ -27,10 +30,10 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
     Raises:
         PrecheckError: the data set or the configuration cannot be used; the exit code says why.
     """
-    job, now = as_configured_set(job), clock()
-    check = job.check
-    chosen = choose(check.profile, check.config)
-    refuse_signature(chosen)
+    now, (file, _) = clock(), ConfigurationFile(job.check.config).for_profile(job.check.profile)
+    check = as_configured(job.check, file)
+    refuse_options_of_a_file(check)
+    job, chosen = replace(job, check=check), choose(check.profile, file).assuming(check.account_type)
     data = open_data_set(check.file, job.work)
     profile = to_plan_with(chosen)
     there = routes(profile)._replace(modulus=modulus_of(chosen, today=now.date()))
@@ -48,7 +51,7 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
         why_uncounted=own if has_begun(check.out) else None,
     )
     problems = [read.problem for _, read in planned.parts if read.problem is not None]
-    refusal = why_refused(planned.many_names, where=check.file.name, positions=planned.rows.positions)
+    refusal = why_refused_set(check, planned)
     update: dict[str, object] = {
         "refusal": None if refusal is None else refusal.recorded(),
         "notes": [*planned.usable[0][1].notes, *problems],

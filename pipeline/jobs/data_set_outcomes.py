@@ -5,40 +5,36 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from shutil import rmtree
 from typing import NamedTuple
 
 import polars as pl
 
 from pipeline.apis.registry import about_uk_accounts
-from pipeline.config.profiles import Chosen
-from pipeline.errors import InputError
 from pipeline.executors.datasets.buckets import divide_answers
 from pipeline.executors.datasets.engines import Count, Engine, count_nothing, counted
 from pipeline.executors.datasets.parts import decide_part
 from pipeline.executors.datasets.tasks import BucketTask, DecideTask, SetTask
-from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of, next_step
+from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of
 from pipeline.files.plain import real_path
-from pipeline.formats import format_named
 from pipeline.frames import ANSWERS, CHECKS, AnswerState, OwnCode
 from pipeline.jobs.data_set_plan import PlannedSet
 from pipeline.jobs.data_set_summary import CheckedPart, add_up, input_of, modulus_of, routes_of
 from pipeline.jobs.prepare import VERSION, country_of
+from pipeline.jobs.writing import DecidedRun, OpenRun
 from pipeline.reports.data_sets import data_set_reports
 from pipeline.rules.enumeration import in_sequence, unknown_accounts
 from pipeline.runs.data_set import DataSet
-from pipeline.runs.folder import read_summary, write_summary
-from pipeline.runs.manifest import identity_of
+from pipeline.runs.families import made_of
+from pipeline.runs.folder import write_summary
+from pipeline.runs.manifest import identity_of, identity_of_parts
 from pipeline.runs.part_files import PartFiles, read_as_written, read_document, read_frame, write_frame
-from pipeline.runs.request import DataSetJob, SetStep, Surface
-from pipeline.stages.summarise import SummaryHeader
-from pipeline.stores.protocols import RunLedger
-from pipeline.wording import Sentence, speaking
+from pipeline.runs.request import Clock, SetStep
+from pipeline.stages.write import WrittenOutcomes
+from pipeline.wording import speaking
 from schemas.data_set import PartDecided
-from schemas.folder import ATTENTION, OUTCOMES, REPORT_HTML
+from schemas.folder import OUTCOMES
 from schemas.outcomes import ApiName
-from schemas.strict import timestamp
-from schemas.summary import InputFile, Summary
+from schemas.summary import InputFile
 
 _UNDECIDED = (AnswerState.UNANSWERED, AnswerState.DEFERRED)
 _READ = ["check", "state", "code", "time", "attempts"]
@@ -52,25 +48,6 @@ class Answered(NamedTuple):
     """Names these answers: where it is the same, they are."""
     in_sequence: str
     """The same of the accounts with numbers in sequence."""
-
-
-class CheckedSet(NamedTuple):
-    """A data set that has been asked about."""
-
-    job: DataSetJob
-    data: DataSet
-    chosen: Chosen
-    planned: PlannedSet
-    asked: AskingResult
-    answered: Answered
-    started: str
-    language: str
-    """Of the page."""
-
-    @property
-    def format(self) -> str:
-        """Of the outcome files."""
-        return self.job.check.format or self.data.format
 
 
 def look_at_answers(shared: SetTask, planned: PlannedSet, asked: AskingResult) -> Answered:
@@ -103,30 +80,39 @@ def look_at_answers(shared: SetTask, planned: PlannedSet, asked: AskingResult) -
     )
 
 
-def decide_parts(
-    run: CheckedSet, shared: SetTask, at_work: Engine, count: Count = count_nothing
+def decide_parts(  # noqa: PLR0913, PLR0917 (what is decided, where, and by whom)
+    run: OpenRun,
+    data: DataSet,
+    known: tuple[PlannedSet, Answered],
+    shared: SetTask,
+    at_work: Engine,
+    count: Count = count_nothing,
 ) -> list[CheckedPart]:
     """Decide every part that is not decided yet by the same answers, and `count` them; all, in order."""
-    out = run.job.check.out / OUTCOMES
+    planned, _ = known
+    out = run.job.out / OUTCOMES
     out.mkdir(mode=0o700, exist_ok=True)
-    tasks = _tasks(run, shared)
-    kept = {task.part.number: known for task in tasks if (known := _decided_before(task)) is not None}
+    tasks = _tasks(run, data, known, shared)
+    kept = {task.part.number: found for task in tasks if (found := _decided_before(task)) is not None}
     left = [task for task in tasks if task.part.number not in kept]
     if left:
-        buckets = [BucketTask(shared, bucket, run.planned.rows) for bucket in range(shared.bucket_count)]
+        buckets = [BucketTask(shared, bucket, planned.rows) for bucket in range(shared.bucket_count)]
         for _ in at_work.each(divide_answers, buckets):
             pass
-        found = counted(at_work.each(decide_part, left), count, SetStep.WRITTEN, len(left))
-        kept |= {task.part.number: decided for task, decided in found}
+        decided = counted(at_work.each(decide_part, left), count, SetStep.WRITTEN, len(left))
+        kept |= {task.part.number: found for task, found in decided}
     for path in out.iterdir():
-        if path.name not in {decided.outcome_name for decided in kept.values()}:
+        if path.name not in {found.outcome_name for found in kept.values()}:
             path.unlink()  # of a part that there is no more, or in another format
-    return [CheckedPart(part, read, kept.get(part.number)) for part, read in run.planned.parts]
+    return [CheckedPart(part, read, kept.get(part.number)) for part, read in planned.parts]
 
 
-def _tasks(run: CheckedSet, shared: SetTask) -> list[DecideTask]:
-    rows = run.planned.rows
-    where = json.dumps([rows.parts, rows.counts, rows.positions.names, run.format, run.answered.in_sequence])
+def _tasks(
+    run: OpenRun, data: DataSet, known: tuple[PlannedSet, Answered], shared: SetTask
+) -> list[DecideTask]:
+    planned, answered = known
+    rows, form = planned.rows, run.job.format or data.format
+    where = json.dumps([rows.parts, rows.counts, rows.positions.names, form, answered.in_sequence])
     basis = hashlib.sha256(where.encode()).hexdigest()
     return [
         DecideTask(
@@ -134,15 +120,15 @@ def _tasks(run: CheckedSet, shared: SetTask) -> list[DecideTask]:
             part=part,
             read=read,
             row_start=start,
-            format=run.format,
-            out=real_path(run.job.check.out) / OUTCOMES,
+            format=form,
+            out=real_path(run.job.out) / OUTCOMES,
             profile=run.chosen.name,
             environment=run.chosen.environment,
             tool_version=VERSION,
-            answers=run.answered.state,
+            answers=answered.state,
             basis=basis,
         )
-        for (part, read), start in zip(run.planned.usable, rows.starts, strict=True)
+        for (part, read), start in zip(planned.usable, rows.starts, strict=True)
     ]
 
 
@@ -163,132 +149,64 @@ def _is_as_written(path: Path, sha256: str | None) -> bool:
         return False
 
 
-def leave(
-    run: CheckedSet,
+def set_results(  # noqa: PLR0913, PLR0917 (what is known of a data set)
+    run: OpenRun,
+    left: QuestionsLeft,
+    data: DataSet,
+    planned: PlannedSet,
     parts: Sequence[CheckedPart],
     files: PartFiles,
-    ledger: RunLedger | None,
-    surface: Surface,
-) -> Summary:
-    """Write all results of a data set beside its outcome files, and record the end of the run.
-
-    The folder has no ledger where the answers are in one that processes share.
+    clock: Clock,
+) -> DecidedRun:
+    """Write the summary and the reports of a data set beside its outcome files.
 
     Raises:
         OutputError: a file cannot be created.
         DiskError: the disk is full or failed.
     """
-    asked, left, out = run.asked, run.answered.left, run.job.check.out
-    counts = Counter[ApiName]()
-    for bucket in run.planned.buckets:
+    out, counts = run.job.out, Counter[ApiName]()
+    for bucket in planned.buckets:
         counts.update(bucket.question_counts)
-    header = SummaryHeader(
-        tool_version=VERSION,
-        profile=run.chosen.name,
-        environment=run.chosen.environment,
-        started=run.started,
-        finished=timestamp(surface.clock()),
-        input=_input(run),
-        routes=routes_of(read for _, read in run.planned.usable),
-        next_step=str(next_step_of(asked, left)),
-        given_up=0 < left.open_count == left.given_up_count,
-        many_names_reason=run.job.check.many_names_reason,
-        modulus=modulus_of(bucket.modulus for bucket in run.planned.buckets),
+    header = run.header(
+        left,
+        clock,
+        input=_input(run, data, planned),
+        routes=routes_of(read for _, read in planned.usable),
+        modulus=modulus_of(bucket.modulus for bucket in planned.buckets),
     )
-    numbers = [part.part.number for part in parts if part.decided is not None]
-    banks = [read_as_written(files.banks(number)) for number in numbers]
-    summary = add_up(header, parts, calls_of(counts, asked.tally), banks)
+    decided = {part.part.number: part.decided for part in parts if part.decided is not None}
+    banks = [read_as_written(files.banks(number)) for number in decided]
+    summary = add_up(header, parts, calls_of(counts, run.asked.tally), banks)
     with speaking(run.language):
-        data_set_reports(
+        documents = data_set_reports(
             out,
             summary,
-            attention=(read_as_written(files.attention(number)) for number in numbers),
-            shown=(read_as_written(files.shown(number)) for number in numbers),
-            sums=[read_as_written(files.sums(number)) for number in numbers],
+            attention=(read_as_written(files.attention(number)) for number in decided),
+            shown=(read_as_written(files.shown(number)) for number in decided),
+            sums=[read_as_written(files.sums(number)) for number in decided],
         )
-    write_summary(out, summary)
-    if ledger is not None:
-        ledger.finish(
-            timestamp(surface.clock()),
-            question_count=counts.total(),
-            unanswered_count=left.open_count,
-            outcome_sha256=_digest(summary),
-        )
-    if summary.complete:
-        files.remove()
-        if run.data.divided is not None:
-            rmtree(run.data.divided, ignore_errors=True)
-    return summary
+    sha256 = identity_of_parts((part.outcome_name, part.outcome_sha256) for part in decided.values())
+    written = WrittenOutcomes(out / OUTCOMES, sha256)
+    work = [files.root, *filter(None, [data.divided])] if summary.complete else []
+    return DecidedRun(summary, written, [write_summary(out, summary), *documents], counts.total(), work=work)
 
 
-def next_step_of(asked: AskingResult, left: QuestionsLeft) -> Sentence:
-    """How to go on with what is left of a data set."""
-    if not left.open_count:
-        return Sentence("jobs.correct_the_parts")
-    return next_step(left, asked)
-
-
-def _input(run: CheckedSet) -> InputFile:
-    reads = [read for _, read in run.planned.usable]
-    first = reads[0]
-    check = run.job.check
+def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:
+    reads = [read for _, read in planned.usable]
+    first, check = reads[0], run.job
     file = InputFile(
-        name=run.data.path.name,
-        sha256=run.data.sha256,
-        byte_count=run.data.byte_count,
+        name=data.path.name,
+        sha256=data.sha256,
+        byte_count=data.byte_count,
         row_count=0,
-        format=run.data.format,
+        made_of=made_of(check.file, data.sha256, check.out),
+        format=data.format,
         country=country_of(check, run.chosen),
         columns={header: field for read in reads[::-1] for header, field in read.columns.items()},
         mapping=dict(check.mapping),
         decision={field: columns for read in reads[::-1] for field, columns in read.decision.items()},
         notes=first.notes,
         **first.dialect,
-        places=run.planned.rows.positions,
+        places=planned.rows.positions,
     )
-    return input_of(file, run.planned.usable)
-
-
-def _digest(summary: Summary) -> str:
-    """SHA-256 of the outcome files of all parts."""
-    listing = "".join(f"{part.outcome_sha256}  {part.outcome_file}\n" for part in summary.parts)
-    return hashlib.sha256(listing.encode()).hexdigest()
-
-
-def finished_before(job: DataSetJob, data: DataSet, ledger: RunLedger | None) -> Summary | None:
-    """The summary of an earlier run that left nothing to do, if its files are still there.
-
-    The folder has no ledger where the answers are in one that processes share.
-    """
-    out = job.check.out
-    try:
-        summary = read_summary(out)
-    except InputError:
-        return None
-    if ledger is not None:
-        finish = ledger.last_finish
-        if finish is None or ledger.finished_at is None or _digest(summary) != finish.outcome_sha256:
-            return None
-        if job.check.language not in (None, ledger.language):
-            return None
-    is_same = (
-        summary.complete
-        and summary.input.sha256 == data.sha256
-        and summary.input.mapping == dict(job.check.mapping)
-        and (out / REPORT_HTML).exists()
-        and (out / ATTENTION).exists()
-        and all(
-            part.outcome_file is not None
-            and part.outcome_file.endswith(format_named(job.check.format or data.format).SUFFIX)
-            and _is_as_written(out / part.outcome_file, part.outcome_sha256)
-            for part in summary.parts
-        )
-    )
-    if not is_same:
-        return None
-    nothing = {"request_count": 0, "repeat_count": 0}
-    calls = [
-        call.model_copy(update={"answered_before_count": call.question_count, **nothing})
-        for call in summary.calls
-    ]
-    return summary.model_copy(update={"calls": calls})
+    return input_of(file, planned.usable)

@@ -95,11 +95,9 @@ def plan_parts(data: DataSet, shared: SetTask, at_work: Engine, count: Count = c
     return PlannedSet(parts, rows, [planned[bucket] for bucket in range(shared.bucket_count)])
 
 
-def refuse_many_names(check: CheckJob, planned: PlannedSet) -> None:
-    """Refuse a data set that tries names on accounts, unless the user allows it (InputError)."""
-    refusal = why_refused(planned.many_names, where=check.file.name, positions=planned.rows.positions)
-    if refusal is not None and check.many_names_reason is None:
-        raise InputError(refusal, advice=(Sentence("jobs.correct_rows"), Sentence("advice.allow_many_names")))
+def why_refused_set(check: CheckJob, planned: PlannedSet) -> Sentence | None:
+    """Why nothing may be asked about a data set, which tries names on accounts."""
+    return why_refused(planned.many_names, where=check.file.name, positions=planned.rows.positions)
 
 
 def _compared(parts: Sequence[tuple[DataPart, PartRead]]) -> list[tuple[DataPart, PartRead]]:

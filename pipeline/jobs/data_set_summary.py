@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.rules.totals import added, control_totals
+from pipeline.rules.totals import added_outcomes, control_totals
 from pipeline.runs.data_set import DataPart
 from pipeline.stages.summarise import SummaryHeader, listed_banks
 from pipeline.wording import Sentence
@@ -21,7 +21,6 @@ from schemas.summary import (
     InputFile,
     ModulusUsed,
     NotPayment,
-    OutcomeTotal,
     PartTotal,
     RouteCount,
     Summary,
@@ -56,7 +55,7 @@ def add_up(
     warnings = [warning for summary in summaries for warning in summary.warnings]
     return Summary(
         **header.summary_fields(is_left=not is_complete),
-        outcomes=[_outcome(outcome, summaries) for outcome in Outcome],
+        outcomes=added_outcomes(summary.outcomes for summary in summaries),
         codes=_codes(summaries),
         parts=list(_part_totals(parts)),
         **listed_banks(pl.concat(banks).group_by("bank").sum()),
@@ -70,15 +69,6 @@ def add_up(
         warning_count=sum(summary.warning_count for summary in summaries),
         warning_codes=_warning_codes(summaries),
         complete=is_complete,
-    )
-
-
-def _outcome(outcome: Outcome, summaries: Sequence[Summary]) -> OutcomeTotal:
-    of_parts = [total for summary in summaries for total in summary.outcomes if total.outcome is outcome]
-    return OutcomeTotal(
-        outcome=outcome,
-        row_count=sum(total.row_count for total in of_parts),
-        totals=added([total.totals for total in of_parts]),
     )
 
 

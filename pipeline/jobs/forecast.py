@@ -32,7 +32,7 @@ def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
     profile = to_plan_with(chosen)
     prepared, checks = prepare(job, source, chosen, profile, RunTime(now, begun=timestamp(now)))
     apis = {server.name: api_of(server) for server in profile.servers}
-    own = OwnFolder(job.out, identity_of(source, chosen))
+    own = OwnFolder(job.out, identity_of(source.sha256, chosen))
     unasked = reusable_checks(job.reusable, checks, own, apis, now=now)
     questions, limits = (checks, prepared.assignments, unasked), limits_of(profile, now)
     made = forecast(

@@ -122,9 +122,9 @@ def _lost_layout(job: CheckJob, format_choice: FormatChoice) -> str | None:
     return before.format if is_lost and before.name == job.file.name else None
 
 
-def identity_of(source: PaymentSource, chosen: Chosen) -> RunIdentity:
-    """What makes two runs the same: the same file, asked about in the same way."""
-    return RunIdentity(source.sha256, chosen.fingerprint, chosen.environment.value, VERSION)
+def identity_of(input_sha256: str, chosen: Chosen) -> RunIdentity:
+    """What makes two runs the same: the same payments, asked about in the same way."""
+    return RunIdentity(input_sha256, chosen.fingerprint, chosen.environment.value, VERSION)
 
 
 def wanted(job: CheckJob, chosen: Chosen) -> ComparisonRequest:

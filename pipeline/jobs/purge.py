@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from shutil import rmtree
 from typing import NamedTuple
 from uuid import UUID
 
@@ -175,8 +176,8 @@ def _files_to_delete(folder: Path, job: PurgeJob) -> list[Path]:
 
 
 def _holding_names(folder: Path) -> list[Path]:
-    """As `files_with_names`; of a data set also the outcome files of its parts."""
-    return [*files_with_names(folder), *sorted((folder / OUTCOMES).glob("part-*"))]
+    """As `files_with_names`; of a data set also the folder of its outcome files."""
+    return [*files_with_names(folder), folder / OUTCOMES]
 
 
 def _works(folder: Path, job: PurgeJob) -> list[Path]:
@@ -204,7 +205,10 @@ def _there(files: Iterable[Path]) -> list[str]:
 def _delete(files: Iterable[Path]) -> None:
     for file in files:
         try:
-            file.unlink(missing_ok=True)
+            if file.is_dir() and not file.is_symlink():
+                rmtree(file)
+            else:
+                file.unlink(missing_ok=True)
         except OSError as error:
             raise not_writable(file, error, otherwise=Sentence("advice.delete_it")) from error
 

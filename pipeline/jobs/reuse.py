@@ -5,11 +5,12 @@ payee. An answer keeps the time at which it came, however often it is reused, so
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import polars as pl
 
@@ -32,6 +33,9 @@ from schemas.outcomes import ApiName, Environment, Outcome
 from schemas.strict import timestamp
 from schemas.summary import REHEARSAL
 
+if TYPE_CHECKING:
+    from pipeline.executors.asking import RunQuestions
+
 
 class EarlierAnswers(NamedTuple):
     """What another run was answered, by its own folder or by the ledger that it shares."""
@@ -39,7 +43,8 @@ class EarlierAnswers(NamedTuple):
     question_key: Callable[[Check], bytes]
     """Gives the key of a question there."""
     input_sha256: str
-    final: Iterable[FinalAnswer]
+    answers_to: Callable[[Sequence[bytes]], Mapping[bytes, FinalAnswer]]
+    """Looks up the final answers to questions, by their keys."""
 
 
 class KnownAnswer(NamedTuple):
@@ -54,7 +59,7 @@ class KnownAnswer(NamedTuple):
 
 def reuse_answers(
     permitted: ReusePermission,
-    checks: pl.DataFrame,
+    questions: "RunQuestions",
     own: tuple[SqliteLedger | SharedRun, RunIdentity],
     apis: Mapping[ApiName, Api],
     *,
@@ -62,7 +67,7 @@ def reuse_answers(
 ) -> None:
     """Record in the ledger which questions need not be asked, because an earlier run had a match.
 
-    Checks that the ledger has a final answer for are left as they are.
+    Those that the ledger has a final answer for are left as they are.
 
     Raises:
         UsageError: a folder is no run, or its run asked another kind of server or another provider.
@@ -72,23 +77,25 @@ def reuse_answers(
     if not permitted.folders and not permitted.in_ledger:
         return
     ledger, identity = own
-    left = _unanswered(checks, ledger)
+    answered = {final.question for final in ledger.answers()}
     with _records(permitted, identity, now) as folders:
-        earlier = [*folders, *_others(permitted, left, ledger, now)]
-        known = _known(permitted, left, earlier, apis, now)
-        ledger.reuse(
-            [
-                ReusedAnswer(
-                    ledger.question_key(one.check),
-                    one.answer.code,
-                    one.answer.request_id or "",
-                    one.answer.time or "",
-                    earlier[one.source].input_sha256,
-                    timestamp(now),
-                )
-                for one in known
-            ]
-        )
+        for part in range(questions.part_count):
+            left = _unanswered(questions.checks(part), ledger, answered)
+            earlier = [*folders, *_others(permitted, left, ledger, now)]
+            known = _known(permitted, left, earlier, apis, now)
+            ledger.reuse(
+                [
+                    ReusedAnswer(
+                        ledger.question_key(one.check),
+                        one.answer.code,
+                        one.answer.request_id or "",
+                        one.answer.time or "",
+                        earlier[one.source].input_sha256,
+                        timestamp(now),
+                    )
+                    for one in known
+                ]
+            )
 
 
 class OwnFolder(NamedTuple):
@@ -123,7 +130,7 @@ def _left(checks: pl.DataFrame, own: OwnFolder, now: datetime) -> tuple[pl.DataF
     try:
         with opened_to_read(folder, now=timestamp(now)) as record:
             if record.run[:3] == identity[:3]:
-                return _unanswered(checks, record), None
+                return _unanswered(checks, record, {final.question for final in record.answers()}), None
             if not any(record.answers()):
                 return checks, None  # it may be used by any other run
     except (InputError, LockedError, OutputError, DiskError) as error:
@@ -143,7 +150,7 @@ def _records(
         ]
         for record in records:
             _require_same_provider(record, identity)
-        yield [EarlierAnswers(one.question_key, one.run.input_sha256, one.answers()) for one in records]
+        yield [EarlierAnswers(one.question_key, one.run.input_sha256, one.answers_to) for one in records]
 
 
 def _others(
@@ -154,7 +161,14 @@ def _others(
         return []
     keys = [ledger.question_key(Check(row[0], ApiName(row[1]), *row[2:])) for row in checks.iter_rows()]
     found = ledger.earlier_answers(keys, timestamp(now - permitted.age_max))
-    return [EarlierAnswers(ledger.question_key, source, answers) for source, answers in found.items()]
+    return [
+        EarlierAnswers(ledger.question_key, source, partial(_among, {one.question: one for one in answers}))
+        for source, answers in found.items()
+    ]
+
+
+def _among(answers: Mapping[bytes, FinalAnswer], questions: Sequence[bytes]) -> Mapping[bytes, FinalAnswer]:
+    return {question: answers[question] for question in questions if question in answers}
 
 
 def _known(
@@ -189,9 +203,10 @@ def _require_same_provider(record: LedgerReader, identity: RunIdentity) -> None:
         )
 
 
-def _unanswered(checks: pl.DataFrame, record: LedgerReader | SqliteLedger | SharedRun) -> pl.DataFrame:
+def _unanswered(
+    checks: pl.DataFrame, record: LedgerReader | SqliteLedger | SharedRun, answered: Collection[bytes]
+) -> pl.DataFrame:
     """The checks that a record has no final answer for."""
-    answered = {final.question for final in record.answers()}
     if not answered:
         return checks
     is_open = [
@@ -216,14 +231,15 @@ def reuse(
     Z; an answer of the future, by a clock that was wrong, is not used either.
     """
     assert checks.schema == CHECKS
-    answers = [{answer.question: answer for answer in record.final} for record in earlier]
+    every = [Check(row[0], ApiName(row[1]), *row[2:]) for row in checks.iter_rows()]
+    keys = [[record.question_key(check) for check in every] for record in earlier]
+    answers = [record.answers_to(of_record) for record, of_record in zip(earlier, keys, strict=True)]
     found = []
-    for row in checks.iter_rows():
-        check = Check(row[0], ApiName(row[1]), *row[2:])
+    for place, check in enumerate(every):
         known = [
             KnownAnswer(check, answer, source)
-            for source, record in enumerate(earlier)
-            if (answer := answers[source].get(record.question_key(check))) is not None
+            for source, of_record in enumerate(keys)
+            if (answer := answers[source].get(of_record[place])) is not None
         ]
         latest = max(known, key=lambda one: one.answer.time or "", default=None)
         if latest is None or not _is_match(latest, apis[check.api]):

@@ -3,7 +3,7 @@
 Without a shared ledger in the profile all this is nothing: the folder's own ledger is the whole record.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -15,12 +15,11 @@ import polars as pl
 
 from pipeline.config import Profile
 from pipeline.config.profiles import Chosen, ledger_key, ledger_url
-from pipeline.errors import IncompleteError, UsageError
-from pipeline.executors.asking import Alone, FileQuestions, RunQuestions, Way, ask_all
+from pipeline.errors import IncompleteError
+from pipeline.executors.asking import Alone, RunQuestions, Way, ask_all
 from pipeline.executors.kept_open import KeptOpen
-from pipeline.executors.results import AskedFile
+from pipeline.executors.results import AskingResult, QuestionsLeft
 from pipeline.files.plain import real_path
-from pipeline.frames import Checks
 from pipeline.runs.earlier import moved_from
 from pipeline.runs.request import CheckJob, Surface
 from pipeline.runs.shared_folder import forget_store_record, read_store_record, write_store_record
@@ -28,7 +27,6 @@ from pipeline.runs.work_folder import remove_work, require_private, write_work
 from pipeline.stores.shared import SharedStore
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.stores.values import RunIdentity
-from pipeline.wording import Sentence
 from schemas.outcomes import Environment
 from schemas.shared import SharedRunRecord, WorkRecord
 
@@ -49,23 +47,14 @@ class AskingPlan(NamedTuple, Generic[_Questions]):
     kept: KeptOpen | None = None
     """What stays open for the next file."""
 
-    def way(
-        self, ledger: SqliteLedger, joined: "JoinedRun | None", *, copies: bool = False, asks: bool = True
-    ) -> Way:
-        """Who asks: this process alone, or together with the processes that share the run.
-
-        Args:
-            ledger: of the folder.
-            joined: the shared run, if it is one.
-            copies: whether the ledger of the folder gets a copy of a shared run.
-            asks: whether this process asks in a shared run; otherwise workers do.
-        """
+    def way(self, ledger: SqliteLedger, joined: "JoinedRun | None", *, asks: bool) -> Way:
+        """Who asks: this process alone, or together with the processes that share the run, as `ask`."""
         if joined is None:
             return Alone(ledger, is_ours=self.chosen.config is None, kept=self.kept)
         from pipeline.executors.folder_copy import FolderCopy
         from pipeline.executors.with_others import WithOthers
 
-        return WithOthers(joined, FolderCopy(ledger) if copies else None, asks)
+        return WithOthers(joined, FolderCopy(ledger), asks)
 
 
 @contextmanager
@@ -124,43 +113,40 @@ def _end_shared(store: SharedStore, folder: Path) -> None:
         store.mark_finished(before)
 
 
-def plan_of_file(
-    job: CheckJob, checks: Checks, chosen: Chosen, profile: Profile
-) -> AskingPlan[FileQuestions]:
-    """What to ask about a file.
-
-    Raises:
-        UsageError: workers are to help, and the profile has no ledger that they could share.
-    """
-    if job.work is not None and ledger_url(chosen) is None:
-        raise UsageError(Sentence("jobs.workers_help_runs"), advice=Sentence("advice.name_ledger"))
-    return AskingPlan(FileQuestions(checks), chosen, profile)
-
-
-def ask_file(
+def ask(  # noqa: PLR0913 (what is asked, by whom, and what becomes of it)
     job: CheckJob,
-    plan: AskingPlan[FileQuestions],
-    ledger: SqliteLedger,
-    joined: "JoinedRun | None",
+    plan: AskingPlan[_Questions],
+    record: tuple[SqliteLedger, "JoinedRun | None"],
+    left_of: Callable[[AskingResult], QuestionsLeft],
     surface: Surface,
-) -> AskedFile:
-    """Ask what is left to ask of a file: alone, or together with the processes that share the run.
+    *,
+    asks: bool,
+) -> tuple[AskingResult, QuestionsLeft]:
+    """Ask what is left to ask: alone, or together with the processes that share the run; and what is left.
+
+    Args:
+        job: how to check.
+        plan: what to ask.
+        record: the ledger of the folder; and the shared run, if it is one.
+        left_of: takes the answers.
+        surface: reports.
+        asks: whether this process asks in a shared run; otherwise workers do.
 
     Raises:
         DiskError, StoppedError: as `asking.ask_all`.
     """
-    result = ask_all(job, plan.questions, plan.profile, plan.way(ledger, joined, copies=True), surface)
-    ended_by, answers = result.ended_by, plan.questions.answers()
-    asked = AskedFile(result.caps, result.tally, result.given_up_count, ended_by, answers)
-    if joined is not None and asked.undecided.is_empty():
+    _, joined = record
+    asked = ask_all(job, plan.questions, plan.profile, plan.way(*record, asks=asks), surface)
+    left = left_of(asked)
+    if joined is not None and not left.open_count:
         try:
-            finish_shared(job, joined)
+            _finish_shared(job, joined)
         except IncompleteError as error:
-            return replace(asked, ended_by=ended_by or error)
-    return asked
+            asked = replace(asked, ended_by=asked.ended_by or error)
+    return asked, left
 
 
-def finish_shared(job: CheckJob, joined: "JoinedRun") -> None:
+def _finish_shared(job: CheckJob, joined: "JoinedRun") -> None:
     """Have a run on record as finished, as no question is left, and remove its work folder.
 
     Raises:

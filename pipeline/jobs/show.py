@@ -24,12 +24,15 @@ from pipeline.frames import (
     REJECTS,
     Accepted,
     Check,
+    Outcomes,
+    Payments,
 )
+from pipeline.reports.documents import Rows
 from pipeline.rules.findings import finding_columns as finding
 from pipeline.rules.identifiers import masked
 from pipeline.rules.rules import MODULUS_RULES
 from pipeline.rules.totals import currency_shown
-from pipeline.runs.ended import ended_run
+from pipeline.runs.ended import EndedRun, ended_run
 from pipeline.runs.families import identity, released_before
 from pipeline.runs.profile_used import routes_of
 from pipeline.runs.proof import opened_to_read
@@ -97,8 +100,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
     if not 1 <= row <= manifest.input.row_count:
         raise UsageError(Sentence("jobs.sentence", row=row, extent=_extent(manifest.input)))
     with opened_to_read(folder, now=timestamp(now)) as record:
-        rows = run.rows()
-        positions = manifest.input.places
+        rows, positions = _rows_with(row, run), manifest.input.places
         validated = validate(rows.payments, routes_of(manifest.profile), positions)
         # A row that was damaged was rejected for that; written back, it looks sound.
         asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
@@ -128,6 +130,30 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
                 "released_before": released_before(folder).get(row),
             }
         )
+
+
+def _rows_with(row: int, run: EndedRun) -> Rows:
+    """All rows of a file; of a data set those that may be to the account of a row."""
+    parts = run.parts()
+    own = next(part for part in reversed(parts) if part.first_row <= row)
+    rows = run.rows(own)
+    if len(parts) == 1:
+        return rows
+    account = rows.payments.select(_LAST_OF_ACCOUNT)[row - own.first_row].item()
+    payments, outcomes = [], []
+    for some in (rows if part is own else run.rows(part) for part in parts):
+        is_alike = some.payments.select((account == _LAST_OF_ACCOUNT) | (pl.col("row") == row)).to_series()
+        payments.append(some.payments.filter(is_alike))
+        outcomes.append(some.outcomes.filter(is_alike))
+    return rows._replace(payments=Payments(pl.concat(payments)), outcomes=Outcomes(pl.concat(outcomes)))
+
+
+_LAST_OF_ACCOUNT = (
+    pl.coalesce("iban", pl.concat_str("sort_code", "account_number"))
+    .str.replace_all("[^0-9A-Za-z]", "")
+    .str.tail(14)
+)
+"""The same for every way to write an account."""
 
 
 def _decisions(row: int, approvals: Sequence[Approval]) -> list[StoryDecision]:

@@ -5,10 +5,10 @@ at hand, by the settings in the manifest; the ledger must have answered them as 
 """
 
 import io
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, partial
+from functools import lru_cache, partial
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -21,15 +21,14 @@ from pipeline.files.plain import real_path
 from pipeline.files.signatures import PublicKey, is_signed
 from pipeline.formats import MessageEntry, entry_before, format_as_read
 from pipeline.formats.message import Role
-from pipeline.frames import DECISIONS, Decisions
+from pipeline.frames import DECISIONS, Decisions, Outcomes, Payments
 from pipeline.reports.choices import warned_in
-from pipeline.reports.documents import Rows
 from pipeline.reports.wording import ROWS_NAMED_MAX
 from pipeline.review.payment_files import payments_in, payments_writer
 from pipeline.review.placements import split
 from pipeline.rules.totals import added
 from pipeline.runs.approvals import approvals_of
-from pipeline.runs.ended import EndedRun, ended_run
+from pipeline.runs.ended import EndedRun, RunPart, ended_run
 from pipeline.runs.evidence import (
     DIFFERS,
     DIGITS_SHOWN,
@@ -50,7 +49,7 @@ from pipeline.runs.profile_used import routes_of
 from pipeline.runs.proof import opened_to_read
 from pipeline.runs.remedies import made_anew
 from pipeline.runs.signing import is_outdated, is_signed_by
-from pipeline.stages.plan import plan
+from pipeline.stages.plan import Plan, plan
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.validate import validate
 from pipeline.stores.sqlite.reader import LedgerReader
@@ -103,9 +102,7 @@ def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
     if job.input_file is not None:
         findings.append(_as_checked(job.input_file, manifest))
         is_input = not findings[-1].exit_code
-    original = cache(lambda: _original(job, manifest)) if is_input else None
-    source = cache(lambda: run.source(changed=True))
-    rows = cache(lambda: run.rows_of(source()))
+    looked_at = _LookedAt(job, run, is_input=is_input)
     files = (manifest.outcome_file, *manifest.files)
     findings += [file_agrees(folder / file.name, file, purged(manifest, file.name)) for file in files]
     findings += _splits(folder, manifest)
@@ -115,11 +112,11 @@ def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
         detail = Sentence("evidence.not_counted", file=manifest.outcome_file.name, deleted=deleted)
         findings.append(Finding(Sentence("evidence.rows"), detail))
     else:
-        findings += _tried("evidence.rows", lambda: rows_agree(manifest, rows().payments, rows().outcomes))
-        if original is not None:
-            findings += _tried("evidence.cells", lambda: _cells_agree(manifest, original(), rows()))
-        findings += _tried("evidence.payments", lambda: _payments_agree(run, source(), rows(), job))
-    findings += _tried("evidence.ledger", lambda: _ledger_agrees(job, run, original, rows, now))
+        findings += _tried("evidence.rows", lambda: rows_agree(manifest, looked_at.counted()))
+        if is_input:
+            findings += _tried("evidence.cells", lambda: _cells_agree(looked_at))
+        findings += _tried("evidence.payments", lambda: _payments_agree(looked_at))
+    findings += _tried("evidence.ledger", lambda: _ledger_agrees(looked_at, now))
     return [*findings, *_others(folder, manifest)]
 
 
@@ -210,25 +207,48 @@ def _as_checked(path: Path, manifest: Manifest) -> Finding:
     return Finding(what, Sentence("evidence.same_input", file=path.name, digits=sha256[:DIGITS_SHOWN]))
 
 
-def _original(job: VerifyJob, manifest: Manifest) -> PaymentSource:
-    """The payment file, read as the run read it."""
-    assert job.input_file is not None
-    recorded = manifest.input
-    encoding = None if recorded.encoding == "utf-8" else recorded.encoding
-    return read(
-        job.input_file,
-        mapping=manifest.mapping,
-        encoding=encoding,
-        sheet=recorded.sheet,
-        format_choice=format_as_read(recorded),
-        country=recorded.country,
+class _LookedAt:
+    """The folder that is looked at, part by part: what was read last is kept for the next look."""
+
+    def __init__(self, job: VerifyJob, run: EndedRun, *, is_input: bool) -> None:
+        self.job, self.run, self.is_input = job, run, is_input
+        self.parts = lru_cache(maxsize=1)(run.parts)
+        self.source = lru_cache(maxsize=1)(partial(run.source, changed=True))
+        self.rows = lru_cache(maxsize=1)(lambda part: run.rows_of(self.source(part), part))
+        self.original = lru_cache(maxsize=1)(self._original)
+
+    def counted(self) -> Iterator[tuple[Payments, Outcomes]]:
+        """The payments and outcomes of each part."""
+        return (self.rows(part)[:2] for part in self.parts())
+
+    def _original(self, part: RunPart) -> PaymentSource:
+        """The payment file, read as the run read it; of a data set the part."""
+        path, recorded = self.job.input_file, self.run.manifest.input
+        assert path is not None
+        return read(
+            path / part.name if path.is_dir() else path,
+            mapping=self.run.manifest.mapping,
+            encoding=None if recorded.encoding == "utf-8" else recorded.encoding,
+            sheet=recorded.sheet,
+            format_choice=format_as_read(recorded),
+            country=recorded.country,
+        )
+
+    def original_table(self, part: RunPart) -> pl.DataFrame:
+        """The columns of that; a data set may be one file, which was divided."""
+        table = self.original(part).original
+        return table if table.height == part.row_count else table.slice(part.first_row - 1, part.row_count)
+
+
+def _cells_agree(looked_at: _LookedAt) -> list[Finding]:
+    manifest, parts = looked_at.run.manifest, looked_at.parts()
+    tables = (
+        (part.name, part.first_row, looked_at.original_table(part), looked_at.rows(part).original)
+        for part in parts
     )
-
-
-def _cells_agree(manifest: Manifest, source: PaymentSource, rows: Rows) -> list[Finding]:
-    name, recorded = manifest.input.name, manifest.input.decision
-    found = [cells_agree(name, source.original, rows.original, manifest.input.places)]
-    if dict(source.decision) != recorded:
+    found = [cells_agree(manifest.input, tables)]
+    source, recorded, name = looked_at.original(parts[0]), manifest.input.decision, manifest.input.name
+    if len(parts) == 1 and dict(source.decision) != recorded:
         fields = sorted(
             field
             for field in {*recorded, *source.decision}
@@ -243,25 +263,26 @@ def _cells_agree(manifest: Manifest, source: PaymentSource, rows: Rows) -> list[
     return found
 
 
-def _ledger_agrees(
-    job: VerifyJob,
-    run: EndedRun,
-    original: Callable[[], PaymentSource] | None,
-    rows: Callable[[], Rows],
-    now: datetime,
-) -> list[Finding]:
+def _ledger_agrees(looked_at: _LookedAt, now: datetime) -> list[Finding]:
+    job, run, rows = looked_at.job, looked_at.run, looked_at.rows
     manifest = run.manifest
+
+    def planned(part: RunPart) -> tuple[Plan, Outcomes]:
+        """The questions of a part, from the payment file where it is at hand."""
+        is_whole = looked_at.is_input and len(looked_at.parts()) == 1
+        payments = looked_at.original(part).payments if is_whole else rows(part).payments
+        valid = validate(payments, routes_of(manifest.profile), manifest.input.places)
+        return plan(valid.accepted), rows(part).outcomes
+
     with opened_to_read(run.folder, now=timestamp(now), proves=False) as record:
         found = record.digests(manifest.ledger.finish_count)
         kept = LedgerContents(record.run, record.counts, record.last_finish, record.answers(), found)
         if run.forgotten(run.outcome_file.name) is not None:
             return ledger_agrees(manifest, kept, None)
         if not job.asks_again:
-            return ledger_agrees(manifest, kept, rows().outcomes)
-        payments = rows().payments if original is None else original().payments
-        validated = validate(payments, routes_of(manifest.profile), manifest.input.places)
+            return ledger_agrees(manifest, kept, (outcomes for _, outcomes in looked_at.counted()))
         known = _known(record, run.key_of_names(record, job.config))
-        agree = answers_agree(manifest, plan(validated.accepted), rows().outcomes, known)
+        agree = answers_agree(manifest, map(planned, looked_at.parts()), known)
         return [
             *ledger_agrees(manifest, kept, None),
             *(_by_another_version(each, manifest) for each in agree),
@@ -270,8 +291,8 @@ def _ledger_agrees(
 
 def _known(record: LedgerReader, secret: SecretStr | None) -> LedgerAnswers:
     has_names = secret is not None or not record.is_encrypted
-    answers = record.answers_with_names(secret) if has_names else record.answers()
-    return LedgerAnswers(record.question_key, answers, has_names, record.purged_before or "")
+    answers_to = partial(record.answers_to, secret=secret, with_names=has_names)
+    return LedgerAnswers(record.question_key, answers_to, has_names, record.purged_before or "")
 
 
 def _by_another_version(finding: Finding, manifest: Manifest) -> Finding:
@@ -312,13 +333,16 @@ def _some(rows: Sequence[int]) -> str:
     return ", ".join(map(str, rows[:ROWS_NAMED_MAX])) + ("..." if len(rows) > ROWS_NAMED_MAX else "")
 
 
-def _payments_agree(run: EndedRun, source: PaymentSource, rows: Rows, job: VerifyJob) -> list[Finding]:
+def _payments_agree(looked_at: _LookedAt) -> list[Finding]:
     """Check that the last split wrote the payments of the run, and released only what may be paid."""
+    job, run = looked_at.job, looked_at.run
     manifest = run.manifest
     made = manifest.splits[-1] if manifest.splits else None
     is_message = isinstance(entry_before(manifest.input), MessageEntry)
     if made is None or (is_message and job.input_file is None):
         return []
+    [part] = looked_at.parts()
+    rows, source = looked_at.rows(part), looked_at.source(part)
     what, held = Sentence("evidence.payments"), rows.payments["row"].is_in(made.held_rows)
     finished = FinishedRun(run.folder, run.summary(), source, rows.outcomes, manifest)
     writer = payments_writer(finished, job.input_file if is_message else None)

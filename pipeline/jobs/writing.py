@@ -1,15 +1,18 @@
 """What a run leaves behind, whether it finished or ended early: its summary, its reports, its evidence."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
+from shutil import rmtree
 from typing import Any, NamedTuple
 
 from pipeline.config import Profile
 from pipeline.config.profiles import Chosen
-from pipeline.executors.results import AskedFile
+from pipeline.errors import PrecheckError
+from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of, next_step, question_counts
 from pipeline.files.atomic import write_atomically
 from pipeline.formats.message import set_aside, stated_controls
-from pipeline.frames import Bases, Outcomes, Reasons, Warnings
+from pipeline.frames import Bases, Reasons
 from pipeline.jobs.comparing import keep
 from pipeline.jobs.prepare import VERSION, PreparedFile, country_of
 from pipeline.reports.changes import changes_of
@@ -20,10 +23,11 @@ from pipeline.runs.families import made_of
 from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import LedgerSummary, keep_changed_workbook, write_manifest
 from pipeline.runs.profile_used import RunSettings
-from pipeline.runs.request import CheckJob, Notice, Surface
+from pipeline.runs.request import CheckJob, Clock, Notice, Surface
 from pipeline.runs.signing import sign
 from pipeline.runs.starting import remove_stale
 from pipeline.stages.read import PaymentSource
+from pipeline.stages.resolve import Resolved
 from pipeline.stages.summarise import SummaryHeader, summarise
 from pipeline.stages.write import WrittenOutcomes
 from pipeline.stores.sqlite.ledger import SqliteLedger
@@ -36,12 +40,10 @@ from schemas.summary import InputFile, Summary
 
 
 class OpenRun(NamedTuple):
-    """One run: its arguments, its findings, and its ledger."""
+    """One run that has asked."""
 
     job: CheckJob
-    source: PaymentSource
     chosen: Chosen
-    prepared: PreparedFile
     profile: Profile
     """The chosen one, with its servers running."""
     ledger: SqliteLedger
@@ -50,59 +52,106 @@ class OpenRun(NamedTuple):
     started: datetime
     language: str
     """Of the page and the workbook."""
+    asked: AskingResult
+
+    def next_step(self, left: QuestionsLeft) -> Sentence:
+        """How to go on with what is left: questions, or parts that cannot be used."""
+        return next_step(left, self.asked) if left.open_count else Sentence("jobs.correct_the_parts")
+
+    def header(self, left: QuestionsLeft, clock: Clock, **found: Any) -> SummaryHeader:  # noqa: ANN401 (its fields)
+        """Of its summary, with the fields that say what was found in its input."""
+        return SummaryHeader(
+            tool_version=VERSION,
+            profile=self.chosen.name,
+            environment=self.chosen.environment,
+            started=timestamp(self.started),
+            finished=timestamp(clock()),
+            next_step=str(self.next_step(left)),
+            given_up=left.is_given_up,
+            many_names_reason=self.job.many_names_reason,
+            **found,
+        )
 
 
 class DecidedRun(NamedTuple):
-    """The outcome of every payment, and the result of the asking."""
+    """A run whose every payment is decided, and written with its reports."""
 
-    outcomes: Outcomes
-    reasons: Reasons
-    warnings: Warnings
-    bases: Bases
-    asked: AskedFile
+    summary: Summary
+    written: WrittenOutcomes
+    files: Sequence[Path]
+    """All others that were written."""
+    question_count: int
+    changes: Sequence[Change] = ()
+    """What changed since earlier runs, as far as a person looks at it."""
+    work: Sequence[Path] = ()
+    """Folders that nothing needs any more once the run has left."""
+    ended_by: PrecheckError | None = None
+    """Why not every payment is decided, though all was asked."""
 
-    @property
-    def given_up(self) -> bool:
-        """Whether questions are left, and no later run would ask any of them."""
-        return 0 < self.asked.given_up_count == self.asked.undecided.height
 
-
-def leave(
-    run: OpenRun, decided: DecidedRun, written: WrittenOutcomes, surface: Surface
-) -> tuple[Summary, list[Change]]:
-    """Write all results of a run beside its outcome file; the manifest comes last.
-
-    The summary, and what changed since earlier runs, as far as a person looks at it.
+def leave(run: OpenRun, decided: DecidedRun, left: QuestionsLeft, clock: Clock) -> None:
+    """Record the end of a run, and write its manifest, the last of its files.
 
     Raises:
         OutputError: a file cannot be created.
         DiskError: the disk is full or failed.
     """
-    job, source, compared, clock = run.job, run.source, run.prepared.compared, surface.clock
-    header = _header(run, decided, finished=timestamp(clock()))
-    summary = summarise(
-        header, source.payments, decided.outcomes, decided.warnings, decided.asked.calls(decided.bases)
+    job, ledger, signer = run.job, run.ledger, run.chosen.signer
+    files = [decided.written.path, *decided.files]
+    remove_stale(job.out, files)
+    finish = ledger.finish(
+        timestamp(clock()),
+        question_count=decided.question_count,
+        unanswered_count=left.open_count,
+        outcome_sha256=decided.written.sha256,
     )
+    count, known_by = ledger.finish_count, ledger.run.input_sha256
+    recorded = LedgerSummary(finish, ledger.counts, ledger.created_at, count, ledger.digests(count), known_by)
+    settings = RunSettings(run.chosen.name, run.profile, run.chosen.fingerprint, job.mapping, run.language)
+    signs = signer is not None
+    made = write_manifest(job.out, decided.summary, settings, recorded, files, before=run.before, signs=signs)
+    sign(job.out, signer, made)
+    for folder in decided.work:
+        rmtree(folder, ignore_errors=True)
+
+
+def write_results(  # noqa: PLR0913, PLR0917 (what is known of a file)
+    run: OpenRun,
+    left: QuestionsLeft,
+    source: PaymentSource,
+    prepared: PreparedFile,
+    decided: Resolved,
+    bases: Bases,
+    written: WrittenOutcomes,
+    surface: Surface,
+) -> DecidedRun:
+    """Write the summary and the reports of a file beside its outcome file; raises as `leave`."""
+    job, compared, clock = run.job, prepared.compared, surface.clock
+    outcomes, reasons = decided
+    header = run.header(
+        left,
+        clock,
+        input=_input(run, source, prepared),
+        routes=prepared.routes,
+        compared=None if compared is None else compared.comparison,
+        modulus=prepared.modulus,
+        message=source.message,
+    )
+    calls = calls_of(question_counts(bases), run.asked.tally)
+    summary = summarise(header, source.payments, outcomes, prepared.findings.warnings, calls)
     if (kept := keep_changed_workbook(job.out)) is not None:
         changed = Sentence("jobs.notice_workbook_kept")
         surface.notify(Notice(changed, {"kept_as": str(job.out / kept)}, is_vital=True))
     changes = None if compared is None else compared.changes
-    rows = Rows(source.payments, decided.outcomes, source.original, changes, said_reasons(decided.reasons))
+    rows = Rows(source.payments, outcomes, source.original, changes, said_reasons(reasons))
     with speaking(run.language):
         documents = reports(job.out, summary, rows, outcome_name=written.path.name, policy=run.chosen.policy)
-    files = [written.path, write_summary(job.out, summary), _keep(decided.reasons, job.out), *documents]
+    files = [write_summary(job.out, summary), _keep(reasons, job.out), *documents]
     if compared is not None:  # the next run compares with it
-        files += keep(compared, decided.outcomes, run.ledger.payee_key, job.out)
+        files += keep(compared, outcomes, run.ledger.payee_key, job.out)
     if job.pain002 and source.message is not None:
-        files.append(bank_report(job.out, summary, source.message, decided.outcomes, now=clock()))
-    remove_stale(job.out, files)
-    recorded = _record(run, decided, written, timestamp(clock()))
-    settings = RunSettings(run.chosen.name, run.profile, run.chosen.fingerprint, job.mapping, run.language)
-    signer = run.chosen.signer
-    signs = signer is not None
-    made = write_manifest(job.out, summary, settings, recorded, files, before=run.before, signs=signs)
-    sign(job.out, signer, made)
-    return summary, changes_of(summary, source.payments, changes)
+        files.append(bank_report(job.out, summary, source.message, outcomes, now=clock()))
+    return DecidedRun(summary, written, files, bases.height, changes_of(summary, source.payments, changes))
 
 
 def _keep(reasons: Reasons, folder: Path) -> Path:
@@ -113,59 +162,32 @@ def _keep(reasons: Reasons, folder: Path) -> Path:
     return path
 
 
-def _record(run: OpenRun, decided: DecidedRun, written: WrittenOutcomes, now: str) -> LedgerSummary:
-    """Record the end of a run in its ledger."""
-    finish = run.ledger.finish(
-        now,
-        question_count=decided.bases.height,
-        unanswered_count=decided.asked.undecided.height,
-        outcome_sha256=written.sha256,
-    )
-    ledger = run.ledger
-    count = ledger.finish_count
-    return LedgerSummary(finish, ledger.counts, ledger.created_at, count, ledger.digests(count))
-
-
-def _header(run: OpenRun, decided: DecidedRun, *, finished: str) -> SummaryHeader:
-    job, source, prepared = run.job, run.source, run.prepared
-    return SummaryHeader(
-        tool_version=VERSION,
-        profile=run.chosen.name,
-        environment=run.chosen.environment,
-        started=timestamp(run.started),
-        finished=finished,
-        input=InputFile(
-            name=job.file.name,
-            sha256=source.sha256,
-            byte_count=source.byte_count,
-            row_count=source.payments.height,
-            made_of=made_of(job.file, source.sha256, job.out),
-            format=source.format,
-            format_said=job.input_format is not None,
-            layout=None
-            if source.layout is None
-            else source.layout.model_dump(mode="json", exclude_defaults=True),
-            **_of_packing(source),
-            sheet=job.sheet,
-            country=country_of(job, run.chosen),
-            columns=source.read_as,
-            mapping=dict(job.mapping),
-            decision=dict(source.decision),
-            notes=[note.recorded() for note in (*source.notes, *prepared.notes)],
-            **source.dialect._asdict(),
-            extra_column_count=source.extra_column_count,
-            places=source.positions,
-            not_payments=source.not_payments,
-            currency_sources=currency_sources(source.payments),
-            **_of_message(source),
-        ),
-        routes=prepared.routes,
-        next_step=str(decided.asked.next_step(decided.bases)),
-        given_up=decided.given_up,
-        many_names_reason=job.many_names_reason,
-        compared=None if prepared.compared is None else prepared.compared.comparison,
-        modulus=prepared.modulus,
-        message=source.message,
+def _input(run: OpenRun, source: PaymentSource, prepared: PreparedFile) -> InputFile:
+    job = run.job
+    return InputFile(
+        name=job.file.name,
+        sha256=source.sha256,
+        byte_count=source.byte_count,
+        row_count=source.payments.height,
+        made_of=made_of(job.file, source.sha256, job.out),
+        format=source.format,
+        format_said=job.input_format is not None,
+        layout=None
+        if source.layout is None
+        else source.layout.model_dump(mode="json", exclude_defaults=True),
+        **_of_packing(source),
+        sheet=job.sheet,
+        country=country_of(job, run.chosen),
+        columns=source.read_as,
+        mapping=dict(job.mapping),
+        decision=dict(source.decision),
+        notes=[note.recorded() for note in (*source.notes, *prepared.notes)],
+        **source.dialect._asdict(),
+        extra_column_count=source.extra_column_count,
+        places=source.positions,
+        not_payments=source.not_payments,
+        currency_sources=currency_sources(source.payments),
+        **_of_message(source),
     )
 
 

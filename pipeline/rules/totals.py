@@ -1,5 +1,6 @@
 """Control totals: how many payments, and how much money in each currency, by outcome and in all."""
 
+from collections.abc import Iterable
 from decimal import Decimal
 
 import polars as pl
@@ -90,6 +91,19 @@ def added(parts: list[list[Money]]) -> list[Money]:
     return [
         Money(currency=currency, row_count=counts[currency], amount=plain(amounts[currency]))
         for currency in sorted(counts, key=lambda currency: (currency is None, currency or ""))
+    ]
+
+
+def added_outcomes(parts: Iterable[list[OutcomeTotal]]) -> list[OutcomeTotal]:
+    """The rows and money of every outcome of several sets of payments together."""
+    every = [total for part in parts for total in part]
+    return [
+        OutcomeTotal(
+            outcome=outcome,
+            row_count=sum(total.row_count for total in every if total.outcome is outcome),
+            totals=added([total.totals for total in every if total.outcome is outcome]),
+        )
+        for outcome in Outcome
     ]
 
 

@@ -1,6 +1,5 @@
 """A data set: a folder of payment files that are the parts of one table, or one large Parquet file."""
 
-import hashlib
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
@@ -9,8 +8,9 @@ from pipeline.errors import InputError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import OTHER_WORK_FOLDER, not_writable
 from pipeline.files.dividing import divide_parquet
-from pipeline.files.plain import open_plain, plain_bytes, real_path
+from pipeline.files.plain import plain_bytes, real_path
 from pipeline.formats import delimited, format_named, parquet
+from pipeline.runs.manifest import identity_of, identity_of_parts, parts_in
 from pipeline.runs.part_files import PartFiles
 from pipeline.wording import Sentence
 from schemas.data_set import DataSetRecord, PartKept
@@ -23,8 +23,6 @@ FORMATS = {name: format_named(name).SUFFIXES for name in (delimited.NAME, parque
 PART_ROWS = 500_000
 """Of a file that is divided."""
 _PACKED = ".gz"
-_HIDDEN = (".", "_")
-"""How the names of files begin that are no parts: `_SUCCESS`, `.crc`."""
 
 
 class DataPart(NamedTuple):
@@ -85,7 +83,7 @@ def open_data_set(path: Path, work: Path) -> DataSet:
         for number, (file, name) in enumerate(zip(files, names, strict=True))
     )
     [format_name] = (name for name, some in formats.items() if some)
-    return DataSet(path, format_name, parts, identity_of(parts))
+    return DataSet(path, format_name, parts, identity_of_parts((part.name, part.sha256) for part in parts))
 
 
 def _divided(path: Path, work: Path) -> DataSet:
@@ -111,12 +109,6 @@ def _divided(path: Path, work: Path) -> DataSet:
         DataPart(number, file, file.name, file.stem, *_identity(file)) for number, file in enumerate(files)
     )
     return DataSet(path, parquet.NAME, parts, sha256, folder)
-
-
-def identity_of(parts: Iterable[DataPart]) -> str:
-    """The identity of a data set with these parts."""
-    listing = "".join(f"{part.sha256}  {part.name}\n" for part in parts)
-    return hashlib.sha256(listing.encode()).hexdigest()
 
 
 def identity_in(data: DataSet, folder: Path) -> str:
@@ -170,7 +162,7 @@ def places_in(parts: Iterable[DataPart], row_counts: Iterable[int]) -> RowPositi
 
 def _files_in(path: Path) -> list[Path]:
     try:
-        found = sorted(file for file in path.iterdir() if not file.name.startswith(_HIDDEN))
+        found = parts_in(path)
     except OSError as error:
         raise InputError(Sentence("runs.cannot_read_check_permissions", path=path, why=error)) from error
     for file in found:
@@ -201,7 +193,6 @@ def _outcome_names(files: Iterable[Path]) -> list[str]:
 def _identity(file: Path) -> tuple[str, int]:
     """SHA-256 and size; of what cannot be read an empty hash, and reading it will say why."""
     try:
-        with open_plain(file) as opened:
-            return hashlib.file_digest(opened, "sha256").hexdigest(), opened.tell()
+        return identity_of(file)
     except OSError:
         return "", 0

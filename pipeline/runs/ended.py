@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 from pydantic import SecretStr
 
 from pipeline.config.profiles import choose, ledger_key
-from pipeline.errors import ConfigurationError, InputError
+from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.files.plain import plain_bytes
-from pipeline.frames import CHANGES, OUTCOMES, REASONS, Changes, Outcomes, Reasons, Schema
+from pipeline.frames import CHANGES, OUTCOMES, REASONS, Changes, Outcomes, Payments, Reasons, Schema
 from pipeline.reports.documents import Rows
 from pipeline.reports.reasons import SaidReasons, said_reasons
 from pipeline.runs.folder import read_summary, recorded_bytes, require_idle
@@ -20,6 +21,7 @@ from pipeline.stages.read import PaymentSource, read
 from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.wording import Moment, Sentence
 from schemas.folder import CHANGES as CHANGES_NAME
+from schemas.folder import OUTCOMES as OUTCOMES_NAME
 from schemas.folder import REASONS as REASONS_NAME
 from schemas.folder import SUMMARY
 from schemas.manifest import Manifest
@@ -27,6 +29,17 @@ from schemas.summary import Summary
 
 Content = Callable[[str], bytes]
 """Reads a file of the folder."""
+
+
+class RunPart(NamedTuple):
+    """An outcome file of a run: the only one of a file, one for each part of a data set."""
+
+    name: str
+    """Of the payment file or part."""
+    path: Path
+    sha256: str
+    first_row: int
+    row_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +51,25 @@ class EndedRun:
 
     @property
     def outcome_file(self) -> Path:
-        """Where the outcome file lies, if it was not deleted."""
+        """Where the outcome file lies, or the folder of those of a data set, if it was not deleted."""
         return self.folder / self.manifest.outcome_file.name
+
+    def parts(self) -> list[RunPart]:
+        """The outcome files, in order; raises as `summary` of a data set."""
+        recorded, file = self.manifest.outcome_file, self.manifest.input
+        if recorded.name != OUTCOMES_NAME:
+            return [RunPart(file.name, self.outcome_file, recorded.sha256, 1, file.row_count)]
+        return [
+            RunPart(
+                part.name,
+                self.folder / str(part.outcome_file),
+                str(part.outcome_sha256),
+                first,
+                part.row_count,
+            )
+            for part in self.summary().parts
+            if (first := part.first_row) is not None
+        ]
 
     def forgotten(self, name: str) -> Sentence | None:
         """When a purge deleted a file, as a value of a sentence; None where none did."""
@@ -78,33 +108,45 @@ class EndedRun:
                 raise
             return None
 
-    def source(self, *, changed: bool = False) -> PaymentSource:
-        """The outcome file as a payment file, which may be a changed one only on request.
+    def source(self, part: RunPart, *, changed: bool = False) -> PaymentSource:
+        """An outcome file as a payment file, by the rows of the run; a changed one only on request.
 
         Raises:
             InputError: it is not there, no payment file, or was changed.
         """
-        path = self.outcome_file
-        if (deleted := self.forgotten(path.name)) is not None:
-            raise InputError(Sentence("runs.run_same_command", path=path, deleted=deleted))
+        if (deleted := self.forgotten(self.outcome_file.name)) is not None:
+            raise InputError(Sentence("runs.run_same_command", path=part.path, deleted=deleted))
         written = self.manifest.input
-        source = read(path, mapping=self.manifest.mapping, decided=written.decision, country=written.country)
-        if not changed and source.sha256 != self.manifest.outcome_file.sha256:
-            raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))
-        return source
+        source = read(
+            part.path, mapping=self.manifest.mapping, decided=written.decision, country=written.country
+        )
+        if not changed and source.sha256 != part.sha256:
+            raise InputError(Sentence("runs.changed_since", path=part.path, remedy=made_anew(part.path)))
+        if part.first_row == 1:
+            return source
+        payments = Payments(source.payments.with_columns(pl.col("row") + (part.first_row - 1)))
+        return source._replace(payments=payments)
 
-    def rows(self) -> Rows:
-        """Every payment, read from the outcome file as `source` reads it; raises as it does."""
-        return self._rows(self.source(), self.content)
+    @property
+    def only_part(self) -> RunPart:
+        """The one outcome file; a UsageError where it is the run of a data set."""
+        if self.manifest.outcome_file.name == OUTCOMES_NAME:
+            raise UsageError(Sentence("runs.folder_data_set", folder=self.folder))
+        return self.parts()[0]
 
-    def rows_of(self, source: PaymentSource) -> Rows:
+    def rows(self, part: RunPart | None = None) -> Rows:
+        """The payments of an outcome file, or of the only one, as `source` reads it; raises as it does."""
+        part = part or self.only_part
+        return self._rows(self.source(part), part, self.content)
+
+    def rows_of(self, source: PaymentSource, part: RunPart) -> Rows:
         """The same of an outcome file that was read and may be changed; an InputError where it is none."""
-        return self._rows(source, lambda name: plain_bytes(self.folder / name))
+        return self._rows(source, part, lambda name: plain_bytes(self.folder / name))
 
-    def _rows(self, source: PaymentSource, content: Content) -> Rows:
+    def _rows(self, source: PaymentSource, part: RunPart, content: Content) -> Rows:
         return Rows(
             source.payments,
-            outcomes_in(source, self.outcome_file),
+            outcomes_in(source, part.path),
             source.original,
             changes_in(self.folder, content),
             reasons_in(self.folder, content),

@@ -1,6 +1,6 @@
 """verify: a manifest and what it is about -> Findings. Does the evidence still agree with itself?"""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ from pipeline.apis.own_codes import meaning_of
 from pipeline.apis.registry import APIS
 from pipeline.errors import InputError
 from pipeline.formats.table import as_text
-from pipeline.frames import ASSIGNMENTS, CHECKS, OUTCOMES, PAYMENTS, AnswerState, Check
-from pipeline.rules.totals import control_totals, outcome_totals, outcomes_with_money
+from pipeline.frames import ASSIGNMENTS, CHECKS, AnswerState, Check
+from pipeline.rules.totals import added_outcomes, control_totals, outcome_totals, outcomes_with_money
 from pipeline.rules.unasked import UNASKED
 from pipeline.runs.manifest import identity_of
 from pipeline.runs.remedies import RUN_AGAIN, made_anew
@@ -23,7 +23,7 @@ from schemas.folder import LEDGER, SUMMARY
 from schemas.manifest import FileEvidence, Manifest
 from schemas.outcomes import ApiName, Outcome
 from schemas.row_positions import RowPositions
-from schemas.summary import Money, Summary
+from schemas.summary import InputFile, Money, Summary
 
 DIFFERS = InputError.exit_code
 ROWS_NAMED_MAX = 5
@@ -66,8 +66,8 @@ class LedgerAnswers(NamedTuple):
 
     key_of: Callable[[Check], bytes]
     """Gives the key of a question."""
-    answers: Iterable[FinalAnswer]
-    """All of them, with their matched names."""
+    answers_to: Callable[[Sequence[bytes]], Mapping[bytes, FinalAnswer]]
+    """Looks up the answers to questions by their keys, with their matched names."""
     has_names: bool
     """False where they are encrypted, and their key was not given."""
     purged_before: str
@@ -91,48 +91,49 @@ def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None
     return Finding(evidence.name, detail)
 
 
-def cells_agree(
-    name: str, original: pl.DataFrame, written: pl.DataFrame, positions: RowPositions | None
-) -> Finding:
-    """Compare every cell of the payment file with the one in the outcome file, without our own columns."""
+def cells_agree(file: InputFile, parts: Iterable[tuple[str, int, pl.DataFrame, pl.DataFrame]]) -> Finding:
+    """Compare every cell of the payment file with the one in the outcome file, without our own columns.
+
+    Of each part: its name, its first row, the table that was checked and the one that was written.
+    """
     what = Sentence("evidence.cells")
-    if (original.columns, original.height) != (written.columns, written.height):
-        detail = Sentence(
-            "evidence.other_shape",
-            file=name,
-            row_count=written.height,
-            column_count=written.width,
-            row_count_there=original.height,
-            column_count_there=original.width,
-            remedy=RUN_AGAIN,
-        )
-        return Finding(what, detail, DIFFERS)
-    other = pl.Series(range(0), dtype=pl.UInt32)
-    columns = []
-    for column in original.columns:
-        theirs, ours = (
-            as_text(table.select(column)).to_series().fill_null("") for table in (original, written)
-        )
-        if not theirs.equals(ours):
-            columns.append(column)
-            other = other.append(1 + (theirs != ours).arg_true())
-    rows = other.unique().sort().to_list()
+    rows, columns = list[int](), dict[str, None]()
+    for name, first_row, original, written in parts:
+        if (original.columns, original.height) != (written.columns, written.height):
+            detail = Sentence(
+                "evidence.other_shape",
+                file=name,
+                row_count=written.height,
+                column_count=written.width,
+                row_count_there=original.height,
+                column_count_there=original.width,
+                remedy=RUN_AGAIN,
+            )
+            return Finding(what, detail, DIFFERS)
+        other = pl.Series(range(0), dtype=pl.UInt32)
+        for column in original.columns:
+            theirs, ours = (
+                as_text(table.select(column)).to_series().fill_null("") for table in (original, written)
+            )
+            if not theirs.equals(ours):
+                columns[column] = None
+                other = other.append(first_row + (theirs != ours).arg_true())
+        rows += other.unique().sort().to_list()
     if not rows:
-        return Finding(what, Sentence("evidence.same_cells", file=name))
+        return Finding(what, Sentence("evidence.same_cells", file=file.name))
+    named = _named(rows, file.places)
     detail = Sentence(
-        "evidence.other_cells", file=name, columns=columns, rows=_named(rows, positions), remedy=RUN_AGAIN
+        "evidence.other_cells", file=file.name, columns=[*columns], rows=named, remedy=RUN_AGAIN
     )
     return Finding(what, detail, DIFFERS)
 
 
-def rows_agree(manifest: Manifest, payments: pl.DataFrame, outcomes: pl.DataFrame) -> list[Finding]:
-    """Count the payments and outcomes that were read from the outcome file again."""
-    assert payments.schema == PAYMENTS
-    assert outcomes.schema == OUTCOMES
-    totals = outcome_totals(outcomes_with_money(payments, outcomes))
+def rows_agree(manifest: Manifest, parts: Iterable[tuple[pl.DataFrame, pl.DataFrame]]) -> list[Finding]:
+    """Count the payments and outcomes that were read from the outcome files again."""
+    totals = added_outcomes(outcome_totals(outcomes_with_money(*part)) for part in parts)
     counts = {total.outcome: total.row_count for total in totals}
     said_counts = {total.outcome: total.row_count for total in manifest.outcomes}
-    row_count, decided, decided_there = payments.height, _decided(counts), _decided(said_counts)
+    row_count, decided, decided_there = sum(counts.values()), _decided(counts), _decided(said_counts)
     return [
         _finding(
             Sentence("evidence.rows"),
@@ -197,10 +198,12 @@ def summary_agrees(manifest: Manifest, summary: Summary) -> Finding:
     )
 
 
-def ledger_agrees(manifest: Manifest, kept: LedgerContents, outcomes: pl.DataFrame | None) -> list[Finding]:
-    """Compare the ledger, whose seals are whole, with the manifest and with the answers in the outcome file.
+def ledger_agrees(
+    manifest: Manifest, kept: LedgerContents, parts: Iterable[pl.DataFrame] | None
+) -> list[Finding]:
+    """Compare the ledger, whose seals are whole, with the manifest and with the answers in the outcome files.
 
-    There are no outcomes where that file was purged.
+    There are no `Outcomes` where those were purged.
     """
     run, counts, finish, answers, digests = kept
     recorded_digests = manifest.ledger.digests
@@ -209,7 +212,7 @@ def ledger_agrees(manifest: Manifest, kept: LedgerContents, outcomes: pl.DataFra
         detail = Sentence("evidence.ledger_forged", ledger=LEDGER, tables=forged)
         return [Finding(Sentence("evidence.ledger"), detail, DIFFERS)]
     is_same_run = (run.input_sha256, run.profile_sha256, run.environment) == (
-        manifest.input.sha256,
+        manifest.ledger.input_sha256 or manifest.input.sha256,
         manifest.profile.sha256,
         manifest.environment.value,
     )
@@ -243,44 +246,86 @@ def ledger_agrees(manifest: Manifest, kept: LedgerContents, outcomes: pl.DataFra
             if counts != recorded
             else Sentence("evidence.another_outcome_file"),
         ),
-        *([] if outcomes is None else [_answers_are_on_record(answers, outcomes, manifest.input.places)]),
+        *([] if parts is None else [_answers_are_on_record(answers, parts, manifest.input.places)]),
     ]
 
 
 def _answers_are_on_record(
-    answers: Iterable[FinalAnswer], outcomes: pl.DataFrame, positions: RowPositions | None
+    answers: Iterable[FinalAnswer], parts: Iterable[pl.DataFrame], positions: RowPositions | None
 ) -> Finding:
-    """Whether every answer in the outcome file is on record in the ledger, verbatim."""
+    """Whether every answer in the outcome files is on record in the ledger, verbatim."""
     key = ("check_id", "check_code", "check_time")
     on_record = pl.DataFrame(
         [(final.request_id, final.code, final.time) for final in answers],
         schema=dict.fromkeys(key, pl.String),
         orient="row",
     ).unique()
-    answered = _answered(outcomes)
-    strange = answered.join(on_record, on=key, how="anti").sort("row")["row"].to_list()
+    row_count, strange = 0, list[int]()
+    for outcomes in parts:
+        answered = _answered(outcomes)
+        row_count += answered.height
+        strange += answered.join(on_record, on=key, how="anti").sort("row")["row"].to_list()
     return _finding(
         Sentence("evidence.answers"),
         not strange,
-        Sentence("evidence.answers_recorded", row_count=answered.height),
+        Sentence("evidence.answers_recorded", row_count=row_count),
         Sentence("evidence.answers_unrecorded", rows=_named(strange, positions), remedy=RUN_AGAIN),
     )
 
 
 def answers_agree(
     manifest: Manifest,
-    planned: tuple[pl.DataFrame, pl.DataFrame],
-    outcomes: pl.DataFrame,
+    parts: Iterable[tuple[tuple[pl.DataFrame, pl.DataFrame], pl.DataFrame]],
     known: LedgerAnswers,
 ) -> list[Finding]:
     """Look up the question of each answered row in the ledger, and compare the answer with the row.
 
-    The questions are planned again from the payments.
+    Of each part its `Checks` and `Assignments`, planned again from the payments, and its `Outcomes`.
     """
+    found = [_compared_answers(planned, outcomes, known) for planned, outcomes in parts]
+    positions, row_count = manifest.input.places, sum(part.row_count for part in found)
+    strange = [row for part in found for row in part.strange]
+    wrong = pl.concat(rows for part in found for rows in part.differs.values()).unique().sort().to_list()
+    return [
+        _finding(
+            Sentence("evidence.questions"),
+            not strange,
+            Sentence("evidence.questions_agree", row_count=row_count),
+            Sentence("evidence.questions_differ", rows=_named(strange, positions), remedy=RUN_AGAIN),
+        ),
+        _finding(
+            Sentence("evidence.answers"),
+            not wrong,
+            _agreed(found, known),
+            Sentence(
+                "evidence.answers_differ",
+                columns=[column for column in _COMPARED if any(part.differs[column].len() for part in found)],
+                rows=_named(wrong, positions),
+                remedy=RUN_AGAIN,
+            ),
+        ),
+    ]
+
+
+class _ComparedAnswers(NamedTuple):
+    """The answered rows of a part, compared with the ledger."""
+
+    row_count: int
+    compared_count: int
+    """Rows whose question the ledger knows."""
+    unknown_name_count: int
+    strange: list[int]
+    """The other rows."""
+    differs: Mapping[str, pl.Series]
+    """Column -> the rows in which it is not as the ledger says."""
+
+
+def _compared_answers(
+    planned: tuple[pl.DataFrame, pl.DataFrame], outcomes: pl.DataFrame, known: LedgerAnswers
+) -> _ComparedAnswers:
     checks, assignments = planned
     assert checks.schema == CHECKS
     assert assignments.schema == ASSIGNMENTS
-    positions = manifest.input.places
     answered = _answered(outcomes).select("row", pl.col(_COMPARED).cast(pl.String).fill_null(""))
     asked = assignments.join(answered, on="row", how="semi")
     on_record = _on_record(checks.join(asked, on="check", how="semi"), known)
@@ -295,32 +340,14 @@ def answers_agree(
         column: both.filter(pl.col(column) != pl.col(column + _ON_RECORD))["row"] for column in _COMPARED
     }
     strange = answered.join(both, on="row", how="anti").sort("row")["row"].to_list()
-    wrong = pl.concat(differs.values()).unique().sort().to_list()
-    return [
-        _finding(
-            Sentence("evidence.questions"),
-            not strange,
-            Sentence("evidence.questions_agree", row_count=answered.height),
-            Sentence("evidence.questions_differ", rows=_named(strange, positions), remedy=RUN_AGAIN),
-        ),
-        _finding(
-            Sentence("evidence.answers"),
-            not wrong,
-            _compared(both, known),
-            Sentence(
-                "evidence.answers_differ",
-                columns=[column for column, rows in differs.items() if rows.len()],
-                rows=_named(wrong, positions),
-                remedy=RUN_AGAIN,
-            ),
-        ),
-    ]
+    unknown_name_count = int(both["is_known"].not_().sum())
+    return _ComparedAnswers(answered.height, both.height, unknown_name_count, strange, differs)
 
 
-def _compared(both: pl.DataFrame, known: LedgerAnswers) -> Sentence:
+def _agreed(found: Iterable[_ComparedAnswers], known: LedgerAnswers) -> Sentence:
     """That answers are as on record, and how many of their names could not be compared."""
-    detail = Sentence("evidence.answers_agree", row_count=both.height)
-    count = both["is_known"].not_().sum()
+    detail = Sentence("evidence.answers_agree", row_count=sum(part.compared_count for part in found))
+    count = sum(part.unknown_name_count for part in found)
     if not count:
         return detail
     why = "evidence.names_purged" if known.has_names else "evidence.names_encrypted"
@@ -329,14 +356,14 @@ def _compared(both: pl.DataFrame, known: LedgerAnswers) -> Sentence:
 
 def _on_record(checks: pl.DataFrame, known: LedgerAnswers) -> pl.DataFrame:
     """What the rows of these questions must hold, where there is an answer; empty text for nothing."""
-    final = {answer.question: answer for answer in known.answers}
-    rows = []
-    for number, api, *rest in checks.iter_rows():
-        check = Check(number, ApiName(api), *rest)
-        if (answer := final.get(known.key_of(check))) is not None:
+    every = [Check(number, ApiName(api), *rest) for number, api, *rest in checks.iter_rows()]
+    keys = [known.key_of(check) for check in every]
+    final, rows = known.answers_to(keys), []
+    for check, key in zip(every, keys, strict=True):
+        if (answer := final.get(key)) is not None:
             outcome, action = _outcome_of(check, answer)
             name, asked = answer.matched_name, (check.api, answer.request_id, answer.time)
-            rows.append((number, outcome, answer.code, action, name, *asked))
+            rows.append((check.check, outcome, answer.code, action, name, *asked))
     schema = {"check": pl.UInt32(), **dict.fromkeys(_COMPARED, pl.String())}
     return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col(_COMPARED).fill_null(""))
 

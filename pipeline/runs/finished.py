@@ -12,7 +12,7 @@ from pipeline.runs.folder import outcome_files
 from pipeline.runs.manifest import read_manifest
 from pipeline.runs.proof import opened_to_read
 from pipeline.runs.remedies import RUN_AGAIN
-from pipeline.stages.read import PaymentSource, read
+from pipeline.stages.read import PaymentSource
 from pipeline.wording import Sentence
 from schemas.folder import MANIFEST
 from schemas.manifest import Manifest
@@ -61,13 +61,9 @@ def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
             raise UsageError(Sentence("runs.not_ended", folder=folder))
         run = EndedRun(folder, read_manifest(folder))
         summary = run.summary()
+        part = run.only_part
         path = _outcome_file(folder)
-        source = read(
-            path,
-            mapping=summary.input.mapping,
-            decided=summary.input.decision,
-            country=summary.input.country,
-        )
+        source = run.source(part._replace(path=path), changed=True)
         if {source.sha256, finish.outcome_sha256} != {run.manifest.outcome_file.sha256}:
             raise InputError(Sentence("runs.not_run_wrote", path=path, remedy=RUN_AGAIN))
         outcomes = outcomes_in(source, path)

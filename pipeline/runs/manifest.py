@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from pipeline.stores.protocols import RunLedger
 
 _PAYABLE = ("release", "corrected", "outcomes", "payment", "paiement", "zahlung")
+_HIDDEN = (".", "_")
 _UNSEEN = ("Cc", "Cf", "Mn")
 _TWO_SCRIPTS = re.compile("[a-z][\u0370-\u052f]|[\u0370-\u052f][a-z]")
 """A Greek or Cyrillic letter beside a Latin one."""
@@ -73,6 +74,8 @@ class LedgerSummary(NamedTuple):
     created_at: str
     finish_count: int
     digests: Mapping[str, str]
+    input_sha256: str | None = None
+    """By which it knows the payments; None: by that of the input."""
 
 
 def write_manifest(  # noqa: PLR0913 (what is written)
@@ -122,6 +125,7 @@ def write_manifest(  # noqa: PLR0913 (what is written)
         outcomes=summary.outcomes,
         totals=control_totals(summary.outcomes),
         ledger=LedgerEvidence(
+            input_sha256=recorded.input_sha256 if recorded.input_sha256 != summary.input.sha256 else None,
             question_count=recorded.finish.question_count,
             unanswered_count=recorded.finish.unanswered_count,
             answer_count=recorded.counts.answer_count,
@@ -251,8 +255,6 @@ def read_manifest(folder: Path) -> Manifest:
     try:
         return parse(Manifest, plain_bytes(path))
     except FileNotFoundError:
-        if (folder / DATA_SET).exists():
-            raise UsageError(Sentence("runs.folder_data_set", folder=folder)) from None
         if has_begun(folder):
             raise UsageError(Sentence("runs.not_ended", folder=folder)) from None
         raise UsageError(Sentence("runs.no_this_folder", folder=folder, manifest=MANIFEST)) from None
@@ -266,9 +268,13 @@ def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
     The ledger is not hashed, as it changes when names are purged from it: its digests are recorded.
     """
     ledger = (path.name for path in ledger_files(folder / LEDGER))
-    ours = (MANIFEST, SIGNATURE, APPROVALS, STORE, FAMILY, FAMILY_LOCK, LOCK, *ledger)
-    recorded = (manifest.outcome_file, *manifest.files)
-    return {path.name for path in folder.iterdir()} - {*ours, *(file.name for file in recorded)}
+    ours = (MANIFEST, SIGNATURE, APPROVALS, STORE, DATA_SET, FAMILY, FAMILY_LOCK, LOCK, *ledger)
+    recorded = {file.name for file in (manifest.outcome_file, *manifest.files)}
+    within = [(name, path) for name in recorded if (path := folder / name).is_dir()]
+    hidden = {
+        f"{name}/{file.name}" for name, path in within for file in {*path.iterdir()} - {*parts_in(path)}
+    }
+    return {path.name for path in folder.iterdir()} - {*ours, *recorded} | hidden
 
 
 def looks_payable(name: str) -> bool:
@@ -292,9 +298,27 @@ def evidence(path: Path) -> FileEvidence:
 
 
 def identity_of(path: Path) -> tuple[str, int]:
-    """SHA-256 in hexadecimal digits and the number of bytes; raises OSError."""
+    """SHA-256 in hexadecimal digits and the number of bytes of a file, or of the parts in a folder.
+
+    Raises:
+        OSError: it cannot be read, or a part is a folder.
+    """
+    if path.is_dir():
+        found = [(file.name, *identity_of(file)) for file in parts_in(path)]
+        return identity_of_parts((name, sha256) for name, sha256, _ in found), sum(size for *_, size in found)
     with open_plain(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest(), file.tell()
+
+
+def identity_of_parts(parts: Iterable[tuple[str, str]]) -> str:
+    """SHA-256 of a folder of parts, from the name and the SHA-256 of each."""
+    said = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(parts))
+    return hashlib.sha256(said.encode()).hexdigest()
+
+
+def parts_in(folder: Path) -> list[Path]:
+    """The files of a data set, sorted; `_SUCCESS`, `.crc` and the like are none. Raises OSError."""
+    return sorted(file for file in folder.iterdir() if not file.name.startswith(_HIDDEN))
 
 
 def _write(folder: Path, manifest: Manifest) -> None:

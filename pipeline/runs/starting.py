@@ -27,6 +27,7 @@ from schemas.folder import (
     MANIFEST,
     OPTIONAL,
     OTHER_NAMES,
+    OUTCOMES,
     PAIN002,
     PAIN002_SIMULATED,
     PAYEES,
@@ -112,10 +113,11 @@ class LocalReferences(NamedTuple):
     """The tables of the UK modulus check."""
 
 
-def finished_before(
-    job: CheckJob, source: PaymentSource, ledger: RunLedger, references: LocalReferences
-) -> Summary | None:
-    """The summary of an earlier run that left nothing to do, if its files are still there."""
+def finished_before(job: CheckJob, outcome_format: str | None, ledger: RunLedger) -> Summary | None:
+    """The summary of an earlier run that left nothing to ask, if its files are still there.
+
+    The outcome file has the format; None: it is the folder of those of a data set.
+    """
     finish = ledger.last_finish
     if finish is None or ledger.finished_at is None:
         return None
@@ -128,11 +130,23 @@ def finished_before(
         is_same = job.language in (None, manifest.language)
         if not is_same or any(hashes.get(name) != identity_of(job.out / name)[0] for name in unchanged):
             return None
-        outcomes_now, _ = identity_of(outcome_file(job.out, job.format or source.outcome_format))
-        if {outcomes_now, manifest.outcome_file.sha256} != {finish.outcome_sha256}:
+        outcomes = job.out / OUTCOMES if outcome_format is None else outcome_file(job.out, outcome_format)
+        if {identity_of(outcomes)[0], manifest.outcome_file.sha256} != {finish.outcome_sha256}:
             return None
     except (OSError, ValueError, UsageError, InputError):
         return None
+    nothing = {"request_count": 0, "repeat_count": 0}
+    calls = [
+        call.model_copy(update={"answered_before_count": call.question_count - call.reused_count, **nothing})
+        for call in summary.calls
+    ]
+    return summary.model_copy(update={"calls": calls})
+
+
+def is_same_reading(
+    summary: Summary, job: CheckJob, source: PaymentSource, references: LocalReferences
+) -> bool:
+    """Whether a run with this summary read, mapped and compared its file as would be done now."""
     file = summary.input
     said_before = None if summary.compared is None else summary.compared.said
     said_by_file = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet)
@@ -147,14 +161,7 @@ def finished_before(
         source.layout,
         references.compared_with,
     )
-    if before != now or not same_tables(summary.modulus, references.modulus):
-        return None  # another mapping or the like, and so other questions, or another comparison
-    nothing = {"request_count": 0, "repeat_count": 0}
-    calls = [
-        call.model_copy(update={"answered_before_count": call.question_count - call.reused_count, **nothing})
-        for call in summary.calls
-    ]
-    return summary.model_copy(update={"calls": calls})
+    return before == now and same_tables(summary.modulus, references.modulus)
 
 
 def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fresh: bool) -> None:

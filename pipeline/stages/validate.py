@@ -78,7 +78,8 @@ class ValidationResult(NamedTuple):
 def validate(payments: Payments, routes: Routes, positions: RowPositions | None = None) -> ValidationResult:
     """Sort the payments into accepted and rejected ones, by the APIs that the profile has.
 
-    `Accepted` in row order; `Rejects` by row, then by the order of the rules; `Warnings`, which stop nothing.
+    They are in row order. `Accepted` in row order; `Rejects` by row, then by the order of the rules;
+    `Warnings`, which stop nothing.
     """
     assert payments.schema == PAYMENTS
     assert payments["defect"].drop_nulls().is_in(DEFECTS).all()
@@ -92,8 +93,9 @@ def validate(payments: Payments, routes: Routes, positions: RowPositions | None 
         assumed_type_count += judged.assumed_type_count
     accepted, rejects = Accepted(slim(*fit)), Rejects(pl.concat(unfit))
     assert accepted.height + rejects["row"].n_unique() == payments.height
-    references = payments["reference"]
-    warnings = [warnings_about(accepted, lambda rows: references.gather(rows - 1), positions), *odd]
+    numbers, references = payments["row"], payments["reference"]
+    of_rows = lambda rows: references.gather(numbers.search_sorted(rows))  # noqa: E731
+    warnings = [warnings_about(accepted, of_rows, positions), *odd]
     if routes.modulus is not None and routes.modulus.is_old:
         warnings.append(old_failures(accepted, routes.modulus.tables))
     return ValidationResult(accepted, rejects, Warnings(pl.concat(warnings)), assumed_type_count)

@@ -1,7 +1,6 @@
 """Every function of a data set, by the pool of this machine, with made-up answers in the network's place."""
 
 from datetime import UTC, datetime
-from types import SimpleNamespace
 
 from answers import answered
 
@@ -9,8 +8,9 @@ from pipeline.config.profiles import choose
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.results import AskingResult
 from pipeline.frames import CHECKS
-from pipeline.jobs.data_set_outcomes import CheckedSet, decide_parts, leave, look_at_answers
+from pipeline.jobs.data_set_outcomes import decide_parts, look_at_answers, set_results
 from pipeline.jobs.data_set_plan import plan_parts, task_of
+from pipeline.jobs.writing import OpenRun
 from pipeline.runs.data_set import open_data_set
 from pipeline.runs.part_files import read_frame, write_frame
 from pipeline.runs.request import CheckJob, DataSetJob
@@ -31,10 +31,10 @@ def main(path, folder):
         write_frame(answers, shared.files.answers(bucket) / "all.parquet")
     asked = AskingResult({}, AskingTally(), 0, None)
     answers = look_at_answers(shared, planned, asked)
-    run = CheckedSet(job, data, chosen, planned, asked, answers, "2026-01-01T00:00:00.000Z")
+    run = OpenRun(
+        job.check, chosen, chosen.profile, None, None, datetime(2026, 1, 1, tzinfo=UTC), "en", asked
+    )
     with engine("pool") as at_work:
-        decided = decide_parts(run, shared, at_work)
-    surface = SimpleNamespace(clock=lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    ledger = SimpleNamespace(finish=lambda *_, **__: None)
-    summary = leave(run, decided, shared.files, ledger, surface)
-    assert summary.complete
+        decided = decide_parts(run, data, (planned, answers), shared, at_work)
+    done = set_results(run, answers.left, data, planned, decided, shared.files, lambda: run.started)
+    assert done.summary.complete

@@ -7,11 +7,10 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.apis import cop, vop
-from pipeline.executors.results import AskedFile
+from pipeline.executors.results import AskingResult, calls_of, next_step, question_counts, questions_left
 from pipeline.frames import (
     ACCEPTED,
     PAYMENTS,
-    REASONS,
     REJECTS,
     WARNINGS,
     Accepted,
@@ -28,7 +27,6 @@ from pipeline.frames import (
     RouteReason,
     Warnings,
 )
-from pipeline.jobs.writing import DecidedRun
 from pipeline.rules import totals
 from pipeline.stages.plan import Plan, bases, plan
 from pipeline.stages.resolve import resolve
@@ -58,7 +56,6 @@ class PaymentFile(NamedTuple):
 
 _NO_REASONS = Reasons(pl.DataFrame())
 _NO_WARNINGS = Warnings(pl.DataFrame(schema=WARNINGS))
-_NO_REASONS = Reasons(pl.DataFrame(schema=REASONS))
 _MONEY: dict[int, tuple[pl.Series, pl.Series]] = {}
 """Money of the payments of a file, by their id: they are kept for good, and the same in all histories."""
 _money_of = totals.money_of
@@ -154,9 +151,9 @@ def _run_of_each(count: int) -> pl.Expr:
     return pl.int_range(pl.len(), dtype=pl.UInt32) // count
 
 
-def summary_of(file: PaymentFile, outcomes: Outcomes, asked: AskedFile) -> Summary:
+def summary_of(file: PaymentFile, outcomes: Outcomes, asked: AskingResult, answers: Answers) -> Summary:
     """The summary of a run, as the job makes it of what came of the asking."""
-    decided = DecidedRun(outcomes, _NO_REASONS, _NO_WARNINGS, file.bases, asked)
+    left = questions_left(answers, file.bases, asked)
     header = SummaryHeader(
         tool_version="1",
         profile="test",
@@ -173,7 +170,8 @@ def summary_of(file: PaymentFile, outcomes: Outcomes, asked: AskedFile) -> Summa
             columns={},
         ),
         routes=[],
-        next_step=str(asked.next_step(decided.bases)),
-        given_up=decided.given_up,
+        next_step=str(next_step(left, asked)),
+        given_up=left.is_given_up,
     )
-    return summarise(header, file.payments, outcomes, _NO_WARNINGS, asked.calls(decided.bases))
+    calls = calls_of(question_counts(file.bases), asked.tally)
+    return summarise(header, file.payments, outcomes, _NO_WARNINGS, calls)

@@ -181,7 +181,7 @@ def _status(history: History, end: RunEnd, decided: Outcomes) -> Breach | None:
 
     76, with nothing else wrong, where three runs have asked about every row that is left.
     """
-    summary = summary_of(history.scene.file, decided, end.asked)
+    summary = summary_of(history.scene.file, decided, end.asked, end.answers)
     status = status_of_summary(summary, ()) if end.error is None else end.error.exit_code
     said = f"{end.process} ends with {status} and {len(end.open_rows)} rows left"
     if summary.complete == bool(end.open_rows):

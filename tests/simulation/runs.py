@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import anyio
-import polars as pl
 from simulation import breakers
 from simulation.books import Book, LedgerOfProcess
 from simulation.committing import CommittingRun
@@ -22,7 +21,7 @@ from simulation.world import Clock, Process, World
 from pipeline.errors import PrecheckError, StoppedError, first_of
 from pipeline.executors.asking import Asking, FileQuestions, left_to_ask
 from pipeline.executors.event_loop import heed, or_stopped
-from pipeline.executors.results import AskedFile
+from pipeline.executors.results import AskingResult
 from pipeline.executors.shared import RoundAsker
 from pipeline.frames import Answers, OwnCode
 from pipeline.runs.request import RunObserver, StopRequest, StopSwitch
@@ -70,7 +69,9 @@ class RunOptions(NamedTuple):
 class RunEnd:
     """How a run ended."""
 
-    asked: AskedFile
+    asked: AskingResult
+    answers: Answers
+    """One per question."""
     durable: frozenset[int]
     """The questions whose final answer the ledger had as the run ended."""
     process: str
@@ -87,11 +88,6 @@ class RunEnd:
     """In how long there is more of the daily cap, as it says."""
     undone_count: int = 0
     """Chunks that it holds as it ends, and has not done."""
-
-    @property
-    def answers(self) -> pl.DataFrame:
-        """`Answers`: one per question."""
-        return self.asked.answers
 
     @property
     def error(self) -> PrecheckError | None:
@@ -226,7 +222,7 @@ async def run(
     decided = frozenset(scene.book.rows[question] for question in final)
     cap = scene.weather.cap
     caps = {} if quota is None or cap is None else {ApiName.COP: (cap, await quota.resets_at())}
-    asked_all = AskedFile(caps, tally, given_up_count, error, Answers(answers))
+    asked_all = AskingResult(caps, tally, given_up_count, error)
     cap_wait_s = None
     for _, resets_at in caps.values():
         cap_wait_s = (resets_at - scene.clock.now()).total_seconds()
@@ -238,6 +234,7 @@ async def run(
     ended(
         RunEnd(
             asked_all,
+            Answers(answers),
             decided,
             process.name,
             truths,

@@ -69,7 +69,9 @@ def test_what_others_recorded_is_in_the_folder_as_if_it_had_been_asked_there(led
     assert open_attempts(ledger) == {question(2): 1}
     ledger.close()
     with ledger_reader(path, now=NOW) as reader:  # every seal is whole
-        assert list(reader.answers_with_names(ledger.secret)) == [requests[2].answer, requests[3].answer]
+        asked = [request.question for request in requests[2:]]
+        found = reader.answers_to(asked, ledger.secret, with_names=True)
+        assert [found[question] for question in asked] == [requests[2].answer, requests[3].answer]
 
 
 def test_what_is_there_is_not_added_again_and_what_ended_since_is(ledger):

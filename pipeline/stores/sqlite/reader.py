@@ -1,6 +1,7 @@
 """A ledger opened for reading only: for the history of a row, the evidence, and answers to reuse."""
 
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from pipeline.frames import Check
 from pipeline.stores.encryption import NameEncryption
 from pipeline.stores.sqlite.ledger_file import opened_to_read, sqlite_errors
 from pipeline.stores.sqlite.open_ledger import DETAIL_IS_DUE, OpenLedger
+from pipeline.stores.sqlite.question_index import QuestionIndex
 from pipeline.stores.values import NO_PROOF, FinalAnswer, LedgerProof, RequestAttempt
 
 _ATTEMPTS = """
@@ -22,15 +24,23 @@ LEFT JOIN problem ON problem.intent = intent.id WHERE question = ? ORDER BY atte
 """
 
 
+def _no_name(_written: str | bytes | None, _intent: int) -> None:
+    """Reads no matched name."""
+
+
 class LedgerReader(OpenLedger):
     """A ledger, open for reading. Made by `ledger_reader`."""
+
+    def __init__(self, path: Path, db: sqlite3.Connection) -> None:
+        super().__init__(path, db)
+        self._index = QuestionIndex(db)
 
     def answers(self) -> Iterator[FinalAnswer]:
         """Every final answer, without its matched name; those of earlier runs come last.
 
         So no key is needed where the names are encrypted.
         """
-        return self._final_answers(lambda _written, _intent: None)
+        return self._final_answers(_no_name)
 
     @property
     def is_encrypted(self) -> bool:
@@ -41,10 +51,16 @@ class LedgerReader(OpenLedger):
         """Whether this is the key of its names."""
         return NameEncryption.under(secret, self._run_key, self.path).proves(self._name_proof)
 
-    def answers_with_names(self, secret: SecretStr | None) -> Iterator[FinalAnswer]:
-        """As `answers`, with the matched names that the ledger still has, read with their key, if any."""
-        names = NameEncryption.under(secret, self._run_key, self.path)
-        return self._final_answers(names.read)
+    def answers_to(
+        self, questions: Sequence[bytes], secret: SecretStr | None = None, *, with_names: bool = False
+    ) -> dict[bytes, FinalAnswer]:
+        """The final answers to questions, by their keys.
+
+        With the matched names that the ledger still has, on request, read with their key, if any.
+        """
+        read = NameEncryption.under(secret, self._run_key, self.path).read if with_names else _no_name
+        known = self._index.known(questions, read)
+        return {question: one.answer for question, one in known.items() if one.answer is not None}
 
     @property
     def purged_before(self) -> str | None:

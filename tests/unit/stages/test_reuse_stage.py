@@ -18,6 +18,12 @@ def key(check):
     return f"{check.api} {check.account} {check.name}".encode()
 
 
+def earlier(answer):
+    return EarlierAnswers(
+        key, "a", lambda asked: {answer.question: answer} if answer.question in asked else {}
+    )
+
+
 @pytest.fixture
 def found(checks_of, check_of):
     """The times of the answers that are used again, of runs that each gave (code, state, time)."""
@@ -25,8 +31,7 @@ def found(checks_of, check_of):
     def times(*runs, check=None):
         check = check or check_of()
         records = [
-            EarlierAnswers(key, "a", [FinalAnswer(key(check), state, code, None, "id", time, 1)])
-            for code, state, time in runs
+            earlier(FinalAnswer(key(check), state, code, None, "id", time, 1)) for code, state, time in runs
         ]
         known = reuse(checks_of(check), records, APIS, not_before=MONTH_AGO, now=NOW)
         return [one.answer.time for one in known]
@@ -78,5 +83,5 @@ def test_a_match_is_worth_nothing_once_a_newer_answer_was_another_one(found):
 
 def test_a_question_that_no_run_asked_is_not_found(checks_of, check_of):
     answer = FinalAnswer(b"another", AnswerState.ANSWERED, "MTCH", None, "id", NEW, 1)
-    asked = EarlierAnswers(key, "a", [answer])
+    asked = earlier(answer)
     assert reuse(checks_of(check_of()), [asked], APIS, not_before=MONTH_AGO, now=NOW) == []

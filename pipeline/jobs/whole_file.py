@@ -1,0 +1,123 @@
+"""A payment file on the road of `jobs.check`: every stage takes all of its rows at once."""
+
+from collections.abc import Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Self
+
+import polars as pl
+
+from pipeline.apis.registry import about_uk_accounts
+from pipeline.config import ConfigurationFile, Profile
+from pipeline.config.profiles import Chosen, ledger_url, modulus_of
+from pipeline.connections import api_of
+from pipeline.errors import UsageError
+from pipeline.frames import Answers, Checks, Questions
+from pipeline.jobs.prepare import PreparedFile, RunTime, prepare, read_file, wanted
+from pipeline.reports.changes import changes_of
+from pipeline.rules.enumeration import unknown_in_sequence
+from pipeline.runs.ended import changes_in
+from pipeline.runs.input_file import require_pain001
+from pipeline.runs.request import CheckJob, Notice, Surface
+from pipeline.runs.starting import LocalReferences, finished_before, is_same_reading
+from pipeline.stages.plan import bases
+from pipeline.stages.read import PaymentSource
+from pipeline.stages.resolve import resolve
+from pipeline.stages.write import write
+from pipeline.stores.sqlite.ledger import SqliteLedger
+from pipeline.wording import Sentence
+from schemas.changes import Change
+from schemas.outcomes import WarningCode
+from schemas.row_positions import in_brackets
+from schemas.summary import ROWS_NAMED_MAX, Summary
+
+if TYPE_CHECKING:
+    from pipeline.executors.asking import FileQuestions
+    from pipeline.executors.results import AskingResult, QuestionsLeft
+    from pipeline.jobs.writing import DecidedRun, OpenRun
+
+
+class WholeFile:
+    """As `RunInput`; what is no longer needed goes on the way, as a file may have millions of rows."""
+
+    _prepared: PreparedFile
+    _checks: Checks
+    _asked: Questions
+    _answers: Answers
+    _questions: "FileQuestions"
+
+    def __init__(self, job: CheckJob, source: PaymentSource) -> None:
+        self.job = job
+        self.sha256 = self.run_sha256 = source.sha256
+        self._source = source
+
+    @classmethod
+    def read(
+        cls,
+        job: CheckJob,
+        file: ConfigurationFile,
+        surface: Surface,  # noqa: ARG003 - a file is read without another word
+        *,
+        ahead: PaymentSource | None = None,
+    ) -> Self:
+        """Read a file, unless it was read ahead."""
+        source = read_file(job, file) if ahead is None else ahead
+        if job.pain002:
+            require_pain001(source.format, name=job.file.name)
+        return cls(job, source)
+
+    def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:
+        """As `RunInput`."""
+        source, job = self._source, self.job
+        judged = LocalReferences(wanted(job, chosen).in_words, modulus_of(chosen, today=today))
+        found = finished_before(job, job.format or source.outcome_format, ledger)
+        return found if found is not None and is_same_reading(found, job, source, judged) else None
+
+    def changes(self, summary: Summary) -> Sequence[Change]:
+        """As `RunInput`."""
+        return changes_of(summary, self._source.payments, changes_in(self.job.out))
+
+    def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, surface: Surface) -> Sentence | None:  # noqa: ARG002
+        """As `RunInput`."""
+        if self.job.work is not None and ledger_url(chosen) is None:
+            raise UsageError(Sentence("jobs.workers_help_runs"), advice=Sentence("advice.name_ledger"))
+        self._prepared, self._checks = prepare(self.job, self._source, chosen, profile, time)
+        return self._prepared.refusal
+
+    def questions(self, surface: Surface) -> "FileQuestions":
+        """As `RunInput`."""
+        from pipeline.executors.asking import FileQuestions
+
+        foreign = self._prepared.findings.warnings.filter(pl.col("code") == WarningCode.NAME_NOT_LATIN)["row"]
+        if foreign.len():
+            first = foreign.head(ROWS_NAMED_MAX).to_list()
+            rows = ", ".join(map(str, first)) + in_brackets(first, self._source.positions)
+            facts: dict[str, str | int] = {"row_count": foreign.len(), "rows": rows}
+            surface.notify(Notice(Sentence("jobs.notice_names_not_latin"), facts))
+        self._questions = FileQuestions(self._checks)
+        return self._questions
+
+    def left(self, asked: "AskingResult") -> "QuestionsLeft":
+        """As `RunInput`."""
+        from pipeline.executors.results import questions_left
+
+        checks, prepared, answers = self._checks, self._prepared, self._questions.answers()
+        in_sequence = unknown_in_sequence(about_uk_accounts(checks), prepared.assignments, answers)
+        self._prepared = prepared._replace(findings=prepared.findings.and_warnings(in_sequence))
+        self._asked, self._answers = Questions(bases(checks), prepared.assignments), answers
+        del self._checks, self._questions  # the largest frame
+        return questions_left(answers, self._asked.bases, asked)
+
+    def decide(self, run: "OpenRun", left: "QuestionsLeft", surface: Surface) -> "DecidedRun":
+        """As `RunInput`."""
+        from pipeline.jobs.writing import write_results
+
+        source, findings, apis = self._source, self._prepared.findings, map(api_of, run.profile.servers)
+        resolved = resolve(findings, self._asked, self._answers, apis, run.profile.environment)
+        written = write(
+            source.original,
+            resolved.outcomes,
+            self.job.out,
+            format_name=self.job.format or source.outcome_format,
+            dialect=source.dialect,
+        )
+        return write_results(run, left, source, self._prepared, resolved, self._asked.bases, written, surface)
