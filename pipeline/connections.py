@@ -68,9 +68,9 @@ def leases_path() -> Path:
 
 
 def routes(profile: Profile) -> Routes:
-    """The routes of payments under a profile."""
+    """The routes of payments under a profile; one without servers is that of a bank's report."""
     return Routes(
-        apis=tuple(server.name for server in profile.servers),
+        apis=tuple(server.name for server in profile.servers) or (ApiName.BANK_REPORT,),
         gb_iban_to=profile.gb_iban_to,
         default_account_type=profile.default_account_type,
         ask_by=profile.ask_by,

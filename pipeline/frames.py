@@ -41,6 +41,12 @@ class OwnCode(StrEnum):
     DEADLINE = "DEADLINE"  # unanswered: no whole reply in time
     CLOCK = "CLOCK"  # unanswered: the server refuses the time of the request
     TURNED_AWAY = "TURNED_AWAY"  # deferred: the server let in no other question either
+    NOT_IN_REPORT = "NOT_IN_REPORT"  # unanswered: no report of the bank names the payment
+    REPORT_AMBIGUOUS = "REPORT_AMBIGUOUS"  # unanswered: what the bank reports fits several payments
+    REPORT_DIFFERS = "REPORT_DIFFERS"  # unanswered: the bank reports another account, or two results
+    REPORT_STATUS = "REPORT_STATUS"  # unanswered: the bank reports a status that is no result of a check
+    PDNG = "PDNG"  # unanswered: the bank has not finished, by its report
+    RVNC = "RVNC"  # unanswered: the bank ended its check without a result, by its report
     RUN_ENDED = "RUN_ENDED"  # deferred: the run ended before it was asked; unanswered: before a reply came
 
 

@@ -23,6 +23,8 @@ PAIN002, PAIN002_SIMULATED = "pain002.xml", "pain002.simulated.xml"
 """What bank software reads, where somebody wanted it; the second where a sandbox answered."""
 CORRECTIONS = "corrections.csv"
 HOLD_REASONS = "hold_reasons.csv"
+BANK_REPORTS = "bank_report-*"
+"""The copies of a bank's reports."""
 PAYEES = "payees.csv"
 """Keyed hashes of payees and accounts, for a later run to compare with."""
 CHANGES = "changes.jsonl"
@@ -55,6 +57,11 @@ def pain002_name(*, simulated: bool) -> str:
     return PAIN002_SIMULATED if simulated else PAIN002
 
 
+def bank_report_name(number: int, suffix: str) -> str:
+    """The name of a copy of a bank's report, counted from 1, such as `bank_report-1.xml`."""
+    return BANK_REPORTS.replace("*", f"{number}{suffix}")
+
+
 def kept_workbook(number: int) -> str:
     """The name under which a workbook with a user's changes is kept when it is rewritten."""
     return f"report.changed-{number}.xlsx"
@@ -68,6 +75,7 @@ def files_of_review(folder: Path) -> Iterator[Path]:
 
 def files_with_returned_names(folder: Path) -> Iterator[Path]:
     """What holds names that banks returned, beside the outcome file."""
-    names = (REPORT_HTML, REPORT_XLSX, OTHER_NAMES, PAIN002, PAIN002_SIMULATED, CORRECTIONS, f"{CORRECTED}.*")
+    reports = (REPORT_HTML, REPORT_XLSX, OTHER_NAMES, PAIN002, PAIN002_SIMULATED, BANK_REPORTS)
+    names = (*reports, CORRECTIONS, f"{CORRECTED}.*")
     for pattern in names:
         yield from sorted(folder.glob(pattern))

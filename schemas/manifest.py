@@ -8,7 +8,7 @@ from schemas.cop import AccountType
 from schemas.outcomes import ApiName, Environment
 from schemas.review import Approval, Shaped, Verdict
 from schemas.strict import OwnDocument
-from schemas.summary import InputFile, Money, OutcomeTotal
+from schemas.summary import InputFile, Money, OutcomeTotal, ReportUsed
 
 
 class FileEvidence(OwnDocument):
@@ -159,6 +159,8 @@ class Manifest(OwnDocument):
     """Over all rows of the file, by currency: the control totals."""
     ledger: LedgerEvidence
     approvals: list[Approval]
+    bank_reports: list[ReportUsed] = []
+    """That the outcomes come from; their copies are among the files."""
     adoptions: list[Adoption] = []
     purges: list[Purge] = []
     splits: list[SplitMade] = []

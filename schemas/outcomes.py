@@ -1,7 +1,7 @@
 """The outcome file: the columns that are appended to the payments, and the words in them."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -75,6 +75,7 @@ class ApiName(StrEnum):
     COP = "cop"
     VOP_GATEWAY = "vop_gateway"
     VOP_STANDARD = "vop_standard"
+    BANK_REPORT = "bank_report"  # not asked: the payer's bank checked the file, and its report was imported
 
 
 VOP = (ApiName.VOP_GATEWAY, ApiName.VOP_STANDARD)
@@ -87,6 +88,11 @@ class Environment(StrEnum):
     SANDBOX = "sandbox"
     TEST = "test"
     PRODUCTION = "production"
+    BANK = "bank"  # none of ours: the payer's bank
+
+
+Asked = Literal[Environment.SANDBOX, Environment.TEST, Environment.PRODUCTION]
+"""The servers that a profile can name."""
 
 
 class OutcomeColumns(BaseModel):

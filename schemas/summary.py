@@ -316,6 +316,24 @@ class ModulusUsed(OwnDocument):
     """UK accounts, each counted once, on sort codes that the tables do not cover: they were not checked."""
 
 
+class ReportUsed(OwnDocument):
+    """A bank's report that was imported; a file that anybody can type."""
+
+    name: str
+    """Of the copy in the folder."""
+    given_as: str
+    """The name of the file that was imported."""
+    sha256: str
+    provided_by: str
+    """Who gave it; nothing proves that it is the bank's."""
+    provided: str
+    """When it was imported."""
+    message_ids: list[str]
+    """By which the reports in it call themselves."""
+    remarks: list[str] = []
+    """What they say of the whole file, such as legal texts."""
+
+
 REHEARSAL = "rehearse"
 """The built-in profile of `--rehearse`."""
 
@@ -362,6 +380,8 @@ class Summary(OwnDocument):
     """With which earlier runs the file was compared; None where with none."""
     modulus: ModulusUsed | None = None
     """None where the profile names no tables."""
+    bank_reports: list[ReportUsed] = []
+    """Where a bank's reports were imported, and nothing was asked: those, oldest first."""
     complete: bool
     """False where rows are left for a later run."""
     next_step: str | None

@@ -119,6 +119,15 @@ class ApiDeclaration(NamedTuple):
         assert {basis for basis, _ in self.meanings} == self.asked.keys(), f"{self.name}: asked by what?"
 
 
+class ReportDeclaration(NamedTuple):
+    """The same of a bank's report, which is not asked: it says of each payment what an API would have."""
+
+    name: ApiName
+    takes: frozenset[str]
+    routes: Mapping[RouteReason, Route]
+    meanings: Mapping[tuple[Basis, str], Meaning]
+
+
 def basis_of(check: Check) -> Basis:
     """Whether a question asks by name or, having none, by identification."""
     return Basis.IDENTIFICATION if check.name is None else Basis.NAME

@@ -69,6 +69,26 @@ BY_STATE: Mapping[AnswerState, Meaning] = {
 }
 """The meaning where the code has none of its own."""
 
+_NEXT_REPORT = Sentence("explain.import_next_report")
+_ASK_BANK = Sentence("explain.ask_bank_or_run")
+OF_REPORTS: Mapping[OwnCode, Meaning] = {
+    OwnCode.NOT_IN_REPORT: _unanswered(
+        Sentence("answer.not_in_report"), Sentence("explain.not_reported"), _NEXT_REPORT
+    ),
+    OwnCode.REPORT_AMBIGUOUS: _unanswered(
+        Sentence("answer.report_ambiguous"), Sentence("explain.report_not_used"), _ASK_BANK
+    ),
+    OwnCode.REPORT_DIFFERS: _unanswered(
+        Sentence("answer.report_differs"), Sentence("explain.report_not_used"), _ASK_BANK
+    ),
+    OwnCode.REPORT_STATUS: _unanswered(
+        Sentence("answer.report_status"), Sentence("explain.report_not_used"), _ASK_BANK
+    ),
+    OwnCode.PDNG: _unanswered(Sentence("answer.pdng"), Sentence("explain.not_reported"), _NEXT_REPORT),
+    OwnCode.RVNC: _unanswered(Sentence("answer.rvnc"), Sentence("explain.not_reported"), _ASK_BANK),
+}
+"""The meaning of what a report of the bank does not answer."""
+
 MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     (AnswerState.DEFERRED, OwnCode.DAILY_CAP): _deferred(
         Sentence("answer.daily_cap"), advice=Sentence("explain.next_day_of_cap")
@@ -101,6 +121,7 @@ MEANINGS: Mapping[tuple[AnswerState, str], Meaning] = {
     (AnswerState.UNANSWERED, "CLIENT_INVALID"): _unanswered(
         Sentence("answer.client_invalid"), Sentence("explain.with_status_401"), Sentence("explain.run_doctor")
     ),
+    **{(AnswerState.UNANSWERED, code): meaning for code, meaning in OF_REPORTS.items()},
     (AnswerState.REFUSED, "FORMAT_ERROR"): REFUSED,
     (AnswerState.REFUSED, TOO_LARGE): _not_the_row(Sentence("answer.http_413")),
     (AnswerState.REFUSED, WRONG_FORM): _not_the_row(Sentence("answer.http_415")),

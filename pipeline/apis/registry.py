@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from pipeline.apis import ApiDeclaration, cop, vop
+from pipeline.apis import ApiDeclaration, ReportDeclaration, cop, vop
 from pipeline.sections.servers import Server
 from schemas.outcomes import ApiName
 
@@ -14,6 +14,11 @@ APIS: Mapping[ApiName, ApiDeclaration] = {
     ApiName.VOP_STANDARD: vop.STANDARD_DECLARATION,
 }
 """In the order in which they are asked for where several can check a payment."""
+DECLARED: Mapping[ApiName, ApiDeclaration | ReportDeclaration] = {
+    **APIS,
+    ApiName.BANK_REPORT: vop.BANK_REPORT,
+}
+"""All that answers can come from: those, and the report of a bank."""
 UK_APIS = tuple(name for name, declared in APIS.items() if declared.takes_uk)
 """Those that are asked about UK accounts."""
 
@@ -31,7 +36,7 @@ def _forms() -> Iterator[tuple[str, dict[str, type[Server]]]]:
 SECTIONS: Mapping[str, Mapping[str, type[Server]]] = dict(_forms())
 """Key of a profile -> form -> the section of an API: one for each form that a key can have."""
 
-assert APIS.keys() == set(ApiName), "an API without a declaration"
+assert DECLARED.keys() == set(ApiName), "an API without a declaration"
 assert sum(map(len, SECTIONS.values())) == len(APIS), "two APIs with the same section"
 for _name, _declared in APIS.items():
     assert _declared.name is _name, f"{_name}: another API's declaration"

@@ -21,6 +21,7 @@ from pipeline.apis import (
     Basis,
     ContractBreachError,
     ParsedAnswer,
+    ReportDeclaration,
     Route,
     basis_of,
     name_in,
@@ -269,3 +270,14 @@ STANDARD_DECLARATION = ApiDeclaration(
     meanings=_MEANINGS,
     asked=_ASKED,
 )
+BANK_REPORT = ReportDeclaration(
+    name=ApiName.BANK_REPORT,
+    takes=frozenset({"name", *IDENTIFICATION}),
+    routes={
+        RouteReason.IBAN: Route(pl.col("iban")),
+        RouteReason.GB_IBAN: Route(pl.col("iban")),
+        RouteReason.SORT_CODE: Route(pl.concat_str("sort_code", "account_number")),
+    },
+    meanings=_MEANINGS,
+)
+"""What the payer's own bank reports: a verification by the codes of the scheme, also of UK accounts."""

@@ -15,6 +15,7 @@ from pipeline.cli.explain import explain
 from pipeline.cli.fix import fix
 from pipeline.cli.formats import formats
 from pipeline.cli.helps import print_versions
+from pipeline.cli.import_report import import_report
 from pipeline.cli.init import init
 from pipeline.cli.language import in_any_language
 from pipeline.cli.ledger import ledger
@@ -51,6 +52,7 @@ def main() -> None:
 
 for _command in (
     run,
+    import_report,
     worker,
     status,
     desk,

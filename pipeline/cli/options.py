@@ -258,7 +258,7 @@ edited_input_option = click.option(
 )
 
 
-def _name_or_login(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
+def name_or_login(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
     """The name given, else the login name; None where this user has none."""
     return name if name is not None and name.strip() else login_name()
 
@@ -281,7 +281,7 @@ def given_reason(_context: click.Context, _option: click.Parameter, reason: str 
 by_option = click.option(
     "--by",
     metavar="NAME",
-    callback=_name_or_login,
+    callback=name_or_login,
     help="Name of the person who decides, for the record. Default: the login name.",
 )
 sign_option = click.option(

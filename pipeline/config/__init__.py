@@ -8,6 +8,7 @@ Only `cli`, `jobs` and `connections` read it; stages get plain values.
 from pipeline.config.file import (
     BUILT_IN,
     EXAMPLE,
+    IMPORTED,
     Configuration,
     ConfigurationFile,
     find,
@@ -21,6 +22,7 @@ from pipeline.config.profile import Profile
 __all__ = [
     "BUILT_IN",
     "EXAMPLE",
+    "IMPORTED",
     "Configuration",
     "ConfigurationFile",
     "Profile",

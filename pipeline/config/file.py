@@ -26,14 +26,17 @@ from pipeline.formats import INPUT_NAMES
 from pipeline.formats.layouts import BankLayout
 from pipeline.sections.values import Section
 from pipeline.wording import Sentence
+from schemas.outcomes import ApiName
 from schemas.summary import REHEARSAL
 
 FILE_NAME = "precheck.toml"
 EXAMPLE = files("pipeline.config").joinpath("example.toml").read_text("utf-8")
 """The commented configuration that `precheck init` writes."""
 LAYOUT_NAME = "^[a-z0-9][a-z0-9-]{0,39}$"
-BUILT_IN = ("sandbox", "sandbox-standard", REHEARSAL)
-"""The profiles that need no configuration: CoP with the VoP Gateway, VoP Standard, and a rehearsal."""
+IMPORTED = ApiName.BANK_REPORT.value
+BUILT_IN = ("sandbox", "sandbox-standard", REHEARSAL, IMPORTED)
+"""The profiles that need no configuration: CoP with the VoP Gateway, VoP Standard, a rehearsal; and that of a
+bank's report, which asks nobody."""
 
 
 class Configuration(Section):

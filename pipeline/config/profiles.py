@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 from pydantic import SecretStr
 
-from pipeline.config import BUILT_IN, ConfigurationFile, Profile, load
+from pipeline.apis.registry import SECTIONS
+from pipeline.config import BUILT_IN, IMPORTED, ConfigurationFile, Profile, load
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.files import child_process as children
 from pipeline.files.signatures import Signer
@@ -85,7 +86,9 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
     file = config if isinstance(config, ConfigurationFile) else ConfigurationFile(config)
     if file.explicit is not None:
         profiles = file.whole.profiles
-        if wanted in BUILT_IN and (not profiles or (wanted == REHEARSAL and wanted not in profiles)):
+        if wanted in BUILT_IN and (
+            not profiles or (wanted in (REHEARSAL, IMPORTED) and wanted not in profiles)
+        ):
             return _built_in(wanted)  # it is named for its layouts, or `--rehearse` is given
         if name is None:
             raise UsageError(
@@ -99,7 +102,7 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
     except ConfigurationError as error:
         if file.is_there:
             raise
-        pick = Sentence("advice.choose_profile", choices=[own for own in BUILT_IN if own != REHEARSAL])
+        pick = Sentence("advice.choose_profile", choices=BUILT_IN[:2])
         raise ConfigurationError(error.reason, advice=(pick, *error.advice)) from None
     if not profile.servers:
         return _built_in(wanted)._replace(
@@ -123,7 +126,20 @@ def built_in_fingerprint(name: str) -> str:
 
 
 def _built_in(name: str) -> Chosen:
-    return Chosen(name, None, None, built_in_fingerprint(name), Environment.SANDBOX)
+    environment = Environment.BANK if name == IMPORTED else Environment.SANDBOX
+    return Chosen(name, None, None, built_in_fingerprint(name), environment)
+
+
+def of_bank(chosen: Chosen) -> Chosen:
+    """A profile as one whose answers a bank has reported, whatever servers it has."""
+    fingerprint = built_in_fingerprint(IMPORTED)
+    return chosen._replace(fingerprint=fingerprint, environment=Environment.BANK)
+
+
+def without_servers(chosen: Chosen) -> Profile:
+    """The profile by which payments are judged that a bank has reported on."""
+    profile = Profile() if chosen.profile is None else chosen.profile
+    return profile.model_copy(update=dict.fromkeys(SECTIONS))
 
 
 def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) -> FormatChoice:
@@ -197,12 +213,21 @@ _EMBEDDED = {"default_account_type": "Personal", "cop": _GATEWAY, "vop": {"api":
 
 def to_plan_with(chosen: Chosen) -> Profile:
     """The profile to plan with. A plan sends nothing, so the embedded sandbox is not started."""
+    _refuse_imported(chosen)
     return chosen.assumed(Profile.model_validate(_EMBEDDED) if chosen.profile is None else chosen.profile)
+
+
+def _refuse_imported(chosen: Chosen) -> None:
+    if chosen.environment is Environment.BANK:
+        raise UsageError(
+            Sentence("config.asks_nobody", profile=chosen.name), advice=Sentence("advice.import_report")
+        )
 
 
 @contextmanager
 def opened(chosen: Chosen) -> Iterator[Profile]:
     """The chosen profile, with its sandbox running where it is the embedded one."""
+    _refuse_imported(chosen)
     if chosen.profile is not None:
         yield chosen.assumed(chosen.profile)
         return

@@ -1,4 +1,4 @@
-"""Payment files that come compressed: gzip, or a ZIP with one file in it.
+"""Files that come compressed: gzip, or a ZIP with one payment file or some reports of a bank in it.
 
 They are unpacked a piece at a time under limits of size and ratio, and so of time, so that a bomb is refused
 before it is in memory; and what is written is packed the same way, the same bytes each time.
@@ -19,6 +19,8 @@ UNPACKED_BYTES_MAX = 8 * 1024**3
 RATIO_MAX = 200
 """Of unpacked to packed: the most repetitive pain.001 that was measured had 40."""
 
+DOCUMENTS_MAX = 1_000
+"""In one ZIP: a bank sends a report for each message, or for each batch."""
 _SMALL_BYTES = 1024**2
 """A size below which nothing counts as a bomb, whatever its ratio."""
 _PIECE_BYTES = 256 * 1024
@@ -91,17 +93,40 @@ def unpacked(
     return result
 
 
+def unpacked_documents(
+    data: bytes, compression: Compression, *, where: str, unpacked_bytes_max: int = UNPACKED_BYTES_MAX
+) -> list[bytes]:
+    """All that a file holds, `DOCUMENTS_MAX` at most; the limits are those of one file, for all together.
+
+    Raises:
+        InputError: as `unpacked`; also if a ZIP holds nothing, or too much.
+    """
+    if compression is Compression.GZIP:
+        found = unpacked(data, compression, where=where, unpacked_bytes_max=unpacked_bytes_max)
+        return [found.data]
+    meter = _Meter(where, len(data), max(_SMALL_BYTES, min(unpacked_bytes_max, RATIO_MAX * len(data))))
+    with _archive(data, where) as archive:
+        members = _members(archive)
+        if not 0 < len(members) <= DOCUMENTS_MAX:
+            raise InputError(Sentence("files.documents_of_zip", where=where, count_max=DOCUMENTS_MAX))
+        documents = [meter.joined(_unzipped(archive, _fit(member, where))) for member in members]
+    if any(sniff(document) is not None for document in documents):
+        raise InputError(Sentence("files.holds_several", where=where))
+    return documents
+
+
 class _Meter:
     """Joins pieces while they keep within the limits."""
 
     def __init__(self, where: str, packed_bytes: int, limit: int) -> None:
         self._where, self._packed_bytes, self._limit = where, packed_bytes, limit
+        self._byte_count = 0
 
     def joined(self, pieces: Iterator[bytes]) -> bytes:
-        found, byte_count = [], 0
+        found = []
         for piece in pieces:
-            byte_count += len(piece)
-            if byte_count > self._limit:
+            self._byte_count += len(piece)
+            if self._byte_count > self._limit:
                 raise InputError(
                     Sentence(
                         "files.unpacks_from_more",
@@ -152,17 +177,28 @@ def _archive(data: bytes, where: str) -> Iterator[zipfile.ZipFile]:
         raise _damaged(where) from None
 
 
-def _only_member(archive: zipfile.ZipFile, where: str) -> zipfile.ZipInfo:
-    members = [
+def _members(archive: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+    """The files in a ZIP, without what archivers add."""
+    return [
         each
         for each in archive.infolist()
         if not each.is_dir()
         and not each.filename.startswith(_NOBODYS)
         and not each.filename.endswith(_NOBODYS)
     ]
-    if len(members) != 1 or members[0].compress_type not in _METHODS:
+
+
+def _only_member(archive: zipfile.ZipFile, where: str) -> zipfile.ZipInfo:
+    members = _members(archive)
+    if len(members) != 1:
         raise InputError(Sentence("files.holds_several", where=where))
-    [member] = members
+    return _fit(members[0], where)
+
+
+def _fit(member: zipfile.ZipInfo, where: str) -> zipfile.ZipInfo:
+    """A member that can be read here, or an InputError."""
+    if member.compress_type not in _METHODS:
+        raise InputError(Sentence("files.holds_several", where=where))
     if member.flag_bits & _ENCRYPTED:
         raise InputError(Sentence("files.protected_password_save", where=where))
     return member

@@ -160,6 +160,8 @@ def _write_corrections(
 
 
 def _before_next(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> LocalizedText:
+    if corrected is not None and run.summary.bank_reports:
+        return Sentence("review.hand_in_corrected").recorded()
     if corrected is not None:
         built_in = run.summary.profile in BUILT_IN
         return Sentence("review.not_checked_yet" if built_in else "review.not_checked_yet_config").recorded()
@@ -182,9 +184,12 @@ def _next_step(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> 
         words = ["precheck", "fix", str(folder), "--decisions", str(workbook)]
         return shlex.join([*words, *(["--allow-simulated"] if run.summary.simulated else [])])
     source = run.summary.input
+    beside = ["--out", str(folder.with_name(f"{folder.stem}.corrected{folder.suffix}"))]
+    if run.summary.bank_reports:
+        return shlex.join(["precheck", "import", corrected.path, "--report", "REPORT", *beside])
     words = ["precheck", "run", corrected.path]
     words += [] if run.summary.profile == BUILT_IN[0] else ["--profile", run.summary.profile]
     words += [word for field, header in source.mapping.items() for word in ("--map", f"{field}={header}")]
     words += ["--input-format", source.format] if source.format_said else []
     words += [] if source.encoding == "utf-8" else ["--encoding", source.encoding]
-    return shlex.join([*words, "--out", str(folder.with_name(f"{folder.stem}.corrected{folder.suffix}"))])
+    return shlex.join([*words, *beside])

@@ -238,7 +238,8 @@ def assembled(
         question=None if check is None else _question(check, context.planned[1], context.positions),
         attempts=[StoryAttempt(**attempt._asdict()) for attempt in attempts],
         # An id without a request of ours: another run sent it.
-        answered_by_earlier_run=outcome["check_id"] is not None
+        answered_by_earlier_run=context.environment is not Environment.BANK
+        and outcome["check_id"] is not None
         and outcome["check_id"] not in {attempt.request_id for attempt in attempts},
         outcome=OutcomeColumns(**outcome),
     )

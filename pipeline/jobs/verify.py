@@ -6,7 +6,7 @@ at hand, by the settings in the manifest; the ledger must have answered them as 
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache, partial
 from importlib.metadata import version
@@ -17,11 +17,12 @@ import polars as pl
 from pydantic import SecretStr
 
 from pipeline.errors import DiskError, InputError, OutputError, UsageError
+from pipeline.executors.from_report import kept_reports, outcomes_again
 from pipeline.files.plain import real_path
 from pipeline.files.signatures import PublicKey, is_signed
 from pipeline.formats import MessageEntry, entry_before, format_as_read
 from pipeline.formats.message import Role
-from pipeline.frames import DECISIONS, Decisions, Outcomes, Payments
+from pipeline.frames import DECISIONS, Decisions, Findings, Outcomes, Payments
 from pipeline.reports.choices import warned_in
 from pipeline.reports.wording import ROWS_NAMED_MAX
 from pipeline.review.payment_files import payments_in, payments_writer
@@ -39,11 +40,13 @@ from pipeline.runs.evidence import (
     cells_agree,
     file_agrees,
     ledger_agrees,
+    outcomes_agree,
     rows_agree,
     summary_agrees,
 )
 from pipeline.runs.finished import FinishedRun
 from pipeline.runs.folder import read_summary
+from pipeline.runs.input_file import input_path
 from pipeline.runs.manifest import identity_of, looks_payable, purged, unrecorded
 from pipeline.runs.profile_used import routes_of
 from pipeline.runs.proof import opened_to_read
@@ -281,6 +284,8 @@ def _ledger_agrees(looked_at: _LookedAt, now: datetime) -> list[Finding]:
             return ledger_agrees(manifest, kept, None)
         if not job.asks_again:
             return ledger_agrees(manifest, kept, (outcomes for _, outcomes in looked_at.counted()))
+        if manifest.bank_reports:
+            return [*ledger_agrees(manifest, kept, None), *_reports_agree(looked_at)]
         known = _known(record, run.key_of_names(record, job.config))
         agree = answers_agree(manifest, map(planned, looked_at.parts()), known)
         return [
@@ -293,6 +298,28 @@ def _known(record: LedgerReader, secret: SecretStr | None) -> LedgerAnswers:
     has_names = secret is not None or not record.is_encrypted
     answers_to = partial(record.answers_to, secret=secret, with_names=has_names)
     return LedgerAnswers(record.question_key, answers_to, has_names, record.purged_before or "")
+
+
+def _reports_agree(looked_at: _LookedAt) -> list[Finding]:
+    """Whether every outcome follows from the copies of the bank's reports, and who provided these."""
+    run, manifest = looked_at.run, looked_at.run.manifest
+    providers = list(dict.fromkeys(report.provided_by for report in manifest.bank_reports))
+    origin = Sentence("evidence.reports_provided", count=len(manifest.bank_reports), names=providers)
+    found = [Finding(Sentence("evidence.reports"), origin)]
+    [part] = looked_at.parts()
+    if not looked_at.is_input:
+        try:
+            path = input_path(run.folder, manifest.input, None)
+        except (UsageError, InputError):
+            detail = Sentence("evidence.reports_need_input", file=manifest.input.name)
+            return [*found, Finding(Sentence("evidence.answers"), detail)]
+        looked_at = _LookedAt(replace(looked_at.job, input_file=path), run, is_input=True)
+    source = looked_at.original(part)
+    assert source.message is not None
+    valid = validate(source.payments, routes_of(manifest.profile), manifest.input.places)
+    findings, planned = Findings(valid.rejects, valid.warnings), plan(valid.accepted)
+    again = outcomes_again(source.message, findings, planned, kept_reports(run, source.message))
+    return [*found, *outcomes_agree(manifest, looked_at.rows(part).outcomes, again)]
 
 
 def _by_another_version(finding: Finding, manifest: Manifest) -> Finding:

@@ -36,7 +36,16 @@ from schemas.changes import Change
 from schemas.folder import REASONS
 from schemas.manifest import Manifest
 from schemas.strict import timestamp
-from schemas.summary import InputFile, Summary
+from schemas.summary import InputFile, ReportUsed, Summary
+
+
+class ReportedRun(NamedTuple):
+    """What a run has instead of an asking: the reports of a bank."""
+
+    reports: Sequence[ReportUsed]
+    """Their copies are in the folder."""
+    next_step: Sentence
+    """How to go on, where rows are left."""
 
 
 class OpenRun(NamedTuple):
@@ -53,9 +62,13 @@ class OpenRun(NamedTuple):
     language: str
     """Of the page and the workbook."""
     asked: AskingResult
+    reported: ReportedRun | None = None
+    """None where services were asked."""
 
     def next_step(self, left: QuestionsLeft) -> Sentence:
         """How to go on with what is left: questions, or parts that cannot be used."""
+        if self.reported is not None:
+            return self.reported.next_step
         return next_step(left, self.asked) if left.open_count else Sentence("jobs.correct_the_parts")
 
     def header(self, left: QuestionsLeft, clock: Clock, **found: Any) -> SummaryHeader:  # noqa: ANN401 (its fields)
@@ -69,6 +82,7 @@ class OpenRun(NamedTuple):
             next_step=str(self.next_step(left)),
             given_up=left.is_given_up,
             many_names_reason=self.job.many_names_reason,
+            bank_reports=() if self.reported is None else self.reported.reports,
             **found,
         )
 
@@ -137,7 +151,7 @@ def write_results(  # noqa: PLR0913, PLR0917 (what is known of a file)
         modulus=prepared.modulus,
         message=source.message,
     )
-    calls = calls_of(question_counts(bases), run.asked.tally)
+    calls = [] if run.reported is not None else calls_of(question_counts(bases), run.asked.tally)
     summary = summarise(header, source.payments, outcomes, prepared.findings.warnings, calls)
     if (kept := keep_changed_workbook(job.out)) is not None:
         changed = Sentence("jobs.notice_workbook_kept")
@@ -147,11 +161,14 @@ def write_results(  # noqa: PLR0913, PLR0917 (what is known of a file)
     with speaking(run.language):
         documents = reports(job.out, summary, rows, outcome_name=written.path.name, policy=run.chosen.policy)
     files = [write_summary(job.out, summary), _keep(reasons, job.out), *documents]
+    if run.reported is not None:
+        files += [job.out / report.name for report in run.reported.reports]
     if compared is not None:  # the next run compares with it
         files += keep(compared, outcomes, run.ledger.payee_key, job.out)
     if job.pain002 and source.message is not None:
         files.append(bank_report(job.out, summary, source.message, outcomes, now=clock()))
-    return DecidedRun(summary, written, files, bases.height, changes_of(summary, source.payments, changes))
+    question_count = sum(call.question_count for call in calls)
+    return DecidedRun(summary, written, files, question_count, changes_of(summary, source.payments, changes))
 
 
 def _keep(reasons: Reasons, folder: Path) -> Path:

@@ -131,7 +131,8 @@ def _of_no_answer() -> Iterator[tuple[str, Case]]:
         AnswerState.REFUSED: Sentence("explain.from_refusal"),
     }
     for (state, code), meaning in own_codes.MEANINGS.items():
-        yield str(code), _case(wheres[state], meaning)
+        where = Sentence("explain.from_bank_report") if code in own_codes.OF_REPORTS else wheres[state]
+        yield str(code), _case(where, meaning)
     for state, says in (
         (AnswerState.UNANSWERED, Sentence("explain.any_other_status")),
         (AnswerState.REFUSED, Sentence("explain.status_400_or_422")),

@@ -108,6 +108,7 @@ def page(
         controls=controls_in_words(summary.input.controls, summary.input.control_count),
         requests=sum(call.request_count for call in summary.calls),
         questions=sum(call.question_count for call in summary.calls),
+        report_count=len(summary.bank_reports),
     )
 
 

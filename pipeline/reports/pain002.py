@@ -8,7 +8,6 @@ the schema does not allow is left out of it.
 """
 
 from collections.abc import Iterator
-from enum import StrEnum
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
@@ -16,13 +15,12 @@ import polars as pl
 
 from pipeline.apis.registry import UK_APIS
 from pipeline.formats.message import Message
+from pipeline.formats.pain002 import LINE_CHARS_MAX, STATUSES, WITH_MISMATCHES, Status
 from pipeline.rules.selected_values import replaced
 from schemas.outcomes import Outcome
 
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"
 ID_CHARS_MAX = 35
-LINE_CHARS_MAX = 105
-"""Of additional information, by the schema (Max105Text)."""
 SIMULATED = "SIMULATED by a sandbox: no bank was asked. Release no payment by this report."
 SAME_CODES = "UK accounts: outcomes of Confirmation of Payee, by the codes of the Verification of Payee."
 
@@ -41,28 +39,6 @@ _BIC = r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$"
 _COUNT = r"^[0-9]{1,15}$"
 _SUM = r"^[0-9]{1,13}(\.[0-9]{1,5})?$"
 _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})?$"
-
-
-class Status(StrEnum):
-    """What is reported of a payment. Source: ISO 20022, ExternalPaymentTransactionStatus1Code."""
-
-    MATCH = "RCVC"
-    CLOSE_MATCH = "RVMC"
-    NO_MATCH = "RVNM"
-    NOT_APPLICABLE = "RVNA"
-    NOT_COMPLETED = "RVNC"
-
-
-_STATUSES = {
-    Outcome.MATCH: Status.MATCH,
-    Outcome.CLOSE_MATCH: Status.CLOSE_MATCH,
-    Outcome.NO_MATCH: Status.NO_MATCH,
-    Outcome.NOT_POSSIBLE: Status.NOT_APPLICABLE,
-    Outcome.REJECTED: Status.NOT_APPLICABLE,
-    Outcome.DEFERRED: Status.NOT_COMPLETED,
-    Outcome.UNANSWERED: Status.NOT_COMPLETED,
-}
-_WITH_MISMATCHES = "RVCM"  # of a message or a batch only
 
 
 class ReportHeading(NamedTuple):
@@ -122,7 +98,7 @@ def _rows(message: Message, outcomes: pl.DataFrame) -> pl.DataFrame:
             outcomes.select(
                 pl.col("check_outcome")
                 .cast(pl.String)
-                .replace_strict(_STATUSES, return_dtype=pl.String)
+                .replace_strict(STATUSES, return_dtype=pl.String)
                 .alias("status"),
                 pl.col("check_code").cast(pl.String).alias("code"),
                 _matched_names(outcomes).alias("lines"),
@@ -171,7 +147,7 @@ def _level(message: Message, notes: str) -> pl.Expr:
         .then(pl.lit(Status.NOT_COMPLETED.value))
         .when(pl.col(Status.MATCH) == every)
         .then(pl.lit(Status.MATCH.value))
-        .otherwise(pl.lit(_WITH_MISMATCHES))
+        .otherwise(pl.lit(WITH_MISMATCHES))
     )
     said_id = _fitting("id", _ID).fill_null(_NOT_PROVIDED)
     created = _fitting("created", _TIME)

@@ -13,7 +13,7 @@ from pipeline.reports.reasons import SaidReasons, sentence_of, sentences_of
 from pipeline.reports.terminal import STYLES, rule_table, text_line
 from pipeline.reports.wording import SIMULATED, advice, in_words, say, visible, which_rows
 from pipeline.wording import Sentence
-from schemas.outcomes import Action, Outcome, OutcomeColumns
+from schemas.outcomes import Action, Environment, Outcome, OutcomeColumns
 from schemas.story import Story, StoryAttempt, StoryDecision, StoryOrigin, StoryPayment
 
 ROWS_SHOWN_MAX = 20
@@ -130,6 +130,8 @@ def _place(text: str) -> str:
 
 def _requests(story: Story) -> RenderableType:
     if not story.attempts:
+        if story.environment is Environment.BANK:
+            return text_line(Sentence("story.bank_reported"))
         key = "story.answered_earlier" if story.answered_by_earlier_run else "story.no_request"
         return text_line(Sentence(key))
     return _pairs(line for attempt in story.attempts for line in _lines_of(attempt))

@@ -259,14 +259,16 @@ def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableT
     sent = sum(call.request_count for call in summary.calls)
     before = sum(call.answered_before_count for call in summary.calls)
     questions = sum(call.question_count for call in summary.calls)
+    asked = Sentence(
+        "terminal.asked",
+        questions=Sentence("terminal.distinct_questions", count=questions),
+        saved=Sentence("terminal.calls", count=summary.saved_call_count),
+        sent=Sentence("terminal.requests", count=sent),
+        before=Sentence("terminal.of_an_earlier_run", count=before) if before else "",
+    )
+    report_count = len(summary.bank_reports)
     said: list[Sentence | str] = [
-        Sentence(
-            "terminal.asked",
-            questions=Sentence("terminal.distinct_questions", count=questions),
-            saved=Sentence("terminal.calls", count=summary.saved_call_count),
-            sent=Sentence("terminal.requests", count=sent),
-            before=Sentence("terminal.of_an_earlier_run", count=before) if before else "",
-        )
+        Sentence("terminal.nothing_asked", count=report_count) if report_count else asked
     ]
     if elsewhere := sum(call.elsewhere_count for call in summary.calls):
         said.append(Sentence("terminal.to_other_processes", count=elsewhere))

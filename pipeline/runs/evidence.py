@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.apis import basis_of
 from pipeline.apis.own_codes import meaning_of
-from pipeline.apis.registry import APIS
+from pipeline.apis.registry import DECLARED
 from pipeline.errors import InputError
 from pipeline.formats.table import as_text
 from pipeline.frames import ASSIGNMENTS, CHECKS, AnswerState, Check
@@ -35,6 +35,7 @@ _COMPARED = (
     *("check_api", "check_id", "check_time"),
 )
 """The columns of an answer that both the outcome file and the ledger have."""
+_AS_TEXT = pl.col(_COMPARED).cast(pl.String).fill_null("")
 _ON_RECORD = "_on_record"
 
 
@@ -307,6 +308,33 @@ def answers_agree(
     ]
 
 
+def outcomes_agree(manifest: Manifest, written: pl.DataFrame, again: pl.DataFrame) -> list[Finding]:
+    """Compare each outcome with the one that follows from the bank's reports again.
+
+    A row that was rejected here is no answer of a bank.
+    """
+    rows = written.filter(pl.col("check_outcome") != Outcome.REJECTED).select("row", _AS_TEXT)
+    both = rows.join(again.select("row", _AS_TEXT), on="row", how="left", suffix=_ON_RECORD)
+    differs = {
+        column: both.filter(pl.col(column).ne_missing(pl.col(column + _ON_RECORD)))["row"]
+        for column in _COMPARED
+    }
+    wrong = pl.concat(differs.values()).unique().sort().to_list()
+    return [
+        _finding(
+            Sentence("evidence.answers"),
+            not wrong,
+            Sentence("evidence.reports_agree", row_count=rows.height),
+            Sentence(
+                "evidence.reports_differ",
+                columns=[column for column, some in differs.items() if some.len()],
+                rows=_named(wrong, manifest.input.places),
+                remedy=RUN_AGAIN,
+            ),
+        )
+    ]
+
+
 class _ComparedAnswers(NamedTuple):
     """The answered rows of a part, compared with the ledger."""
 
@@ -326,7 +354,7 @@ def _compared_answers(
     checks, assignments = planned
     assert checks.schema == CHECKS
     assert assignments.schema == ASSIGNMENTS
-    answered = _answered(outcomes).select("row", pl.col(_COMPARED).cast(pl.String).fill_null(""))
+    answered = _answered(outcomes).select("row", _AS_TEXT)
     asked = assignments.join(answered, on="row", how="semi")
     on_record = _on_record(checks.join(asked, on="check", how="semi"), known)
     both = answered.join(asked, on="row").join(on_record, on="check", suffix=_ON_RECORD).sort("row")
@@ -370,7 +398,7 @@ def _on_record(checks: pl.DataFrame, known: LedgerAnswers) -> pl.DataFrame:
 
 def _outcome_of(check: Check, answer: FinalAnswer) -> tuple[str, str]:
     """The outcome and the action that follow from an answer; empty for a code that does not exist."""
-    meanings, basis = APIS[check.api].meanings, basis_of(check)
+    meanings, basis = DECLARED[check.api].meanings, basis_of(check)
     if answer.state is not AnswerState.REFUSED and (basis, answer.code) not in meanings:
         return "", ""
     meaning = meaning_of(meanings, basis, answer.state, answer.code)

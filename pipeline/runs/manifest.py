@@ -136,6 +136,7 @@ def write_manifest(  # noqa: PLR0913 (what is written)
             digests=dict(recorded.digests),
         ),
         approvals=decided if signs else approvals_of(folder),
+        bank_reports=summary.bank_reports,
         adoptions=[] if before is None else before.adoptions,
         replaced_splits=[] if before is None else [*before.replaced_splits, *before.splits],
     )

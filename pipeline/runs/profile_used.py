@@ -6,6 +6,7 @@ from typing import NamedTuple
 from pipeline.config import Profile
 from pipeline.stages.validate import Routes
 from schemas.manifest import ProfileUsed, ServerUsed
+from schemas.outcomes import ApiName
 
 _CLIENT_SHOWN_LENGTH = 4
 
@@ -50,9 +51,9 @@ _KEPT = set(ServerUsed.model_fields) - {"api", "client", "daily_cap"}
 
 
 def routes_of(profile: ProfileUsed) -> Routes:
-    """The routes of payments under the settings of the run."""
+    """The routes of payments under the settings of the run; one without servers read a bank's report."""
     return Routes(
-        apis=tuple(server.api for server in profile.servers),
+        apis=tuple(server.api for server in profile.servers) or (ApiName.BANK_REPORT,),
         gb_iban_to="vop" if profile.gb_iban_to == "vop" else "cop",
         default_account_type=profile.default_account_type,
         ask_by="identification" if profile.ask_by == "identification" else "name",

@@ -22,7 +22,7 @@ from pipeline.sections.values import (
     secret_if_named,
 )
 from pipeline.wording import Sentence
-from schemas.outcomes import ApiName, Environment
+from schemas.outcomes import ApiName, Asked, Environment
 from schemas.prices import Price
 
 TEST_SERVER_DAILY_CAP = 50
@@ -35,7 +35,7 @@ class Server(Section):
     name: ClassVar[ApiName]
     """The API behind this section."""
 
-    server: Environment
+    server: Asked
     base_url: HttpsUrl
     ca_file: FilePath | None = None
     proxy: Literal["environment"] | None = None

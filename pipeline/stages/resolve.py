@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.apis import Api, ApiDeclaration, Basis
+from pipeline.apis import Api, ApiDeclaration, Basis, ReportDeclaration
 from pipeline.apis.own_codes import meaning_of
 from pipeline.frames import (
     ANSWERS,
@@ -49,7 +49,7 @@ def resolve(
     findings: Findings,
     asked: Questions,
     answers: Answers,
-    apis: Iterable[Api | ApiDeclaration],
+    apis: Iterable[Api | ApiDeclaration | ReportDeclaration],
     environment: Environment,
 ) -> Resolved:
     """Decide every payment, by exactly one answer per question.
@@ -85,7 +85,7 @@ def resolve(
 
 
 def _asked(
-    asked: Questions, answers: Answers, apis: Iterable[Api | ApiDeclaration]
+    asked: Questions, answers: Answers, apis: Iterable[Api | ApiDeclaration | ReportDeclaration]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The verdicts on answers; and of every payment that was asked about its `row`, `verdict` and `place`."""
     bases, assignments = asked
@@ -108,7 +108,7 @@ def _order_by_number(numbers: pl.Series) -> pl.Series:
     return order
 
 
-def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api | ApiDeclaration]) -> pl.DataFrame:
+def _verdicts(kinds: pl.DataFrame, apis: Iterable[Api | ApiDeclaration | ReportDeclaration]) -> pl.DataFrame:
     """The verdict on every kind of answer."""
     by_name = {api.name: api.meanings for api in apis}
     meanings = [

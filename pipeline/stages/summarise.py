@@ -1,6 +1,6 @@
 """summarise: everything -> Summary, the source of all reports."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -22,6 +22,7 @@ from schemas.summary import (
     CodeCount,
     InputFile,
     ModulusUsed,
+    ReportUsed,
     RouteCount,
     Summary,
     WarningRow,
@@ -56,12 +57,14 @@ class SummaryHeader(NamedTuple):
     """The earlier runs that the file was compared with."""
     modulus: ModulusUsed | None = None
     """The modulus tables that UK accounts were checked by first."""
+    bank_reports: Sequence[ReportUsed] = ()
+    """That the answers come from, where nothing was asked."""
     message: Message | None = None
     """What was read of a payment format, for its batches."""
 
     def summary_fields(self, *, is_left: bool) -> dict[str, Any]:
         """The same as fields of `Summary`, given whether rows are left for a later run."""
-        fields = self._asdict()
+        fields = self._asdict() | {"bank_reports": [*self.bank_reports]}
         del fields["message"]
         is_simulated = self.environment is Environment.SANDBOX
         return fields | {"simulated": is_simulated, "next_step": self.next_step if is_left else None}
@@ -88,7 +91,9 @@ def summarise(  # noqa: PLR0913 (a part of a data set has counted its banks alre
     calls = list(calls)
     batches = batch_totals(header.message, rows)
     asked_count, undecided_count, attention_count = rows.select(
-        pl.col("check_api").count(), _IS_UNDECIDED.sum(), _NEEDS_ATTENTION.sum().alias("attention")
+        (pl.col("check_api") != ApiName.BANK_REPORT).sum(),
+        _IS_UNDECIDED.sum(),
+        _NEEDS_ATTENTION.sum().alias("attention"),
     ).row(0)
     return Summary(
         **header.summary_fields(is_left=undecided_count > 0),

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 import polars as pl
 
 from pipeline.apis import IDENTIFICATION, Route
-from pipeline.apis.registry import APIS
+from pipeline.apis.registry import DECLARED
 from pipeline.frames import (
     ACCEPTED,
     API,
@@ -161,7 +161,7 @@ def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
 
 def _ways(routes: Routes) -> list[tuple[ApiName, RouteReason, Route]]:
     """How payments can go, under a profile: to an API that takes some of a kind before one that takes all."""
-    declared = (APIS[name] for name in APIS if name in routes.apis)
+    declared = (DECLARED[name] for name in DECLARED if name in routes.apis)
     ways = [(api.name, reason, way) for api in declared for reason, way in api.routes.items()]
     return sorted(ways, key=lambda known: known[2].only is None)
 
@@ -174,7 +174,7 @@ def _fits(reason: RouteReason, way: Route) -> pl.Expr:
 
 def _takes(field: str, routes: Routes) -> pl.Expr:
     """Whether a payment goes to an API that is sent this field of a question."""
-    return _goes_to(name for name in routes.apis if field in APIS[name].takes)
+    return _goes_to(name for name in routes.apis if field in DECLARED[name].takes)
 
 
 def _goes_to(apis: Iterable[ApiName]) -> pl.Expr:

@@ -6,6 +6,7 @@ import stat
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -19,7 +20,7 @@ from pipeline.files.private import user_folder
 from pipeline.sections.servers import TEST_SERVER_DAILY_CAP
 from pipeline.stores.postgres.address import parsed
 from schemas.cop import AccountType
-from schemas.outcomes import ApiName, Environment
+from schemas.outcomes import ApiName, Asked
 from schemas.prices import Price
 
 SECRET = "hunter-2~hunter-2"
@@ -671,7 +672,7 @@ def test_what_decides_a_standard_request_changes_the_fingerprint(file_of, change
 
 
 def test_profile_tells_its_environment(file_of):
-    for environment in Environment:
+    for environment in get_args(Asked):
         path = file_of(cop={**COP, "server": f'"{environment}"'})
         assert load(path, "main").environment is environment
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 from pipeline.errors import InputError
-from pipeline.formats.edits import Bytes
+from pipeline.formats.xml_stream import wide_encoding_of
 from pipeline.wording import Sentence
 
 CREDIT_TRANSFERS = ("CstmrCdtTrfInitn", "pain.001.001.02")
@@ -26,11 +26,6 @@ _OTHERS = {
     "FIToFIPmtStsRpt": Sentence("pain001.pacs_between_banks_give"),
     "PmtRtr": Sentence("pain001.pacs_between_banks_give_pain"),
 }
-_ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252")
-"""No two of them differ by one character: a damaged declaration cannot turn one into another."""
-_CODECS = {codecs.lookup(name).name: name for name in _ENCODINGS} | dict.fromkeys(
-    ("utf-16-le", "utf-16-be"), "utf-16"
-)
 
 _VERSION = re.compile(r"pain\.001\.\d{3}\.\d{2}(?:\.ch\.\d{2})?")
 _SHORT_NAMES = re.compile(r"pain\.001\.(001\.02|002\.\d{2}|003\.\d{2})$")
@@ -98,36 +93,10 @@ def name_chars_max(version: str) -> int:
     return _SHORT_NAME_CHARS if _SHORT_NAMES.match(version) else _NAME_CHARS
 
 
-def encoding_of(declared: str) -> str:
-    """The encoding that a declaration names, by its usual name.
-
-    >>> encoding_of("ISO-8859-1"), encoding_of("latin1")
-    ('iso-8859-1', 'iso-8859-1')
-
-    Raises:
-        InputError: it is none that is read.
-    """
-    try:
-        return _CODECS[codecs.lookup(declared).name]
-    except (LookupError, ValueError):
-        raise InputError(Sentence("pain001.written_which_not", declared=repr(declared[:40]))) from None
-
-
 def namespace_of(tag: str, declared: Mapping[str, str]) -> str | None:
     """The namespace of an element, by the declarations around it: of prefixes, and of none ('')."""
     prefix, _, name = tag.rpartition(":")
     return declared.get(prefix) if name else None
-
-
-def wide_encoding_of(head: Bytes) -> str | None:
-    """The codec of a document in characters of two bytes, by its mark or its first character; else None.
-
-    >>> wide_encoding_of("<".encode("utf-16-be")), wide_encoding_of(b"<?")
-    ('utf-16-be', None)
-    """
-    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        return "utf-16"
-    return {b"<\x00": "utf-16-le", b"\x00<": "utf-16-be"}.get(head[:2])
 
 
 def _as_text(head: bytes) -> str:

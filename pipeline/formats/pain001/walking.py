@@ -1,7 +1,6 @@
 """Down and up the tree of elements with the parser: what it finds, where, and what is wrong there."""
 
 from collections.abc import Sequence
-from xml.parsers import expat
 from xml.parsers.expat import XMLParserType
 
 from pipeline.errors import InputError
@@ -17,11 +16,10 @@ from pipeline.formats.pain001.elements import (
     tree,
 )
 from pipeline.formats.pain001.levels import Levels, StatedControls, tag_end
+from pipeline.formats.xml_stream import DEPTH_MAX, TOKEN_BYTES_MAX, XmlStream, too_long
 from pipeline.wording import Sentence
 from schemas.vop import SchemeCode
 
-TOKEN_BYTES_MAX = 64 * 1024
-DEPTH_MAX = 32
 _NAME, _TWICE = INDEX["name"], INDEX["twice"]
 _LEI = INDEX["lei"]
 _ID, _SCHEME, _ISSUER = (INDEX[f"organisation_id{part}"] for part in ("", "_scheme", "_issuer"))
@@ -33,7 +31,7 @@ _PLACES = {PAYMENT: Kind.PAYMENT, BATCH: Kind.BATCH}
 class Found:
     """What has been found since it was last taken away."""
 
-    def __init__(self, parser: XMLParserType, data: Bytes) -> None:
+    def __init__(self, stream: XmlStream) -> None:
         self.levels = Levels()
         self.rows: list[list[str | None]] = []
         """The texts of each payment, in the order of `elements.INDEX`."""
@@ -46,8 +44,7 @@ class Found:
         self.data_payment_count = 0
         """Of what looks like a payment within data of another program."""
         self.message = (0, 0)
-        self.codec = "utf-8"
-        self._parser, self._data = parser, data
+        self._stream, self._parser, self._data = stream, stream.parser, stream.data
 
     def text_so_far(self) -> str:
         """The text of the element that is read.
@@ -62,7 +59,7 @@ class Found:
     def after(self, tag: str) -> int:
         """Where the element ends whose end was just reached; one without content has no end tag."""
         offset = self._parser.CurrentByteIndex
-        closing = b"</" + tag.encode(self.codec)
+        closing = b"</" + tag.encode(self._stream.codec)
         return (
             self._data.find(b">", offset) + 1
             if self._data[offset : offset + len(closing)] == closing
@@ -218,39 +215,3 @@ def _identify(payment: list[str | None]) -> None:
         payment[_LEI] = found
     elif scheme in _SCHEMES and payment[_ID] is None:
         payment[_ID], payment[_SCHEME], payment[_ISSUER] = found, scheme, issuer
-
-
-OTHER_ENCODING = Sentence("pain001.other_encoding")
-
-
-def too_long(line: int) -> Sentence:
-    """The refusal of a tag, a comment or a text that no payment has."""
-    return Sentence("pain001.too_long", line=line)
-
-
-_CUT = (
-    expat.errors.XML_ERROR_NO_ELEMENTS,
-    expat.errors.XML_ERROR_UNCLOSED_TOKEN,
-    expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
-)
-_ENCODINGS = (
-    expat.errors.XML_ERROR_INCORRECT_ENCODING,
-    expat.errors.XML_ERROR_UNKNOWN_ENCODING,
-)
-_ENTITY = (expat.errors.XML_ERROR_UNDEFINED_ENTITY,)
-_ASCII_MAX = 0x7F
-
-
-def sentence_of(error: expat.ExpatError, data: Bytes, offset: int) -> Sentence:
-    """What is wrong with a file at the place where its parser stopped, and what to do."""
-    what = expat.ErrorString(error.code)
-    place = Sentence("pain001.at_place", line=error.lineno, column=error.offset + 1)
-    if what in _CUT:
-        return Sentence("pain001.ends_before_end", place=place)
-    if what in _ENCODINGS:
-        return OTHER_ENCODING
-    if what in _ENTITY:
-        return Sentence("pain001.entity_not_defined", place=place)
-    if data[offset : offset + 1] > bytes([_ASCII_MAX]):
-        return Sentence("pain001.bytes_not_encoding", place=place)
-    return Sentence("pain001.not_well_formed_xml", place=place)

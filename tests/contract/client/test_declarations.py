@@ -27,7 +27,7 @@ ACCOUNTS = {
 }
 
 
-@pytest.mark.parametrize("name", ApiName)
+@pytest.mark.parametrize("name", APIS)
 def test_each_api_is_known_by_its_name_its_section_and_what_it_takes(name):
     declaration, (key, form, takes) = APIS[name], DECLARED[name]
 
@@ -38,7 +38,7 @@ def test_each_api_is_known_by_its_name_its_section_and_what_it_takes(name):
     assert "Verification" in declaration.asked[Basis.NAME] or name is ApiName.COP
 
 
-@pytest.mark.parametrize("name", ApiName)
+@pytest.mark.parametrize("name", APIS)
 def test_each_route_asks_about_the_account_that_the_payment_names(name):
     routes = APIS[name].routes
 

@@ -151,8 +151,8 @@ def test_words_of_the_outcome_file_are_those_that_scripts_depend_on():
         "retry_later",
         "correct_row",
     ]
-    assert list(ApiName) == ["cop", "vop_gateway", "vop_standard"]
-    assert list(Environment) == ["sandbox", "test", "production"]
+    assert list(ApiName) == ["cop", "vop_gateway", "vop_standard", "bank_report"]
+    assert list(Environment) == ["sandbox", "test", "production", "bank"]
 
 
 def test_every_field_of_the_files_is_described():

@@ -14,6 +14,7 @@ from pipeline.errors import InputError
 from pipeline.formats import pain001
 from pipeline.formats.pain001 import reading
 from pipeline.formats.table import ReadingOptions
+from pipeline.formats.xml_stream import TOKEN_BYTES_MAX
 
 ADA = Payment(iban="NL91ABNA0417164300", others=(Other("FR40303265045", "TXID", "FR"),), comment=" c ")
 BRITISH = Payment(
@@ -144,7 +145,7 @@ def test_what_is_longer_than_any_payment_is_refused_before_it_costs_anything(nam
 def test_the_limit_of_a_token_holds_wherever_it_stands(size, before):
     comment = b"<!--" + b"x" * (size - 7) + b"-->"
     data = FILE.replace(b"<PmtTpInf>", b" " * before + comment + b"<PmtTpInf>", 1)
-    if size <= reading.TOKEN_BYTES_MAX:
+    if size <= TOKEN_BYTES_MAX:
         assert read(data).payments.height == 4
     else:
         with pytest.raises(InputError, match="longer than 64 KiB"):

@@ -1,0 +1,493 @@
+"""The executor that reads instead of asking: what the payer's bank has reported about each payment.
+
+A report names payments by the ids of the payment file, and is confirmed by account and amount where it gives
+them. Nothing is guessed: what fits several payments, or contradicts the file or another report, leaves its
+rows unanswered.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.apis.registry import DECLARED
+from pipeline.errors import InputError
+from pipeline.files.compressed import UNPACKED_BYTES_MAX, sniff, unpacked_documents
+from pipeline.files.confined import parse_confined
+from pipeline.files.memory import refuse_too_large
+from pipeline.files.plain import open_plain
+from pipeline.formats import pain002
+from pipeline.formats.message import Message
+from pipeline.formats.pain002 import OF_VERIFICATION, PENDING, Status, StatusReports
+from pipeline.frames import ANSWERS, Answers, AnswerState, Checks, Findings, Outcomes, OwnCode, Questions
+from pipeline.runs.ended import EndedRun
+from pipeline.stages.plan import Plan, bases
+from pipeline.stages.resolve import Resolved, resolve
+from pipeline.wording import Sentence
+from schemas.outcomes import ApiName, Environment
+
+MEMORY_PER_BYTE = 4
+CODES = {
+    Status.MATCH: "MTCH",
+    Status.CLOSE_MATCH: "CMTC",
+    Status.NO_MATCH: "NMTC",
+    Status.NOT_APPLICABLE: "NOAP",
+}
+"""Of a final status, the code that the API of the same scheme has for it."""
+_UNFINISHED = {PENDING: OwnCode.PDNG, Status.NOT_COMPLETED: OwnCode.RVNC}
+_IDS = ("end_to_end_id", "instruction_id", "uetr")
+_NOT_PROVIDED = "NOTPROVIDED"
+_MONEY = pl.Decimal(38, 5)
+_QUOTES = ('"', "'")
+_DIGITS_OF_UK_ACCOUNT = r"^[0-9]{6}([0-9]{8})$"
+
+
+class ReceivedReport(NamedTuple):
+    """A file that the bank gave, read."""
+
+    name: str
+    """As it was given."""
+    data: bytes
+    sha256: str
+    said: StatusReports
+    """What it says about the payment file, and nothing else."""
+    other_count: int
+    """Messages in it about other payment files."""
+
+
+def read_report(path: Path, message: Message) -> ReceivedReport:
+    """Read a report on a payment file, perhaps compressed, or a ZIP of several.
+
+    Raises:
+        InputError: it cannot be read, is no report on a verification, or none on this file.
+    """
+    where = path.name
+    try:
+        with open_plain(path) as file:
+            refuse_too_large(path.stat().st_size, per_byte=MEMORY_PER_BYTE, where=where)
+            data = file.read()
+    except (OSError, ValueError) as error:
+        reason = error if isinstance(error, OSError) else Sentence("stages.not_file_name")
+        raise InputError(Sentence("stages.cannot_read_check", path=where, reason=reason)) from error
+    return report_of(data, message, where=where)
+
+
+def report_of(data: bytes, message: Message, *, where: str) -> ReceivedReport:
+    """The same of its bytes."""
+    compression = sniff(data[:64])
+    documents = [data]
+    if compression is not None:
+        limit = min(UNPACKED_BYTES_MAX, len(data) * 200)
+        documents = unpacked_documents(data, compression, where=where, unpacked_bytes_max=limit)
+    parts = parse_confined(
+        pain002.__name__,
+        b"".join(documents),
+        where=where,
+        what=Sentence("files.the_xml_file"),
+        options={"ends": pain002.ends_of(documents)},
+    )
+    said = pain002.reports_of(parts)
+    _refuse_payment_status(said, where)
+    own_id = message.levels["id"][0]
+    heads = said.levels.filter(pl.col("batch") == 0)
+    own = heads.filter(pl.col("id").eq_missing(own_id) & pl.col("id").is_not_null())["message"]
+    if own.is_empty():
+        other = next(iter(heads["id"].drop_nulls()), "")
+        raise InputError(
+            Sentence("executors.report_on_other", where=where, other=other[:35], own=own_id or ""),
+            advice=Sentence("advice.name_its_file"),
+        )
+    is_own = pl.col("message").is_in(own.implode())
+    own_said = StatusReports(said.transactions.filter(is_own), said.levels.filter(is_own))
+    return ReceivedReport(where, data, sha256(data).hexdigest(), own_said, heads.height - own.len())
+
+
+def _refuse_payment_status(said: StatusReports, where: str) -> None:
+    """Refuse a report that says nothing about a verification."""
+    statuses = pl.concat([said.transactions["status"], said.levels["status"]]).str.strip_chars()
+    if not statuses.is_in(OF_VERIFICATION).any():
+        found = statuses.drop_nulls().unique(maintain_order=True).head(5).to_list()
+        raise InputError(Sentence("executors.payment_status_report", where=where, statuses=found))
+
+
+class ReportedAnswers(NamedTuple):
+    """What the reports say of the payments that were to be checked."""
+
+    answers: Answers
+    notes: tuple[Sentence, ...]
+    """What a person must know of the reports."""
+    unnamed_batches: tuple[str, ...]
+    """The batches of the payment file with payments that no report names."""
+
+
+def reported_answers(
+    message: Message, checks: Checks, rows: pl.Series, reports: Sequence[ReceivedReport]
+) -> ReportedAnswers:
+    """Join what was reported with the payments; `rows` are those of the checks, in their order."""
+    payments = _payments(message)
+    said = pl.concat([_transactions(report, number) for number, report in enumerate(reports)]).with_row_index(
+        "said"
+    )
+    levels = pl.concat([_levels(report, number) for number, report in enumerate(reports)])
+    joined = _joined(said, payments)
+    verdicts = _verdicts(pl.concat([joined.found, _of_levels(levels, said, payments)]), joined.doubts)
+    heads = levels.filter(pl.col("batch") == 0).select("report", "message", "report_id", "created")
+    mine = (
+        pl.DataFrame({"row": rows, "check": checks["check"], "by_name": checks["name"].is_not_null()})
+        .join(verdicts, on="row", how="left", maintain_order="left")
+        .join(heads, on=["report", "message"], how="left", maintain_order="left", nulls_equal=True)
+    )
+    unnamed = payments.filter(~pl.col("row").is_in(verdicts["row"].implode()))["batch_id"]
+    batches = tuple(batch or "" for batch in unnamed.unique(maintain_order=True))
+    notes = [*_notes_on_totals(levels, said, payments), *_notes_on_others(reports, joined.unplaced_count)]
+    return ReportedAnswers(_answers(mine), tuple(notes), batches)
+
+
+def outcomes_again(
+    message: Message, findings: Findings, planned: Plan, reports: Sequence[ReceivedReport]
+) -> Outcomes:
+    """The outcomes that follow from reports, to compare them with those on record."""
+    _, resolved = decided_by_reports(message, findings, planned, reports)
+    return resolved.outcomes
+
+
+def kept_reports(run: EndedRun, message: Message) -> list[ReceivedReport]:
+    """The reports in the folder of a run, read again from their copies.
+
+    Raises:
+        InputError: a copy was changed, or is not there any more.
+    """
+    try:
+        return [
+            report_of(run.content(used.name), message, where=used.given_as)
+            for used in run.manifest.bank_reports
+        ]
+    except OSError as error:
+        raise InputError(Sentence("jobs.report_gone", folder=run.folder, why=error)) from error
+
+
+def decided_by_reports(
+    message: Message, findings: Findings, planned: Plan, reports: Sequence[ReceivedReport]
+) -> tuple[ReportedAnswers, Resolved]:
+    """What reports say of the payments, and what that makes of them."""
+    checks, assignments = planned
+    rows = checks.join(assignments, on="check", maintain_order="left")["row"]
+    found = reported_answers(message, checks, rows, reports)
+    questions = Questions(bases(checks), assignments)
+    return found, resolve(
+        findings, questions, found.answers, [DECLARED[ApiName.BANK_REPORT]], Environment.BANK
+    )
+
+
+def _answers(mine: pl.DataFrame) -> Answers:
+    """`Answers` of verdicts and the heads of their reports."""
+    code = pl.coalesce("doubt", "code", pl.lit(OwnCode.NOT_IN_REPORT.value))
+    is_final = pl.col("doubt").is_null() & pl.col("is_final").fill_null(value=False)
+    is_odd = is_final & (pl.col("code") == CODES[Status.CLOSE_MATCH]) & ~pl.col("by_name")
+    is_final &= ~is_odd
+    answered = pl.when(is_final)
+    frame = mine.select(
+        "check",
+        state=answered.then(pl.lit(AnswerState.ANSWERED.value)).otherwise(
+            pl.lit(AnswerState.UNANSWERED.value)
+        ),
+        code=pl.when(is_odd).then(pl.lit(OwnCode.REPORT_STATUS.value)).otherwise(code),
+        matched_name=answered.then("name"),
+        request_id=answered.then("report_id"),
+        time=answered.then("created"),
+        attempts=pl.lit(0),
+    )
+    return Answers(frame.cast(pl.Schema(ANSWERS)))
+
+
+def _payments(message: Message) -> pl.DataFrame:
+    """Every payment of the file, by what a report may name and confirm it by."""
+    batch = message.locations["level"]
+    columns = message.payments.select(
+        account=_account(pl.coalesce("iban", "account_number")),
+        amount=_money("amount"),
+        currency=pl.col("currency"),
+    )
+    return columns.with_columns(
+        message.locations["row"],
+        batch.cast(pl.UInt32).alias("batch"),
+        message.levels["id"].gather(batch).alias("batch_id"),
+        *(message.ids[column] for column in _IDS),
+    )
+
+
+def _account(written: pl.Expr) -> pl.Expr:
+    """An account in the form in which two are compared: of a UK one, without the sort code before it."""
+    plain = written.str.replace_all(r"[\s-]", "").str.to_uppercase()
+    return pl.coalesce(plain.str.extract(_DIGITS_OF_UK_ACCOUNT), plain)
+
+
+def _money(column: str) -> pl.Expr:
+    return pl.col(column).str.strip_chars().cast(_MONEY, strict=False)
+
+
+def _transactions(report: ReceivedReport, number: int) -> pl.DataFrame:
+    """What a report says of payments, cleaned, with the id of the batch that each stands in."""
+    texts = pl.col("instruction_id", "end_to_end_id", "uetr", "status", "currency").str.strip_chars()
+    batches = report.said.levels.filter(pl.col("batch") > 0).select("message", "batch", batch_id="id")
+    cleaned = report.said.transactions.with_columns(texts).with_columns(
+        pl.col("end_to_end_id", "uetr").replace("", None),
+        pl.col("instruction_id").replace(["", _NOT_PROVIDED], None),
+        report=pl.lit(number, pl.UInt32),
+        name=pl.when(pl.col("status") == Status.CLOSE_MATCH).then(_name()),
+        account=_account(pl.col("account")).replace("", None),
+        is_amount=pl.col("amount").is_not_null(),
+        amount=_money("amount"),
+    )
+    return cleaned.join(batches, on=["message", "batch"], how="left", maintain_order="left")
+
+
+def _name() -> pl.Expr:
+    """The name at the bank; one bank writes a quotation mark before it, which nothing closes."""
+    name = pl.col("name").str.strip_chars()
+    for quote in _QUOTES:
+        is_open = name.str.starts_with(quote) & (name.str.count_matches(quote, literal=True) == 1)
+        name = pl.when(is_open).then(name.str.slice(1).str.strip_chars()).otherwise(name)
+    return name.replace("", None)
+
+
+def _levels(report: ReceivedReport, number: int) -> pl.DataFrame:
+    """What a report says of the message and its batches, with the counts of its statuses."""
+    levels = report.said.levels.with_columns(pl.col("id", "status", "count", "sum").str.strip_chars())
+    created = [_utc(time) for time in levels["created"]]
+    return levels.with_columns(pl.Series("created", created, pl.String), report=pl.lit(number, pl.UInt32))
+
+
+def _utc(time: str | None) -> str | None:
+    """A time as the outcome file has it; as it is written where it has no zone, None where it is none."""
+    try:
+        read = datetime.fromisoformat(time or "")
+        return time if read.tzinfo is None else f"{read.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    except (ValueError, OverflowError):
+        return None
+
+
+_FOUND = {
+    "row": pl.UInt32(),
+    "status": pl.String(),
+    "name": pl.String(),
+    "report": pl.UInt32(),
+    "message": pl.UInt32(),
+    "said": pl.UInt32(),  # the place among all transactions; null where the batch or the message answers
+}
+_DOUBTS = {"row": pl.UInt32(), "doubt": pl.String(), "is_certain": pl.Boolean()}
+"""Why a row stays unanswered: certainly, or unless something else names it exactly."""
+
+
+class _Joined(NamedTuple):
+    found: pl.DataFrame
+    """`_FOUND`: each transaction with the one payment that it fits."""
+    doubts: pl.DataFrame
+    """`_DOUBTS`."""
+    unplaced_count: int
+    """Transactions that fit no payment by their ids."""
+
+
+def _joined(said: pl.DataFrame, payments: pl.DataFrame) -> _Joined:
+    """Transactions and payments, by the ids that each transaction gives, and by its account and amount.
+
+    What fits several payments costs no more than what fits one: it is counted, not paired.
+    """
+    found, doubts, unplaced_count = [pl.DataFrame(schema=_FOUND)], [pl.DataFrame(schema=_DOUBTS)], 0
+    keys = ("batch_id", *_IDS, "account", "amount", "currency")
+    is_given = said.select("said", *(pl.col(key).is_not_null() for key in keys)).with_columns(
+        said["is_amount"].alias("amount"), currency=said["currency"].is_not_null() & said["is_amount"]
+    )
+    for flags, places in is_given.group_by(keys, maintain_order=True):
+        given = [key for key, flag in zip(keys, flags, strict=True) if flag]
+        ids = [key for key in given if key in ("batch_id", *_IDS)]
+        some = said[places["said"]]
+        if not set(ids) & set(_IDS):
+            unplaced_count += some.height
+            continue
+        fits = _counted(some, payments, given)
+        found.append(fits.filter(pl.col("count") == 1).select(list(_FOUND)))
+        doubts.append(_of_several(fits, payments, given, OwnCode.REPORT_AMBIGUOUS))
+        others = _counted(fits.filter(pl.col("count") == 0).drop("row", "count"), payments, ids)
+        unplaced_count += others.filter(pl.col("count") == 0).height
+        doubts.append(_of_several(others, payments, ids, OwnCode.REPORT_DIFFERS))
+        exactly = others.filter(pl.col("count") == 1)["row"]
+        doubts.append(_doubts(exactly, OwnCode.REPORT_DIFFERS, certain=True))
+    return _Joined(pl.concat(found), pl.concat(doubts), unplaced_count)
+
+
+def _counted(some: pl.DataFrame, payments: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """Transactions, with the `count` of the payments that have these values, and the first `row` of them."""
+    groups = payments.group_by(keys).agg(pl.col("row").min(), pl.len().alias("count"))
+    joined = some.join(groups, on=keys, how="left", maintain_order="left")
+    return joined.with_columns(pl.col("count").fill_null(0))
+
+
+def _of_several(
+    counted: pl.DataFrame, payments: pl.DataFrame, keys: Sequence[str], code: OwnCode
+) -> pl.DataFrame:
+    """A doubt about each payment that shares a transaction with others."""
+    several = counted.filter(pl.col("count") > 1).select(keys).unique()
+    return _doubts(payments.join(several, on=keys, how="semi")["row"], code, certain=False)
+
+
+def _doubts(rows: pl.Series, code: OwnCode, *, certain: bool) -> pl.DataFrame:
+    return pl.DataFrame({"row": rows}, schema={"row": pl.UInt32}).with_columns(
+        doubt=pl.lit(code.value), is_certain=pl.lit(certain)
+    )
+
+
+def _of_levels(levels: pl.DataFrame, said: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
+    """`_FOUND` of the payments in batches and messages that the bank reports as matching, and nothing else.
+
+    The numbers and sums that it states, at least one number, must be those of the payment file.
+    """
+    batches = payments.group_by("batch", "batch_id").agg(
+        row_count=pl.len(), row_sum=pl.when(pl.col("amount").null_count() == 0).then(pl.col("amount").sum())
+    )
+    unique = batches.filter(pl.col("batch_id").is_unique())
+    whole = pl.DataFrame(
+        {"row_count": payments.height, "row_sum": payments["amount"].sum()},
+        schema=batches.select("row_count", "row_sum").schema,
+    )
+    if payments["amount"].null_count():
+        whole = whole.with_columns(row_sum=pl.lit(None, _MONEY))
+    is_match = pl.col("status") == Status.MATCH
+    other = said.filter(~is_match.fill_null(value=False))
+    here = levels.with_columns(is_other=_says_other()).filter(is_match)
+    of_batch = (
+        here.filter(pl.col("batch") > 0, ~pl.col("is_other"))
+        .join(other, on=["report", "message", "batch"], how="anti")
+        .join(unique.rename({"batch": "number"}), left_on="id", right_on="batch_id", how="inner")
+        .filter(_as_stated())
+        .select("report", "message", batch="number")
+    )
+    odd_batches = levels.filter(pl.col("batch") > 0).filter(
+        _says_other() | (pl.col("status").is_not_null() & ~is_match)
+    )
+    of_message = (
+        here.filter(pl.col("batch") == 0, ~pl.col("is_other"))
+        .join(other, on=["report", "message"], how="anti")
+        .join(odd_batches, on=["report", "message"], how="anti")
+        .join(whole, how="cross")
+        .filter(_as_stated())
+        .select("report", "message")
+    )
+    rows = payments.select("row", "batch")
+    answered = [rows.join(of_batch, on="batch", how="inner"), rows.join(of_message, how="cross")]
+    return pl.concat(
+        frame.select(
+            "row",
+            status=pl.lit(Status.MATCH.value),
+            name=pl.lit(None, pl.String),
+            report="report",
+            message="message",
+            said=pl.lit(None, pl.UInt32),
+        )
+        for frame in answered
+    )
+
+
+def _of_match(field: str) -> pl.Expr:
+    """What the counts of a level state of matches; null where they do not."""
+    matches = pl.element().struct.field("status").str.strip_chars() == Status.MATCH
+    return pl.col("counted").list.eval(pl.element().filter(matches).struct.field(field)).list.first()
+
+
+def _says_other() -> pl.Expr:
+    """Whether the counts of a level state another status than match."""
+    is_other = pl.element().struct.field("status").str.strip_chars() != Status.MATCH
+    some = (
+        pl.element().struct.field("count").str.strip_chars().str.contains("^0+$").not_().fill_null(value=True)
+    )
+    return (
+        pl.col("counted").list.eval(is_other.fill_null(value=True) & some).list.any().fill_null(value=False)
+    )
+
+
+def _as_stated() -> pl.Expr:
+    """Whether a level holds what it states: a number at least, and sums where they are given."""
+    numbers = [pl.col("count"), _of_match("count")]
+    sums = [pl.col("sum"), _of_match("sum")]
+    as_numbers = [(each.str.strip_chars().cast(pl.Int64, strict=False), each) for each in numbers]
+    as_sums = [(each.str.strip_chars().cast(_MONEY, strict=False), each) for each in sums]
+    is_count = [
+        each.is_null() | (read == pl.col("row_count")).fill_null(value=False) for read, each in as_numbers
+    ]
+    is_sum = [each.is_null() | (read == pl.col("row_sum")).fill_null(value=False) for read, each in as_sums]
+    return pl.any_horizontal(each.is_not_null() for each in numbers) & pl.all_horizontal(*is_count, *is_sum)
+
+
+def _verdicts(found: pl.DataFrame, doubts: pl.DataFrame) -> pl.DataFrame:
+    """Of each payment that is named: its `code`, whether that is final, and what `doubt` there is."""
+    codes = {str(status): str(code) for status, code in (CODES | _UNFINISHED).items()}
+    coded = found.sort("report", "said", nulls_last=False).select(
+        "row",
+        "name",
+        "report",
+        "message",
+        code=pl.col("status").replace_strict(
+            codes, default=OwnCode.REPORT_STATUS.value, return_dtype=pl.String
+        ),
+    )
+    is_final = pl.col("code").is_in(list(CODES.values()))
+    last = pl.col("code", "name", "report", "message").last()
+    final = (
+        coded.filter(is_final)
+        .group_by("row")
+        .agg(last, is_final=pl.lit(value=True), is_one=pl.struct("code", "name").n_unique() == 1)
+    )
+    open_rows = coded.filter(~is_final).join(final, on="row", how="anti")
+    unfinished = open_rows.group_by("row").agg(last, is_final=pl.lit(value=False), is_one=pl.lit(value=True))
+    # The gravest doubt about a row first.
+    order = doubts.sort("is_certain", "doubt", descending=[True, True])
+    doubted = order.group_by("row").agg(pl.col("doubt", "is_certain").first())
+    both = pl.concat([final, unfinished]).join(doubted, on="row", how="full", coalesce=True)
+    stands = pl.col("is_certain") | ~pl.col("is_final").fill_null(value=False)
+    doubt = pl.when(~pl.col("is_one")).then(pl.lit(OwnCode.REPORT_DIFFERS.value)).when(stands).then("doubt")
+    return both.select("row", "code", "name", "report", "message", "is_final", doubt=doubt)
+
+
+def _notes_on_totals(levels: pl.DataFrame, said: pl.DataFrame, payments: pl.DataFrame) -> Iterator[Sentence]:
+    """What a report states of itself or of the payment file, and is not so; the first of each kind."""
+    key = ("report", "message", "batch")
+    by_batch = said.group_by(*key, "status").len("found")
+    by_message = by_batch.group_by("report", "message", "status").agg(pl.col("found").sum())
+    found = pl.concat(
+        [by_batch, by_message.with_columns(batch=pl.lit(0, pl.UInt32)).select(by_batch.columns)]
+    )
+    counted = levels.select(*key, "id", "counted").explode("counted").drop_nulls("counted").unnest("counted")
+    counted = counted.with_columns(pl.col("status", "count").str.strip_chars())
+    both = counted.join(found, on=[*key, "status"], how="left", maintain_order="left")
+    both = both.with_columns(
+        pl.col("found").fill_null(0), stated=pl.col("count").cast(pl.Int64, strict=False)
+    )
+    is_left_out = (pl.col("status") == Status.MATCH) & (pl.col("found") == 0)
+    differs = both.filter((pl.col("stated").ne_missing(pl.col("found"))) & ~is_left_out)
+    for level, status, stated, there in differs.select("id", "status", "count", "found").head(1).iter_rows():
+        yield Sentence(
+            "executors.report_counts_differ",
+            count=differs.height, id=level or "", status=status or "", said=stated or "", found=str(there),
+        )  # fmt: skip
+    sizes = pl.concat(
+        [
+            pl.DataFrame(
+                {"id": levels.filter(pl.col("batch") == 0)["id"].head(1), "size": [payments.height]}
+            ),
+            payments.group_by(id="batch_id").agg(size=pl.len().cast(pl.Int64)),
+        ]
+    ).unique("id", keep="first")
+    sized = levels.drop_nulls("count").join(sizes, on="id", how="inner", maintain_order="left")
+    wrong = sized.filter(pl.col("count").cast(pl.Int64, strict=False).ne_missing(pl.col("size")))
+    for level, stated, size in wrong.select("id", "count", "size").head(1).iter_rows():
+        yield Sentence("executors.report_of_part", id=level, said=stated, found=str(size))
+
+
+def _notes_on_others(reports: Sequence[ReceivedReport], unplaced_count: int) -> Iterator[Sentence]:
+    if unplaced_count:
+        yield Sentence("executors.statuses_unplaced", count=unplaced_count)
+    if other_count := sum(report.other_count for report in reports):
+        yield Sentence("executors.reports_on_others", count=other_count)

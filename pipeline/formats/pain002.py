@@ -1,0 +1,335 @@
+"""pain.002 as a report on a verification of payees: its statuses, and the reader of what banks write.
+
+Local names, whatever the namespace, and all versions from .03 on: a bank's report is a file like any other
+that strangers wrote, and is read in a child under the same limits as a pain.001. `executors.from_report`
+joins what it says with the payments. Sources: ISO 20022, external code sets; public reports of banks.
+"""
+
+from collections.abc import Iterator, Sequence
+from enum import IntEnum, StrEnum
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.errors import InputError
+from pipeline.formats.edits import Bytes
+from pipeline.formats.xml_stream import DEPTH_MAX, TOKEN_BYTES_MAX, XmlStream, too_long
+from pipeline.wording import Sentence
+from schemas.outcomes import Outcome
+
+LINE_CHARS_MAX = 105
+"""Of additional information, by the schema (Max105Text)."""
+
+
+class Status(StrEnum):
+    """What is reported of a payment. Source: ISO 20022, ExternalPaymentTransactionStatus1Code."""
+
+    MATCH = "RCVC"
+    CLOSE_MATCH = "RVMC"
+    NO_MATCH = "RVNM"
+    NOT_APPLICABLE = "RVNA"
+    NOT_COMPLETED = "RVNC"
+
+
+WITH_MISMATCHES = "RVCM"  # of a message or a batch only
+PENDING = "PDNG"
+STATUSES = {
+    Outcome.MATCH: Status.MATCH,
+    Outcome.CLOSE_MATCH: Status.CLOSE_MATCH,
+    Outcome.NO_MATCH: Status.NO_MATCH,
+    Outcome.NOT_POSSIBLE: Status.NOT_APPLICABLE,
+    Outcome.REJECTED: Status.NOT_APPLICABLE,
+    Outcome.DEFERRED: Status.NOT_COMPLETED,
+    Outcome.UNANSWERED: Status.NOT_COMPLETED,
+}
+OF_VERIFICATION = (*(status.value for status in Status), WITH_MISMATCHES, PENDING)
+"""A report without any of these is one on the payment itself."""
+
+_TEXT = pl.String()
+TRANSACTIONS = {
+    "message": pl.UInt32(),  # counted from 0 over all messages of a file
+    "batch": pl.UInt32(),  # within its message, counted from 1
+    **dict.fromkeys(("instruction_id", "end_to_end_id", "uetr", "status", "name"), _TEXT),
+    **dict.fromkeys(("amount", "currency", "account"), _TEXT),
+}
+"""What is said of one payment: `name` is its additional information, joined; the last three were sent."""
+COUNTED = {"status": _TEXT, "count": _TEXT, "sum": _TEXT}
+LEVELS = {
+    "message": pl.UInt32(),
+    "batch": pl.UInt32(),  # 0: the message itself
+    **dict.fromkeys(("report_id", "created", "id", "status", "count", "sum"), _TEXT),
+    "counted": pl.List(pl.Struct(COUNTED)),
+    "notes": pl.List(pl.String()),
+}
+"""What is said of a message and of each batch: `id` as in the payment file, `notes` for a person."""
+_PARTS = {**TRANSACTIONS, "levels": pl.List(pl.Struct(LEVELS))}
+
+_BLOCK_HEIGHT = 4096
+_SEARCHED_DEPTH = 8
+_AT = {column: at for at, column in enumerate(TRANSACTIONS)}
+
+
+class StatusReports(NamedTuple):
+    """The messages of one file."""
+
+    transactions: pl.DataFrame
+    """`TRANSACTIONS`, in the order of the file."""
+    levels: pl.DataFrame
+    """`LEVELS`, each message before its batches."""
+
+
+def reports_of(parts: pl.DataFrame) -> StatusReports:
+    """What the parts that `parse` yields are about."""
+    levels = parts["levels"].drop_nulls().explode().struct.unnest().match_to_schema(LEVELS)
+    return StatusReports(parts.filter(pl.col("levels").is_null()).select(list(TRANSACTIONS)), levels)
+
+
+def parse(data: Bytes, *, ends: str) -> Iterator[pl.DataFrame]:
+    """Read the documents of a file, which end at these places; what `files.confined` calls in its child.
+
+    Raises:
+        InputError: one of them is no pain.002, or not to be read safely or in one way only.
+    """
+    places = [0, *map(int, ends.split(","))]
+    message_count = 0
+    for number, (start, end) in enumerate(pairwise(places), start=1):
+        try:
+            reader = _Reader(data if len(places) == 2 else data[start:end], message_count)
+            yield from reader.parts()
+        except InputError as error:
+            if len(places) == 2:
+                raise
+            raise InputError(Sentence("formats.document_of_zip", number=number, why=error.reason)) from None
+        message_count = reader.message_count
+
+
+def ends_of(documents: Sequence[bytes]) -> str:
+    """Where each of some documents ends that are joined, as `parse` takes it."""
+    return ",".join(map(str, accumulate(map(len, documents))))
+
+
+class _Kind(IntEnum):
+    NOTHING = 0  # leads to what is read, or to nothing
+    TEXT = 1  # of a payment
+    STATED = 2  # a text of a level
+    TRANSACTION = 3
+    LEVEL = 4
+    COUNTED = 5
+    MESSAGE = 6
+
+
+class _Element(dict[str, "_Element"]):
+    """An element that is read, or leads to some: its children by local name."""
+
+    __slots__ = ("column", "kind", "otherwise", "what")
+
+    def __init__(self, kind: _Kind = _Kind.NOTHING) -> None:
+        super().__init__()
+        self.kind, self.column, self.what = kind, 0, ""
+        self.otherwise = self
+        """Where a child that is not named leads."""
+
+
+_OF_TRANSACTION = {
+    "OrgnlInstrId": "instruction_id",
+    "OrgnlEndToEndId": "end_to_end_id",
+    "OrgnlUETR": "uetr",
+    "TxSts": "status",
+    "StsRsnInf/AddtlInf": "name",
+    "OrgnlTxRef/Amt/InstdAmt": "amount",
+    "OrgnlTxRef/Amt/EqvtAmt/Amt": "amount",
+    "OrgnlTxRef/CdtrAcct/Id/IBAN": "account",
+    "OrgnlTxRef/CdtrAcct/Id/Othr/Id": "account",
+}
+_OF_LEVEL = {"OrgnlNbOfTxs": "count", "OrgnlCtrlSum": "sum", "StsRsnInf/AddtlInf": "notes"}
+_OF_COUNT = {"DtldNbOfTxs": "count", "DtldSts": "status", "DtldCtrlSum": "sum"}
+_PLACES = {"TxInfAndSts": _Kind.TRANSACTION, "OrgnlPmtInfAndSts": _Kind.LEVEL}
+
+
+def _tree() -> _Element:
+    """The element above the outermost one of a document."""
+    unread, message = _Element(), _Element(_Kind.MESSAGE)
+    message.otherwise = unread
+    header = _within(_Element(), {"MsgId": "report_id", "CreDtTm": "created"}, unread)
+    message["GrpHdr"] = header
+    for name, ids in (
+        ("OrgnlGrpInfAndSts", {"OrgnlMsgId": "id", "GrpSts": "status"}),
+        ("OrgnlPmtInfAndSts", {"OrgnlPmtInfId": "id", "PmtInfSts": "status"}),
+    ):
+        level = message[name] = _within(_Element(_Kind.LEVEL), ids | _OF_LEVEL, unread)
+        level["NbOfTxsPerSts"] = _within(_Element(_Kind.COUNTED), _OF_COUNT, unread)
+    message["OrgnlPmtInfAndSts"]["TxInfAndSts"] = _within(
+        _Element(_Kind.TRANSACTION), _OF_TRANSACTION, unread
+    )
+    envelope = [_Element() for _ in range(_SEARCHED_DEPTH)]
+    for outer, inner in pairwise([*envelope, unread]):
+        outer.otherwise = inner
+        outer["CstmrPmtStsRpt"] = message
+    return envelope[0]
+
+
+def _within(parent: _Element, texts: dict[str, str], unread: _Element) -> _Element:
+    parent.otherwise = unread
+    is_payment = parent.kind is _Kind.TRANSACTION
+    for path, what in texts.items():
+        element = parent
+        for name in path.split("/"):
+            element = element.setdefault(name, _Element())
+            element.otherwise = unread
+        element.kind, element.what = _Kind.TEXT if is_payment else _Kind.STATED, what
+        element.column = _AT[what] if is_payment else 0
+    return parent
+
+
+class _Reader:
+    """The parser of one document, and what it has found since that was last taken away."""
+
+    def __init__(self, data: Bytes, message_count: int) -> None:
+        self.message_count = message_count
+        """Of all documents so far."""
+        self._stream = XmlStream(data)
+        self._rows: list[list[object]] = []
+        self._levels: list[dict[str, object]] = []
+        self._stated: dict[str, object] = {}
+        """Of the level that is read, or of one of its counts."""
+        self._text: list[str] = []
+        self._walk()
+
+    def parts(self) -> Iterator[pl.DataFrame]:
+        """`_PARTS`; the last row is no payment."""
+        before = self.message_count
+        for _ in self._stream.steps(self._text_so_far):
+            if len(self._rows) >= _BLOCK_HEIGHT:
+                yield self._part()
+        if self.message_count == before:
+            raise InputError(Sentence("formats.no_status_report"))
+        yield self._part()
+        yield pl.DataFrame(
+            {column: [None] for column in TRANSACTIONS} | {"levels": [self._levels]}, schema=_PARTS
+        )
+
+    def _part(self) -> pl.DataFrame:
+        columns = dict(zip(TRANSACTIONS, zip(*self._rows, strict=True), strict=True)) if self._rows else {}
+        self._rows.clear()
+        return pl.DataFrame(columns, schema=TRANSACTIONS).with_columns(
+            pl.lit(None, _PARTS["levels"]).alias("levels")
+        )
+
+    def _text_so_far(self) -> str:
+        if sum(map(len, self._text)) > TOKEN_BYTES_MAX:
+            raise InputError(too_long(self._stream.parser.CurrentLineNumber))
+        return "".join(self._text)
+
+    def _enter(self, state: _Element, tag: str) -> _Element:
+        """The element that a tag leads to where it is met for the first time; kept for the next time."""
+        name = tag.rpartition(":")[2]
+        entered = state[tag] = state.get(name, state.otherwise)
+        if entered.kind is not _PLACES.get(name, entered.kind):
+            line = self._stream.parser.CurrentLineNumber
+            raise InputError(Sentence("pain001.payment_out_of_place", element=name, line=line))
+        return entered
+
+    def _twice(self) -> InputError:
+        line = self._stream.parser.CurrentLineNumber
+        return InputError(Sentence("formats.said_twice", line=line))
+
+    def _walk(self) -> None:  # noqa: C901, PLR0915 - the inner loop, where a call costs as much as all else
+        """Walk down and up the tree of elements with the parser, and write down what it finds."""
+        parser, text = self._stream.parser, self._text
+        hear, forget, rows = text.append, text.clear, self._rows
+        state = _tree()
+        nothing, is_text = _Kind.NOTHING, _Kind.TEXT
+        stack: list[_Element] = []
+        push, pop = stack.append, stack.pop
+        blank: list[object] = [None] * len(TRANSACTIONS)
+        payment = blank
+        name_at, currency_at, amount_at = _AT["name"], _AT["currency"], _AT["amount"]
+        message: dict[str, object] = {}
+        batch_count = 0
+
+        def start(tag: str, attributes: Sequence[str]) -> None:
+            nonlocal state, payment
+            push(state)
+            entered = state.get(tag)
+            if entered is None:
+                entered = self._enter(state, tag)
+            if entered is state:  # what is not read, which may hold itself
+                if len(stack) > DEPTH_MAX:
+                    line = parser.CurrentLineNumber
+                    raise InputError(Sentence("pain001.too_deep", depth=DEPTH_MAX, line=line))
+                return
+            state = entered
+            kind = entered.kind
+            if kind is nothing:
+                return
+            if kind is is_text:
+                forget()
+                parser.CharacterDataHandler = hear
+                if attributes and entered.column == amount_at:
+                    payment[currency_at] = dict(zip(*[iter(attributes)] * 2, strict=True)).get("Ccy")
+            elif kind is _Kind.TRANSACTION:
+                payment = blank.copy()
+                payment[0], payment[1] = self.message_count - 1, batch_count
+            else:
+                opened(kind)
+
+        def opened(kind: _Kind) -> None:
+            nonlocal message, batch_count
+            forget()
+            if kind is _Kind.STATED:
+                parser.CharacterDataHandler = hear
+            elif kind is _Kind.MESSAGE:
+                message = self._stated = {"message": self.message_count, "batch": 0}
+                self._levels.append(message)
+                self.message_count, batch_count = self.message_count + 1, 0
+            elif kind is _Kind.COUNTED:
+                counted: dict[str, object] = {}
+                self._stated.setdefault("counted", []).append(counted)  # type: ignore[attr-defined]
+                push_level(counted)
+            elif "OrgnlMsgId" in state:
+                push_level(message)
+            else:
+                batch_count += 1
+                level: dict[str, object] = {"message": self.message_count - 1, "batch": batch_count}
+                self._levels.append(level)
+                push_level(level)
+
+        above: list[dict[str, object]] = []
+
+        def push_level(level: dict[str, object]) -> None:
+            above.append(self._stated)
+            self._stated = level
+
+        def end(tag: str) -> None:  # noqa: ARG001 - the parser's own signature
+            nonlocal state
+            kind = state.kind
+            if kind is nothing:
+                pass
+            elif kind is is_text:
+                parser.CharacterDataHandler = None
+                column = state.column
+                said = text[0] if len(text) == 1 else self._text_so_far()
+                if payment[column] is None:
+                    payment[column] = said
+                elif column == name_at:
+                    payment[column] += said  # type: ignore[operator]
+                else:
+                    raise self._twice()
+            elif kind is _Kind.TRANSACTION:
+                rows.append(payment)
+            elif kind is _Kind.STATED:
+                parser.CharacterDataHandler = None
+                stated(state.what, self._text_so_far().strip())
+            elif kind is not _Kind.MESSAGE:
+                self._stated = above.pop()
+            state = pop()
+
+        def stated(what: str, said: str) -> None:
+            if what == "notes":
+                self._stated.setdefault(what, []).append(said)  # type: ignore[attr-defined]
+            elif self._stated.setdefault(what, said) != said:
+                raise self._twice()
+
+        parser.StartElementHandler = start
+        parser.EndElementHandler = end

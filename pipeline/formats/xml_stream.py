@@ -1,0 +1,192 @@
+"""XML that strangers wrote, given to the standard library's parser in pieces, for a format that walks along.
+
+Nothing is fetched, no entity is defined, and no token is longer than 64 KiB, so that a file costs what its
+length says. What no payment file needs is refused before it costs anything.
+"""
+
+import codecs
+from collections.abc import Callable, Iterator
+from hashlib import sha256
+from xml.parsers import expat
+
+from pipeline.errors import InputError
+from pipeline.formats.edits import Bytes
+from pipeline.formats.encodings import has_utf_8_signs
+from pipeline.formats.message import FileIdentity
+from pipeline.wording import Sentence
+
+TOKEN_BYTES_MAX = 64 * 1024
+DEPTH_MAX = 32
+_ENCODINGS = ("utf-8", "utf-16", "us-ascii", "iso-8859-1", "iso-8859-15", "windows-1252")
+"""No two of them differ by one character: a damaged declaration cannot turn one into another."""
+_CODECS = {codecs.lookup(name).name: name for name in _ENCODINGS} | dict.fromkeys(
+    ("utf-16-le", "utf-16-be"), "utf-16"
+)
+
+
+class XmlStream:
+    """A document, its parser, and how it is written."""
+
+    def __init__(self, data: Bytes) -> None:
+        if not data:
+            raise InputError(Sentence("pain001.file_empty_give"))
+        self.identity = FileIdentity(sha256(data).hexdigest(), len(data))
+        wide = wide_encoding_of(data)
+        self.data = data = data if wide is None else _as_utf_8(data, wide)
+        self.parser = parser = expat.ParserCreate(None if wide is None else "utf-8")
+        parser.buffer_text = True
+        parser.buffer_size = TOKEN_BYTES_MAX
+        parser.ordered_attributes = True
+        if hasattr(parser, "SetReparseDeferralEnabled"):
+            parser.SetReparseDeferralEnabled(False)  # what it guards against, the length of tokens does
+        self.encoding = "utf-8" if wide is None else "utf-16"
+        self.codec = "utf-8"
+        """Of the bytes that the parser is given."""
+        self._guard_the_beginning()
+        self._guard_what_passes_unread()
+
+    def steps(self, after_each: Callable[[], object]) -> Iterator[None]:
+        """Feed the parser, never further than the longest token reaches.
+
+        Raises:
+            InputError: it is no XML, or a token is too long.
+        """
+        understood = fed = 0
+        try:
+            while fed < len(self.data):
+                until = min(understood + TOKEN_BYTES_MAX, len(self.data))
+                if until == fed:
+                    raise InputError(too_long(self.parser.CurrentLineNumber))
+                self.parser.Parse(self.data[fed:until], False)
+                fed, understood = until, self.parser.CurrentByteIndex
+                after_each()
+                yield
+            self.parser.Parse(b"", True)
+        except expat.ExpatError as error:
+            raise InputError(_sentence_of(error, self.data, self.parser.CurrentByteIndex)) from None
+
+    def _guard_the_beginning(self) -> None:
+        """Refuse what no payment file needs, before it costs anything."""
+
+        def declared(version: str, encoding: str | None, _standalone: int) -> None:
+            if version != "1.0":
+                raise InputError(Sentence("pain001.not_xml_which"))
+            if encoding is None:
+                return
+            declared = encoding_of(encoding)
+            if (declared == "utf-16") != (self.encoding == "utf-16"):
+                raise InputError(OTHER_ENCODING)
+            if declared not in ("utf-8", "utf-16"):
+                if has_utf_8_signs(self.data):
+                    raise InputError(Sentence("pain001.declaration_false", declared=declared))
+                self.codec = declared
+            self.encoding = declared
+
+        def doctype(*_: object) -> None:
+            raise InputError(Sentence("pain001.doctype_which_payment"))
+
+        self.parser.XmlDeclHandler = declared
+        self.parser.StartDoctypeDeclHandler = doctype
+
+    def _guard_what_passes_unread(self) -> None:
+        """Refuse what a damaged byte has made swallow the payments up to the next of its kind."""
+        parser, data = self.parser, self.data
+        section = 0
+
+        def section_opened() -> None:
+            nonlocal section
+            section = parser.CurrentByteIndex
+
+        def section_closed() -> None:
+            refuse(data[section + 1 : parser.CurrentByteIndex], b"<![CDATA[")
+
+        def instructed(_target: str, text: str) -> None:
+            refuse(text.encode(), b"<?")
+
+        def refuse(inside: bytes, opening: bytes) -> None:
+            if opening in inside:
+                raise InputError(
+                    Sentence(
+                        "pain001.damaged_before_line",
+                        currentlinenumber=parser.CurrentLineNumber,
+                        decode=opening.decode(),
+                    )
+                )
+
+        parser.StartCdataSectionHandler = section_opened
+        parser.EndCdataSectionHandler = section_closed
+        parser.ProcessingInstructionHandler = instructed
+
+
+def encoding_of(declared: str) -> str:
+    """The encoding that a declaration names, by its usual name.
+
+    >>> encoding_of("ISO-8859-1"), encoding_of("latin1")
+    ('iso-8859-1', 'iso-8859-1')
+
+    Raises:
+        InputError: it is none that is read.
+    """
+    try:
+        return _CODECS[codecs.lookup(declared).name]
+    except (LookupError, ValueError):
+        raise InputError(Sentence("pain001.written_which_not", declared=repr(declared[:40]))) from None
+
+
+def wide_encoding_of(head: Bytes) -> str | None:
+    """The codec of a document in characters of two bytes, by its mark or its first character; else None.
+
+    >>> wide_encoding_of("<".encode("utf-16-be")), wide_encoding_of(b"<?")
+    ('utf-16-be', None)
+    """
+    if head[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return "utf-16"
+    return {b"<\x00": "utf-16-le", b"\x00<": "utf-16-be"}.get(head[:2])
+
+
+def _as_utf_8(data: Bytes, codec: str) -> bytes:
+    """A text in two-byte characters as the parser reads it; the places in it are not those of the file.
+
+    Raises:
+        InputError: it is no text.
+    """
+    try:
+        return data[:].decode(codec).encode()
+    except UnicodeDecodeError:
+        raise InputError(OTHER_ENCODING) from None
+
+
+OTHER_ENCODING = Sentence("pain001.other_encoding")
+
+
+def too_long(line: int) -> Sentence:
+    """The refusal of a tag, a comment or a text that no payment has."""
+    return Sentence("pain001.too_long", line=line)
+
+
+_CUT = (
+    expat.errors.XML_ERROR_NO_ELEMENTS,
+    expat.errors.XML_ERROR_UNCLOSED_TOKEN,
+    expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
+)
+_ENCODING_ERRORS = (
+    expat.errors.XML_ERROR_INCORRECT_ENCODING,
+    expat.errors.XML_ERROR_UNKNOWN_ENCODING,
+)
+_ENTITY = (expat.errors.XML_ERROR_UNDEFINED_ENTITY,)
+_ASCII_MAX = 0x7F
+
+
+def _sentence_of(error: expat.ExpatError, data: Bytes, offset: int) -> Sentence:
+    """What is wrong with a file at the place where its parser stopped, and what to do."""
+    what = expat.ErrorString(error.code)
+    place = Sentence("pain001.at_place", line=error.lineno, column=error.offset + 1)
+    if what in _CUT:
+        return Sentence("pain001.ends_before_end", place=place)
+    if what in _ENCODING_ERRORS:
+        return OTHER_ENCODING
+    if what in _ENTITY:
+        return Sentence("pain001.entity_not_defined", place=place)
+    if data[offset : offset + 1] > bytes([_ASCII_MAX]):
+        return Sentence("pain001.bytes_not_encoding", place=place)
+    return Sentence("pain001.not_well_formed_xml", place=place)

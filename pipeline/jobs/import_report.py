@@ -1,0 +1,171 @@
+"""What the payer's bank reported about a payment file, made into the folder of a run. Nothing is sent.
+
+The road is that of `jobs.check`, with an executor that reads instead of asking. The reports are copied into
+the folder, and every outcome can be derived from the copies again.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from pipeline.config import IMPORTED, ConfigurationFile
+from pipeline.config.profiles import choose, of_bank, signed_with, without_servers
+from pipeline.errors import InputError
+from pipeline.executors.from_report import (
+    ReceivedReport,
+    ReportedAnswers,
+    decided_by_reports,
+    kept_reports,
+    read_report,
+)
+from pipeline.executors.results import AskingResult, QuestionsLeft
+from pipeline.files.atomic import write_atomically
+from pipeline.files.compressed import Compression, sniff
+from pipeline.formats import pain001
+from pipeline.frames import AnswerState
+from pipeline.jobs.check import RunResult, begin
+from pipeline.jobs.prepare import RunTime, as_configured, identity_of, prepare, read_file
+from pipeline.jobs.writing import OpenRun, ReportedRun, leave, write_results
+from pipeline.runs.approvals import decider
+from pipeline.runs.ended import EndedRun
+from pipeline.runs.folder import has_begun, read_summary
+from pipeline.runs.manifest import replaced_manifest
+from pipeline.runs.proof import open_ledger, refuse_changed_copy
+from pipeline.runs.request import CheckJob, Notice, Phase, Surface
+from pipeline.runs.starting import refuse_foreign_files
+from pipeline.stages.ask import AskingTally
+from pipeline.stages.plan import Plan, bases
+from pipeline.stages.write import write
+from pipeline.wording import Moment, Sentence
+from schemas.folder import bank_report_name
+from schemas.strict import timestamp
+from schemas.summary import ReportUsed
+
+_SUFFIXES = {None: ".xml", Compression.GZIP: ".xml.gz", Compression.ZIP: ".zip"}
+_BATCHES_NAMED_MAX = 5
+_REMARKS_MAX = 20
+
+
+@dataclass(frozen=True, slots=True)
+class ImportJob:
+    """Which payment file, and what the bank reported about it."""
+
+    check: CheckJob
+    reports: Sequence[Path]
+    by: str | None
+    """Who provides the reports; None where the user has no name."""
+
+
+def import_report(job: ImportJob, surface: Surface) -> RunResult:
+    """Join the reports with the payments, and leave the folder of a run; one that is there is added to.
+
+    Raises:
+        PrecheckError: nothing was written; the exit code says why.
+    """
+    check, clock = job.check, surface.clock
+    started, by = clock(), decider(job.by)
+    now = timestamp(started)
+    surface.watch.enter(Phase.READING)
+    file, unused = ConfigurationFile(check.config).for_profile(check.profile or IMPORTED)
+    if unused is not None:
+        surface.notify(Notice(unused, {}))
+    check = as_configured(check, file)
+    source = read_file(check, file)
+    message = source.message
+    if source.format != pain001.NAME or message is None:
+        raise InputError(Sentence("jobs.import_needs_pain001", file=check.file.name))
+    chosen = of_bank(signed_with(choose(check.profile or IMPORTED, file), check.sign_with))
+    refuse_changed_copy(check.file, source.sha256, chosen.signer, own=check.out)
+    refuse_foreign_files(check.out, chosen.environment, now=now, fresh=check.fresh)
+    identity = identity_of(source.sha256, chosen)
+    with ExitStack() as opens:
+        before, ledger = None if check.fresh else replaced_manifest(check.out), None
+        if has_begun(check.out) and not check.fresh:
+            ledger = opens.enter_context(open_ledger(check.out, identity, chosen, now=now, before=before))
+        kept = [] if before is None else before.bank_reports
+        reports = [] if before is None else kept_reports(EndedRun(check.out, before), message)
+        given = {report.sha256: report for report in (read_report(path, message) for path in job.reports)}
+        new = [report for sha256, report in given.items() if sha256 not in {one.sha256 for one in kept}]
+        if before is not None and kept and not new:
+            surface.notify(Notice(Sentence("jobs.import_known", folder=check.out), {}))
+            return RunResult(read_summary(check.out), already_finished=True)
+        profile = without_servers(chosen)
+        time = RunTime(started, begun=now if ledger is None else ledger.created_at)
+        prepared, checks = prepare(check, source, chosen, profile, time)
+        if ledger is None:
+            over = surface.notify if check.fresh else None
+            ledger = opens.enter_context(
+                open_ledger(check.out, identity, chosen, now=now, before=before, over=over)
+            )
+        language = begin(check, ledger, now=timestamp(clock()))
+        surface.watch.enter(Phase.WRITING)
+        used = [*kept, *_copied(new, check.out, first=len(kept) + 1, by=by, now=now)]
+        planned = Plan(checks, prepared.assignments)
+        found, resolved = decided_by_reports(message, prepared.findings, planned, [*reports, *new])
+        provided = [
+            Sentence(
+                "jobs.report_provided",
+                name=report.provided_by,
+                file=report.given_as,
+                time=Moment(report.provided),
+            )
+            for report in used
+        ]
+        prepared = prepared._replace(notes=(*prepared.notes, *provided, *found.notes))
+        for note in found.notes:
+            surface.notify(Notice(note, {}, is_vital=True))
+        written = write(
+            source.original,
+            resolved.outcomes,
+            check.out,
+            format_name=check.format or source.outcome_format,
+            dialect=source.dialect,
+        )
+        asked, left = AskingResult({}, AskingTally(), 0, None), QuestionsLeft(0, 0, {})
+        reported = ReportedRun(used, _next_step(found))
+        run = OpenRun(check, chosen, profile, ledger, before, started, language, asked, reported)
+        decided = write_results(run, left, source, prepared, resolved, bases(checks), written, surface)
+        leave(run, decided, left, clock)
+        next_step = reported.next_step if decided.summary.next_step else None
+        return RunResult(
+            decided.summary, already_finished=False, changes=decided.changes, next_step=next_step
+        )
+
+
+def _next_step(found: ReportedAnswers) -> Sentence:
+    """Which batches have no report yet, or that the next report of the bank is needed."""
+    count = found.answers.filter(state=AnswerState.UNANSWERED).height
+    if not found.unnamed_batches:
+        return Sentence("jobs.import_left", count=count)
+    batches: list[Sentence | str] = [*found.unnamed_batches[:_BATCHES_NAMED_MAX]]
+    if more_count := len(found.unnamed_batches) - len(batches):
+        batches.append(Sentence("jobs.import_more_batches", count=more_count))
+    return Sentence("jobs.import_unnamed", count=count, batches=batches)
+
+
+def _copied(
+    reports: Iterable[ReceivedReport], folder: Path, *, first: int, by: str, now: str
+) -> list[ReportUsed]:
+    """Copy reports into a folder, as they were given."""
+    used = []
+    for number, report in enumerate(reports, start=first):
+        name = bank_report_name(number, _SUFFIXES[sniff(report.data)])
+        with write_atomically(folder / name) as file:
+            file.write(report.data)
+        levels = report.said.levels
+        remarks = levels["notes"].explode().drop_nulls().unique(maintain_order=True).head(_REMARKS_MAX)
+        used.append(
+            ReportUsed(
+                name=name,
+                given_as=report.name,
+                sha256=report.sha256,
+                provided_by=by,
+                provided=now,
+                message_ids=levels.filter(pl.col("batch") == 0)["report_id"].drop_nulls().to_list(),
+                remarks=remarks.to_list(),
+            )
+        )
+    return used

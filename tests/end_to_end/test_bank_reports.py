@@ -1,0 +1,162 @@
+"""A bank's report on a payment file, from `precheck import` to the release file; nothing is asked."""
+
+import csv
+import json
+from dataclasses import replace
+
+import pytest
+from lxml import etree
+from paymentfiles.pain001 import Batch, Payment, document
+from paymentfiles.pain002 import DIALECTS, Said, SaidOfBatch, report, zipped
+
+pytestmark = pytest.mark.usefixtures("in_this_process")
+
+IBANS = ("DE89370400440532013000", "NL91ABNA0417164300", "FR1420041010050500013M02606", "BE68539007547034")
+NAMES = ("Ada Quillon", "Imogen Faraday", "Averi Thornwood", "Bo Kestrel")
+PAYMENTS = tuple(
+    Payment(end_to_end_id=f"E-{at}", name=name, iban=iban, amount=f"{at + 1}.00")
+    for at, (name, iban) in enumerate(zip(NAMES, IBANS, strict=True))
+)
+SAID = tuple(
+    Said(f"E-{at}", status, names, account=IBANS[at], amount=f"{at + 1}.00", name=NAMES[at])
+    for at, (status, names) in enumerate(
+        (("RCVC", ()), ("RVMC", ("Imogen Farra", "day")), ("RVNM", ()), ("RVNA", ()))
+    )
+)
+DECIDED = ["match", "close_match", "no_match", "not_possible"]
+OF_ALL = report((SaidOfBatch(SAID),), notes=("RVNM: the name differs.",))
+
+
+@pytest.fixture
+def file(desk):
+    return desk.file("pay.xml", document((Batch(PAYMENTS),)))
+
+
+def outcomes(desk, folder="pay.precheck"):
+    with (desk.folder / folder / "outcomes.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def names_in(desk, name):
+    root = etree.fromstring((desk.folder / "pay.precheck" / name).read_bytes())
+    return [element.findtext("{*}Nm") for element in root.iter("{*}Cdtr")]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_report_is_imported_reviewed_corrected_and_split(desk, file, dialect):
+    said = desk.file("vop.xml", report((SaidOfBatch(SAID),), DIALECTS[dialect]))
+
+    imported = desk("import", file, "--report", said, "--by", "Ann")
+
+    assert imported.status == 0, imported.err
+    assert "Nothing was asked: the results come from 1 bank report." in imported.out
+    rows = outcomes(desk)
+    assert [row["check_outcome"] for row in rows] == DECIDED
+    assert {(row["check_api"], row["check_environment"], row["check_id"]) for row in rows} == {
+        ("bank_report", "bank", "VOP-1")
+    }
+    assert rows[1]["check_matched_name"] == "Imogen Farraday"
+    assert "checked the payment and reported it" in desk("show", "pay.precheck", "--row", "2").out
+    fixed = desk("fix", "pay.precheck", "--accept", "close_match", "--reason", "both hers", "--by", "Ben")
+    assert fixed.status == 0, fixed.err
+    assert "precheck import pay.precheck/corrected.xml --report REPORT" in fixed.out
+    assert names_in(desk, "corrected.xml")[1] == "Imogen Farraday"
+    assert desk("split", "pay.precheck", "--by", "Cy").status == 0
+    assert (names_in(desk, "release.xml"), len(names_in(desk, "hold.xml"))) == (["Ada Quillon"], 3)
+    verified = desk("verify", "pay.precheck")
+    assert verified.status == 0, verified.out
+    assert "4 rows, each as the bank's reports say" in verified.out
+    assert "provided by Ann; the origin is not proved" in verified.out
+    assert desk("report", "pay.precheck").status == 0
+
+
+def test_reports_in_a_zip_and_one_after_the_other_come_to_the_same(desk, file):
+    first, second = (
+        report((SaidOfBatch(some),), report_id=id_) for some, id_ in ((SAID[:2], "V-1"), (SAID[2:], "V-2"))
+    )
+    together = desk.file("vpz.zip", zipped(first, second))
+    assert desk("import", file, "--report", together, "--out", "zip").status == 0
+
+    begun = desk("import", file, "--report", desk.file("a.xml", first))
+    ended = desk("import", file, "--report", desk.file("b.xml", second))
+
+    assert (begun.status, ended.status) == (75, 0)
+    assert "No report names all payments of BATCH-1" in begun.out
+    assert outcomes(desk) == outcomes(desk, "zip")
+    manifest = json.loads((desk.folder / "pay.precheck" / "manifest.json").read_text())
+    assert [one["name"] for one in manifest["bank_reports"]] == ["bank_report-1.xml", "bank_report-2.xml"]
+    assert desk("verify", "pay.precheck").status == 0
+
+
+def test_the_same_report_again_changes_nothing(desk, file):
+    said = desk.file("vop.xml", OF_ALL)
+    assert desk("import", file, "--report", said, "--report", said).status == 0
+    before = (desk.folder / "pay.precheck" / "manifest.json").read_bytes()
+
+    again = desk("import", file, "--report", said)
+
+    assert again.status == 0
+    assert "has all of these reports already" in again.err
+    assert (desk.folder / "pay.precheck" / "manifest.json").read_bytes() == before
+
+
+def test_a_copy_or_an_outcome_that_was_changed_is_found(desk, file):
+    assert desk("import", file, "--report", desk.file("vop.xml", OF_ALL)).status == 0
+    written = desk.folder / "pay.precheck" / "outcomes.csv"
+    written.write_text(
+        written.read_text().replace("no_match,NMTC", "match,MTCH").replace("ask_payee", "pay", 1)
+    )
+
+    verified = desk("verify", "pay.precheck")
+
+    assert verified.status == 65
+    assert "than the bank's reports say: row 3" in " ".join(verified.out.split())
+    copy = desk.folder / "pay.precheck" / "bank_report-1.xml"
+    copy.write_bytes(copy.read_bytes().replace(b"RVNM", b"RCVC"))
+    assert desk("import", file, "--report", desk.file("more.xml", OF_ALL + b"\n")).status == 65
+
+
+def test_the_summary_has_the_remarks_of_the_bank_and_who_gave_the_report(desk, file):
+    imported = desk("import", file, "--report", desk.file("vop.xml", OF_ALL), "--by", "Ann", "--json")
+
+    [used] = json.loads(imported.out)["bank_reports"]
+    assert (used["given_as"], used["provided_by"], used["message_ids"]) == ("vop.xml", "Ann", ["VOP-1"])
+    assert used["remarks"] == ["RVNM: the name differs."]
+
+
+@pytest.mark.parametrize(
+    ("said", "sentence"),
+    [
+        (report((SaidOfBatch(SAID),), message_id="OTHER"), "is a report on the message OTHER"),
+        (
+            report((SaidOfBatch((replace(SAID[0], status="ACCP"),)),), status="ACCP"),
+            "reports the status of payments",
+        ),
+        (document((Batch(PAYMENTS),)), "is XML but not a pain.002 report"),
+        (OF_ALL[: len(OF_ALL) // 2], "before its end"),
+        (b"<!DOCTYPE x><x/>", "DOCTYPE"),
+        (b"", "empty"),
+    ],
+)
+def test_what_is_no_report_on_the_file_is_refused_and_leaves_nothing(desk, file, said, sentence):
+    refused = desk("import", file, "--report", desk.file("vop.xml", said))
+
+    assert refused.status == 65
+    assert sentence in refused.err
+    assert not (desk.folder / "pay.precheck").exists()
+
+
+def test_other_payment_files_have_no_ids_that_a_report_could_name(desk):
+    csv_file = desk.file("pay.csv", "name,iban\nAda Quillon,DE89370400440532013000\n")
+
+    refused = desk("import", csv_file, "--report", desk.file("vop.xml", OF_ALL))
+
+    assert refused.status == 65
+    assert "is not a pain.001" in refused.err
+
+
+def test_the_profile_of_a_report_asks_nobody(desk, file):
+    refused = desk("run", file, "--profile", "bank_report")
+
+    assert refused.status == 2
+    assert "precheck import FILE --report REPORT" in refused.err
