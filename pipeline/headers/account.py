@@ -99,7 +99,7 @@ def _sort_code_of_bank(
         return []
     number = cells.first_filled(numbers).str.replace_all(PUNCTUATION, "")
     is_iban = number.str.contains(IBAN).fill_null(value=True)
-    may_be = "iban" not in sources or _are_british(cells.first_filled(sources["iban"]))
+    may_be = "iban" not in sources or _are_british(cells.first_filled(sources["iban"]).filter(~is_iban))
     codes = []
     for header in cells.headers:
         kinds = kinds_of_codes(header, cells)

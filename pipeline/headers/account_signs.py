@@ -11,7 +11,7 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.headers.cells import ColumnCells
-from pipeline.headers.meaning import Side, is_column_of, meaning
+from pipeline.headers.meaning import CANONICAL, Side, is_column_of, meaning
 from pipeline.headers.spelling import fold, is_ours, tokens_of, words_with
 from pipeline.headers.words import Cue
 from pipeline.rules.account_country import AccountSigns
@@ -49,7 +49,6 @@ _NAMED_CODE = r"^\s*(?i:GBDSC|SC)[\s0-9]"
 _NOT_IN_CODES = rf"[\s{HYPHENS}]"
 _COUNTRY_WORDS = "country countries land landcode pays país paese kraj maa země ország țară χώρα"
 _COUNTRY = frozenset(map(fold, _COUNTRY_WORDS.split()))
-_OF_BANK = frozenset({*words_with(Cue.BANK), *words_with(Cue.ACCOUNT), "bankkonto", "konto"})
 _BANK_COUNTRIES = frozenset(
     {"bankland", "bankcountry", "bankcountrycode", "bankcountrykey", "banks", "paysbanque"}
 )
@@ -129,19 +128,26 @@ def kinds_of_codes(header: str, cells: ColumnCells) -> pl.Series | None:
     kinds = [
         other
         for other in cells.headers
-        if [word for word in tokens_of(other) if word not in words_with(Cue.TYPE)] == words
-        and other != header
+        if other != header and _says_kind(other) and [*filter(_is_no_kind, tokens_of(other))] == words
     ]
-    return _countries_of_kinds(kinds[0], cells.text(kinds[0])) if len(kinds) == 1 else None
+    return _countries_of_kinds(cells.text(kinds[0])) if len(kinds) == 1 else None
 
 
 _VALUE_WORDS = ("value", "number", "no")
 
 
-def _countries_of_kinds(header: str, kinds: pl.Series) -> pl.Series | None:
+def _is_no_kind(word: str) -> bool:
+    return word not in words_with(Cue.TYPE)
+
+
+def _says_kind(header: str) -> bool:
+    return not all(map(_is_no_kind, tokens_of(header)))
+
+
+def _countries_of_kinds(kinds: pl.Series) -> pl.Series | None:
     """The country of each kind of code; None where the column names no kinds that are known."""
     named = kinds.drop_nulls().unique()
-    if words_with(Cue.TYPE).isdisjoint(tokens_of(header)) or len(named) > _KINDS_MAX:
+    if len(named) > _KINDS_MAX:
         return None
     countries = {kind: country for kind in named if (country := _country_of_kind(kind)) is not None}
     return kinds.replace_strict(countries, default=None, return_dtype=pl.String) if countries else None
@@ -164,24 +170,25 @@ def _has(header: str, code: _BankCode) -> bool:
 def _bank_countries(cells: pl.DataFrame) -> pl.Series:
     found: list[pl.Expr] = []
     for header in cells.columns:
-        if meaning(header).side is Side.OURS or is_ours(header):
+        if (meant := meaning(header)).rule == CANONICAL or meant.side is Side.OURS or is_ours(header):
             continue
         for code in _BANK_CODES:
             if _has(header, code):
                 look = _text(cells[header]).str.replace_all(_NOT_IN_CODES, "").str.contains(code.look)
                 found.append(pl.when(look).then(pl.lit(code.country)))
-        if (kinds := _countries_of_kinds(header, _text(cells[header]))) is not None:
+        if _says_kind(header) and (kinds := _countries_of_kinds(_text(cells[header]))) is not None:
             found.append(pl.lit(kinds))
         if _says_bank_country(header):
             found.append(pl.lit(_countries(_text(cells[header]))))
-    return pl.select(
-        pl.coalesce(*found, pl.lit(pl.Series([None], dtype=pl.String).new_from_index(0, cells.height)))
-    ).to_series()
+    if not found:
+        return pl.Series([None], dtype=pl.String).new_from_index(0, cells.height)
+    return pl.select(pl.coalesce(*found)).to_series()
 
 
 def _says_bank_country(header: str) -> bool:
     tokens = set(tokens_of(header))
-    return fold(header) in _BANK_COUNTRIES or bool(tokens & _COUNTRY and tokens & _OF_BANK)
+    of_bank = {*words_with(Cue.BANK), *words_with(Cue.ACCOUNT), "bankkonto", "konto"}
+    return fold(header) in _BANK_COUNTRIES or bool(tokens & _COUNTRY and tokens & of_bank)
 
 
 def _text(column: pl.Series) -> pl.Series:

@@ -18,7 +18,7 @@ from pipeline.headers.account_signs import is_code_elsewhere
 from pipeline.headers.cells import ColumnCells
 from pipeline.headers.choice import ColumnChoice, ColumnsRefused, quoted
 from pipeline.headers.guesses import Guess, guesses_of, pairs_of
-from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, INITIALS, Side, meaning
+from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, INITIALS, PARENT, Side, meaning
 from pipeline.headers.not_payments import INSIST, why_not_payments
 from pipeline.headers.readings import ColumnReading, readings_of, with_looks
 from pipeline.headers.spelling import fold, is_ours, tokens_of, words_of
@@ -375,7 +375,11 @@ def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[s
     """What is missing, as the cells show it below unknown headers."""
     fields = {field for need in missing for field in need.fields}
     unknown = cells.without(
-        [header for header in cells.headers if meaning(header).what is not None or is_code_elsewhere(header)]
+        [
+            header
+            for header in cells.headers
+            if meaning(header).what not in (None, PARENT) or is_code_elsewhere(header)
+        ]
     )
     looks = {
         header: look

@@ -125,16 +125,18 @@ def meaning(header: str) -> HeaderMeaning:
     """
     if len(header) > _HEADER_LENGTH_MAX:
         return UNKNOWN
-    folded, as_written = fold(header), words_of(header)
+    folded = fold(header)
     if (field := _CANONICAL.get(folded)) is not None:
         rank = Rank.PLAIN if field == "name" else None
-        currency = as_written.currency if as_written is not None and field == "amount" else None
+        # All that a field's name can have beside it is a sign, as in `amount (£)`.
+        signed = words_of(header) if field == "amount" and not header.isascii() else None
+        currency = None if signed is None else signed.currency
         return HeaderMeaning(
             field, CANONICAL, rank=rank, explicit=3, currency=currency, says_name=field == "name"
         )
     if (alias := _ALIASES.get(folded)) is not None:
         return alias
-    for words in (as_written, words_outside_brackets(header), words_in_one_piece(folded)):
+    for words in (words_of(header), words_outside_brackets(header), words_in_one_piece(folded)):
         if words is not None:
             found = _meaning(words)
             if found.what is not None:
@@ -341,7 +343,7 @@ _GRAMMAR = (
         "account_type", "the header says account type", "PERSON_OR_BUSINESS TYPE",
         beside=f"{_ACCOUNTS} TYPE",
     ),
-    _line("currency", "the header says currency", "CURRENCY", "PAYMENT", beside="CODE", explicit=0),
+    _line("currency", "the header says currency", "CURRENCY", "PAYMENT ACCOUNT", beside="CODE", explicit=0),
     _line("currency", "the header says currency", "CURRENCY", beside="CODE AMOUNT"),
     _line("amount", "the header says amount", "AMOUNT", "PAYMENT", beside="NET", explicit=2),
     _line("amount", "the header says amount", "AMOUNT", beside="NET"),

@@ -12,6 +12,7 @@ from pipeline.headers.choice import quoted
 from pipeline.headers.meaning import (
     BALANCE,
     BOOKED,
+    CANONICAL,
     COLLECTION,
     CREDITOR_ID,
     DIRECTION,
@@ -174,7 +175,7 @@ _AMOUNT = r"^[-+(]?[0-9][0-9 .,'\u00a0]*\)?-?$"
 
 def _is_amount_of(side: Cue, header: str, cells: ColumnCells) -> bool:
     """Whether a header such as `Debit` names no more than a side, over cells that are amounts."""
-    words = words_of(header)
+    words = None if meaning(header).rule == CANONICAL else words_of(header)
     if words is None or not {side} <= words.cues <= {side, Cue.AMOUNT, Cue.FILLER}:
         return False
     return cells.are(header, _AMOUNT)

@@ -46,8 +46,9 @@ def names_unknown_party(header: str) -> bool:
     >>> [names_unknown_party(header) for header in ("Zorblex name", "Zorblex", "Project name")]
     [True, False, False]
     """
-    says_name = any(token in words_with(Cue.NAME) or _ends_in_name(token) for token in tokens_of(header))
-    return says_name and is_of_unknown(header)
+    return is_of_unknown(header) and any(
+        token in words_with(Cue.NAME) or _ends_in_name(token) for token in tokens_of(header)
+    )
 
 
 def names_unknown_payee(header: str) -> bool:

@@ -81,7 +81,8 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     _refuse_banks(chosen, cells)
     refuse_codes(chosen, names, cells)
     is_explicit = chosen[0].says_role and chosen[0].rank is not Rank.SUBJECT
-    is_bound = (is_explicit or _is_of(chosen[0], party)) and not may_be_codes(chosen[0], cells)
+    is_said = is_explicit or _is_of(chosen[0], party) or unread_names.is_named_twice(chosen[0], cells)
+    is_bound = is_said and not may_be_codes(chosen[0], cells)
     unread_names.refuse(chosen, accounts, cells, seen, is_bound=is_bound)
     if any(candidate.rank is not Rank.HOLDER for candidate in chosen):
         _refuse_second_line(chosen, seen.seconds, cells)

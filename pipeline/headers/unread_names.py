@@ -112,6 +112,16 @@ def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool)
     ]
 
 
+def is_named_twice(name: Candidate, cells: ColumnCells) -> bool:
+    """Whether another column of names, of a party in unknown words, has the same in every row."""
+    return cells.varies(name.headers) and any(
+        names_unknown_party(header)
+        and not cells.text(header).has_nulls()
+        and not cells.differ(name.headers, [header])
+        for header in cells.headers
+    )
+
+
 def _account_of(known: str, header: str, cells: ColumnCells) -> str | None:
     """The field of an account that the known words of a header are of."""
     meant = meaning(known)
@@ -122,8 +132,9 @@ def _account_of(known: str, header: str, cells: ColumnCells) -> str | None:
 
 
 def _stem(word: str) -> str:
-    """A word without the ending of a genitive."""
-    return next((word.removesuffix(end) for end in ("es", "s") if word.endswith(end) and len(word) > 5), word)
+    """What the forms of a word have in common, as `stypendysta` and `stypendysty`."""
+    bare = next((word.removesuffix(end) for end in ("es", "s") if word.endswith(end) and len(word) > 5), word)
+    return bare[:-2] if len(bare) > 6 else bare
 
 
 def _refuse_same_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:

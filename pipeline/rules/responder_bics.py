@@ -10,6 +10,7 @@ from functools import cache
 import polars as pl
 
 from pipeline.rules.identifiers import compact, iban_structures
+from pipeline.rules.selected_values import replaced
 
 
 def registry_bics(ibans: pl.Series) -> pl.Series:
@@ -55,34 +56,45 @@ def bank_identifiers(payments: pl.DataFrame) -> pl.Series:
 
     Null where neither is readable. An IBAN of a UK account counts by its sort code.
     """
-    account = compact(payments["iban"]).alias("iban")
-    country = account.str.head(2)
+    codes = payments.select(bank=pl.coalesce("sort_code", "account_number")).to_series()
+    codes = replaced(codes, where=~codes.str.contains(r"^[0-9]{6}$"), by=_sort_codes)
+    has_iban = payments["iban"].is_not_null()
+    if not has_iban.any():
+        return codes
+    own = _banks_of(compact(payments["iban"].filter(has_iban)))
+    return codes.scatter(has_iban.arg_true(), own.zip_with(own.is_not_null(), codes.filter(has_iban)))
+
+
+def _sort_codes(codes: pl.Series) -> pl.Series:
+    return codes.str.replace_all(r"[\s-]", "").str.extract(r"^([0-9]{6})(?:[0-9]{8})?$")
+
+
+def _banks_of(ibans: pl.Series) -> pl.Series:
+    country = ibans.str.head(2)
+    spans = {each: _bank_code_span(each) for each in country.unique() if each in iban_structures()}
     start, length = (
-        country.replace_strict(spans, default=None, return_dtype=pl.UInt32) for spans in _bank_code_places()
+        country.replace_strict(
+            {each: span[at] for each, span in spans.items()}, default=None, return_dtype=pl.UInt32
+        )
+        for at in (0, 1)
     )
-    is_uk = account.str.contains(r"^GB[0-9]{2}[A-Z]{4}[0-9]{14}$")
-    coded = pl.select(
-        pl.when(pl.lit(is_uk))
-        .then(pl.lit(account).str.slice(8, 6))
-        .otherwise(pl.lit(country) + pl.lit(account).str.slice(pl.lit(start), pl.lit(length)))
-    ).to_series()
-    digits = pl.coalesce("sort_code", "account_number").str.replace_all(r"[\s-]", "")
-    uk = payments.select(digits.str.extract(r"^([0-9]{6})(?:[0-9]{8})?$")).to_series()
-    return coded.zip_with(coded.is_not_null(), uk).alias("bank")
+    banks = pl.select(pl.lit(country) + pl.lit(ibans).str.slice(pl.lit(start), pl.lit(length))).to_series()
+    is_uk = ibans.str.contains(r"^GB[0-9]{2}[A-Z]{4}[0-9]{14}$") if "GB" in spans else None
+    return (
+        banks
+        if is_uk is None
+        else replaced(banks, where=is_uk, by=lambda _: ibans.filter(is_uk).str.slice(8, 6))
+    )
 
 
 @cache
-def _bank_code_places() -> tuple[dict[str, int], dict[str, int]]:
-    """Per country: where the bank code begins in an IBAN, and how long it is."""
+def _bank_code_span(country: str) -> tuple[int, int]:
+    """Where the bank code begins in an IBAN of a country, and how long it is."""
     from schwifty import registry
     from schwifty.domain import Component
 
-    positions = {
-        country: registry.get_iban_spec(country).positions[Component.BANK_CODE]
-        for country in iban_structures()
-    }
-    starts = {country: 4 + place.start for country, place in positions.items()}
-    return starts, {country: place.end - place.start for country, place in positions.items()}
+    code = registry.get_iban_spec(country).positions[Component.BANK_CODE]
+    return 4 + code.start, code.end - code.start
 
 
 def _banks(ibans: pl.Series) -> pl.Series:

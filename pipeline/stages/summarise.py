@@ -101,7 +101,7 @@ def summarise(  # noqa: PLR0913 (a part of a data set has counted its banks alre
         codes=_code_counts(rows),
         batches=batches.listed,
         batch_count=batches.batch_count,
-        **listed_banks(bank_counts(payments, outcomes) if banks is None else banks),
+        **(_banks(payments, outcomes) if banks is None else listed_banks(banks)),
         calls=calls,
         saved_call_count=asked_count - sum(call.question_count for call in calls),
         attention=_attention_rows(rows.lazy().filter(_NEEDS_ATTENTION)),
@@ -161,23 +161,45 @@ def _code_counts(rows: pl.DataFrame) -> list[CodeCount]:
 
 def bank_counts(payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
     """The answers of each bank, counted as in `BankOutcomes`; banks differ in strictness."""
-    counted = {f"{outcome}_count": pl.col("check_outcome") == outcome for outcome in ANSWERED}
-    answered = pl.select(bank=bank_identifiers(payments), check_outcome=outcomes["check_outcome"]).filter(
+    return _counted(_answered(payments, outcomes))
+
+
+def _answered(payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
+    """The bank and the outcome of each payment that a bank was asked about."""
+    return pl.select(bank=bank_identifiers(payments), check_outcome=outcomes["check_outcome"]).filter(
         pl.col("check_outcome").is_in(list(ANSWERED)), pl.col("bank").is_not_null()
     )
+
+
+def _counted(answered: pl.DataFrame) -> pl.DataFrame:
+    counted = {f"{outcome}_count": pl.col("check_outcome") == outcome for outcome in ANSWERED}
     return answered.group_by("bank").agg(
         pl.len().alias("answered_count"), *(is_it.sum().alias(name) for name, is_it in counted.items())
     )
 
 
+def _banks(payments: Payments, outcomes: Outcomes) -> dict[str, Any]:
+    """The same fields as `listed_banks`: outcomes are counted of the listed banks only."""
+    answered = _answered(payments, outcomes)
+    counts = answered.group_by("bank").agg(pl.len().alias("answered_count"))
+    most = _most(counts)["bank"]
+    counted = _counted(answered.filter(pl.col("bank").is_in(most.implode())))
+    return listed_banks(counted) | {"bank_count": counts.height}
+
+
 def listed_banks(counts: pl.DataFrame) -> dict[str, Any]:
     """Fields of `Summary`: the banks with the most answers, and how many there are."""
-    order = ["answered_count", "bank"]
-    # Twenty times as fast as sorting hundreds of thousands.
-    most = counts.top_k(ROWS_LISTED_MAX, by=order, reverse=[False, True])
-    listed = most.sort(order, descending=[True, False])
+    listed = _most(counts).sort(_ORDER, descending=[True, False])
     banks = [BankOutcomes(**bank) for bank in listed.iter_rows(named=True)]
     return {"banks": banks, "bank_count": counts.height}
+
+
+def _most(counts: pl.DataFrame) -> pl.DataFrame:
+    # Twenty times as fast as sorting hundreds of thousands.
+    return counts.top_k(ROWS_LISTED_MAX, by=_ORDER, reverse=[False, True])
+
+
+_ORDER = ["answered_count", "bank"]
 
 
 def _attention_rows(attention: pl.LazyFrame) -> list[AttentionRow]:

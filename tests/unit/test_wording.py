@@ -32,6 +32,7 @@ from pipeline.reports.terminal import header_of
 from pipeline.reports.workbook import BANK_HEADERS, LAST_RUN
 from pipeline.rules.rules import RULES
 from pipeline.wording import ColumnPair, Moment, Sentence, SurfaceKind, require_words, words
+from pipeline.wording.catalogue import _catalogue
 from pipeline.wording.rows import rows_named
 from pipeline.wording.sentences import SYSTEM_ERRORS
 from schemas.outcomes import ABOUT_THE_PAYEE, Action, Environment, Outcome, WarningCode
@@ -193,6 +194,22 @@ def values_of(text):
 def test_every_sentence_of_the_code_has_words():
     assert sorted({key for key, places in said_in_code().items() if places} - KEYS) == []
     assert sorted(FAMILIES - KEYS) == []
+
+
+@pytest.mark.parametrize("language", sorted(LANGUAGES))
+def test_the_program_reads_its_catalogues_as_babel_does(language):
+    for path in (CATALOGUES / language).glob("*.po"):
+        with path.open("rb") as file:
+            read = {
+                (message.context or "", *message.id[:1])
+                if isinstance(message.id, tuple)
+                else (message.context or "", message.id): message.string
+                for message in read_po(file, locale=language)
+                if message.id
+            }
+        forms = {key: (said,) if isinstance(said, str) else tuple(said) for key, said in read.items()}
+        found = _catalogue(path.stem, language)
+        assert {key: tuple(said) for key, said in found.entries.items()} == forms
 
 
 def test_no_words_are_left_that_no_code_says():

@@ -138,7 +138,8 @@ def _kind() -> pl.Expr:
 def _refuse_odd_labels(records: pl.DataFrame, where: str) -> None:
     """Refuse labels in small letters or behind blanks, which no bank takes."""
     meant = pl.col("text").str.strip_chars_start(" \t").str.slice(0, 4).str.to_uppercase()
-    odd = records.filter(meant.is_in(LABELS) & (pl.col("kind") != meant)).select("line", meant)
+    labels = records.filter(pl.col("text").str.contains(rf"^[ \t]*(?i:{'|'.join(LABELS)})"))
+    odd = labels.filter(pl.col("kind") != meant).select("line", meant)
     for line, kind in odd.head(1).iter_rows():
         raise InputError(Sentence("bacs18.line_label_start", where=where, line=line, kind=kind))
 

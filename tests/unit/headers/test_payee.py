@@ -462,6 +462,15 @@ def test_a_payee_who_is_named_only_where_another_is_paid():
             },
             {"name": "Zorblex", "sort_code": "Zorblex sort code", "account_number": "Zorblex a/c no"},
         ),
+        (
+            {"Stypendysta": [ADA, BO], "IBAN stypendysty": IBANS, "Opiekun": [ACME, BRILL]},
+            {"name": "Stypendysta", "iban": "IBAN stypendysty"},
+        ),
+        # Named twice, a person is no account in the books.
+        (
+            {"Zorblex name": [ADA, BO], "Vorblag": [ACME, BRILL], "Account name": [ADA, BO], "IBAN": IBANS},
+            {"name": "Account name", "iban": "IBAN"},
+        ),
         # Not where a known column has other names, two words are bound, or one account is the payer's.
         ({"Zorblex": [ADA, BO], "Zorblex IBAN": IBANS, "Payee": [ACME, BRILL]}, None),
         ({"Zorblex": [ADA, BO], "Zorblex IBAN": IBANS, "Name": [ACME, BRILL]}, None),
