@@ -22,9 +22,9 @@ class LocalizedText(str):
     @classmethod
     def of(cls, text: str, sentence: list[Any]) -> Self:
         """A text and what `Sentence.as_data` gives."""
-        said = cls(text)
-        said.sentence = sentence
-        return said
+        localized = cls(text)
+        localized.sentence = sentence
+        return localized
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -45,6 +45,6 @@ class LocalizedText(str):
             json_schema=of_parts,
             python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), of_parts]),
             serialization=core_schema.plain_serializer_function_ser_schema(
-                lambda said: {"text": str(said), "sentence": said.sentence}, return_schema=parts
+                lambda text: {"text": str(text), "sentence": text.sentence}, return_schema=parts
             ),
         )

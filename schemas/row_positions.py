@@ -64,16 +64,16 @@ class RowPositions(OwnDocument):
         return self.stretches[bisect_right(self.stretches, row, key=lambda stretch: stretch[0]) - 1]
 
 
-def position_text(row: int, places: RowPositions | None) -> str:
+def position_text(row: int, positions: RowPositions | None) -> str:
     """The place of a row in words; empty where the format has none.
 
     >>> position_text(1, RowPositions(unit="sheet row", stretches=[(1, 5, 1)])), position_text(1, None)
     ('sheet row 5', '')
     """
-    return "" if places is None else places.text(row)
+    return "" if positions is None else positions.text(row)
 
 
-def batch_paths(rows: Sequence[int], places: RowPositions) -> list[str]:
+def batch_paths(rows: Sequence[int], positions: RowPositions) -> list[str]:
     """The paths of payments, each batch once; batches with the same payments are joined.
 
     >>> places = RowPositions(unit="PmtInf", stretches=[(1, 1, 0), (18, 2, 0), (20, 3, 0)])
@@ -82,7 +82,7 @@ def batch_paths(rows: Sequence[int], places: RowPositions) -> list[str]:
     """
     of_batch: dict[int, list[int]] = {}
     for row in rows:
-        of_batch.setdefault(places.of(row), []).append(places.nth(row))
+        of_batch.setdefault(positions.of(row), []).append(positions.nth(row))
     alike: dict[tuple[int, ...], list[int]] = {}
     for batch, payments in of_batch.items():
         alike.setdefault(tuple(payments), []).append(batch)
@@ -92,16 +92,17 @@ def batch_paths(rows: Sequence[int], places: RowPositions) -> list[str]:
     ]
 
 
-def in_brackets(rows: Sequence[int], places: RowPositions | None) -> str:
+def in_brackets(rows: Sequence[int], positions: RowPositions | None) -> str:
     """The places of rows that a sentence has just named, to be added to it.
 
     >>> in_brackets([1, 3], RowPositions(unit="line", stretches=[(1, 2, 1)])), in_brackets([1], None)
     (' (lines 2, 4)', '')
     """
-    if places is None or not rows:
+    if positions is None or not rows:
         return ""
-    if places.unit == "PmtInf":
-        return f" ({', '.join(batch_paths(rows, places))})"
-    if places.unit == "part":
-        return f" ({', '.join(map(places.text, rows))})"
-    return f" ({places.unit}{'' if len(rows) == 1 else 's'} {', '.join(str(places.of(row)) for row in rows)})"
+    if positions.unit == "PmtInf":
+        return f" ({', '.join(batch_paths(rows, positions))})"
+    if positions.unit == "part":
+        return f" ({', '.join(map(positions.text, rows))})"
+    rows_of = ", ".join(str(positions.of(row)) for row in rows)
+    return f" ({positions.unit}{'' if len(rows) == 1 else 's'} {rows_of})"

@@ -426,5 +426,5 @@ class Summary(OwnDocument):
     def run_id(self) -> str:
         """Names these answers to this file: 32 hexadecimal digits, others after every run that wrote."""
         codes = [f"{count.code} {count.row_count} {count.rows}" for count in self.codes]
-        said = "\n".join((self.input.sha256, self.finished, *codes))
-        return sha256(said.encode()).hexdigest()[:32]
+        content = "\n".join((self.input.sha256, self.finished, *codes))
+        return sha256(content.encode()).hexdigest()[:32]

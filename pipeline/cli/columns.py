@@ -27,8 +27,8 @@ def columns(given: Given) -> None:
     from pipeline.reports.listings import print_columns
     from pipeline.reports.terminal import answers
 
-    said = given.make(ReadAs, mapping=read_mapping(given.mapping))
-    found, refusal = columns_of(payment_file(given.file), said, given.config)
+    read_as = given.make(ReadAs, mapping=read_mapping(given.mapping))
+    found, refusal = columns_of(payment_file(given.file), read_as, given.config)
     if refusal is not None:
         found = found.model_copy(update={"refusal": refusal.sentence(SurfaceKind.COMMAND)})
     if given.as_json:

@@ -36,14 +36,14 @@ def recorded_crash(error: BaseException, *, where: str | None = None) -> Mistake
 
     Where it concerns one of several payment files, the sentence names that.
     """
-    what = f"{type(error).__name__} in {_last_place(error)}"
+    what = f"{type(error).__name__} in {_last_frame(error)}"
     path = _kept(_described(error))
-    said = (
+    message = (
         Sentence("cli.mistake", what=what)
         if path is None
         else Sentence("cli.mistake_kept", what=what, path=path)
     )
-    return MistakeError(said if where is None else Sentence("cli.of_file", file=where, why=said))
+    return MistakeError(message if where is None else Sentence("cli.of_file", file=where, why=message))
 
 
 def _described(error: BaseException) -> str:
@@ -73,7 +73,7 @@ def _lines(error: BaseException, depth: int = 0, seen: frozenset[int] = frozense
     indent = "  " * depth
     number = error.errno if isinstance(error, OSError) else None
     yield f"{indent}{type(error).__name__}" + (f" {errno.errorcode.get(number, number)}" if number else "")
-    yield from (f"{indent}  {place}" for place in _places(error))
+    yield from (f"{indent}  {frame}" for frame in _frames(error))
     if isinstance(error, BaseExceptionGroup):
         for one in error.exceptions:
             yield from _lines(one, depth + 1, seen)
@@ -83,11 +83,11 @@ def _lines(error: BaseException, depth: int = 0, seen: frozenset[int] = frozense
         yield from _lines(before, depth, seen)
 
 
-def _last_place(error: BaseException) -> str:
-    return list(_places(error))[-1] if error.__traceback__ is not None else "no place"
+def _last_frame(error: BaseException) -> str:
+    return list(_frames(error))[-1] if error.__traceback__ is not None else "no place"
 
 
-def _places(error: BaseException) -> Iterator[str]:
+def _frames(error: BaseException) -> Iterator[str]:
     for frame, line in traceback.walk_tb(error.__traceback__):
         yield f"{frame.f_globals.get('__name__')}:{line} {frame.f_code.co_qualname}"
 

@@ -154,9 +154,9 @@ def _unexpected(end: BaseException, *, where: str | None = None) -> PrecheckErro
     return recorded_crash(end, where=where)
 
 
-def _report(*said: Sentence, status: int) -> None:
+def _report(*messages: Sentence, status: int) -> None:
     with suppress(OSError):
-        notify(*said, status=status)
+        notify(*messages, status=status)
 
 
 def _let_go() -> None:
@@ -199,12 +199,12 @@ def _logs_json() -> bool:
     return context is not None and context.find_root().obj == "json"
 
 
-def notify(*said: Sentence | str, status: int | None = None) -> None:
+def notify(*messages: Sentence | str, status: int | None = None) -> None:
     """Print sentences on standard error, a line each, or log them where the log is JSON documents.
 
     The log has the exit status that they explain, too.
     """
-    for sentence in (in_words(one) if isinstance(one, Sentence) else one for one in said):
+    for sentence in (in_words(one) if isinstance(one, Sentence) else one for one in messages):
         if _logs_json():
             import structlog
 
@@ -263,10 +263,10 @@ def _leave(number: int, _frame: object) -> NoReturn:
     import that the sentence itself needs; then the name of the signal has to do.
     """
     try:
-        said = in_words(stopped_by(number))
+        reason = in_words(stopped_by(number))
     except Exception:  # noqa: BLE001 (whatever a module that is half imported raises)
-        said = signal.Signals(number).name
-    os.write(2, f"precheck: {said}\n".encode())
+        reason = signal.Signals(number).name
+    os.write(2, f"precheck: {reason}\n".encode())
     os._exit(128 + number)
 
 

@@ -25,8 +25,8 @@ class CorrectionKinds(click.ParamType[tuple[str, ...]]):
         """Read them."""
         words = value if isinstance(value, tuple) else tuple(word.strip() for word in value.split(","))
         if wrong := [word for word in words if word not in _KINDS]:
-            said = Sentence("cli.no_kind", value=repr(wrong[0]), kinds=list(_KINDS))
-            self.fail(in_words(said), param, ctx)
+            message = Sentence("cli.no_kind", value=repr(wrong[0]), kinds=list(_KINDS))
+            self.fail(in_words(message), param, ctx)
         return tuple(dict.fromkeys(words))
 
 

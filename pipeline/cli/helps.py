@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import click
 
-from pipeline.cli.language import in_words, said
+from pipeline.cli.language import in_words, translated
 from pipeline.wording import Sentence
 
 click.IntRange.name, click.FloatRange.name = click.INT.name, click.FLOAT.name  # refusals say "integer"
@@ -60,21 +60,21 @@ class _Formatter(click.HelpFormatter):
     """Writes a help in the language of the terminal."""
 
     def write_heading(self, heading: str) -> None:
-        super().write_heading(said(heading))
+        super().write_heading(translated(heading))
 
     def write_text(self, text: str) -> None:
         super().write_text("\n\n".join(map(_translated, text.split("\n\n"))))
 
     def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
         parts = [(key, *text.partition("  [")) for key, text in rows]  # in brackets is what click says
-        spoken = [(key, said(text) + gap + more) for key, text, gap, more in parts]
+        spoken = [(key, translated(text) + gap + more) for key, text, gap, more in parts]
         super().write_dl(spoken, col_max, col_spacing)
 
 
 def _translated(paragraph: str) -> str:
     """A paragraph, with its lines as they are if click does not wrap it."""
     mark, kept = paragraph[:2], paragraph[2:]
-    return mark + said(kept) if mark == "\b\n" else said(" ".join(paragraph.split()))
+    return mark + translated(kept) if mark == "\b\n" else translated(" ".join(paragraph.split()))
 
 
 class _Context(click.Context):
@@ -147,8 +147,8 @@ class Word(click.Choice[str]):
 
         near = get_close_matches(value, self.choices, n=1)
         if value not in self.choices and near:
-            said = Sentence("cli.nearest_value", value=repr(value), number=len(self.choices), near=near[0])
-            self.fail(in_words(said), param, ctx)
+            message = Sentence("cli.nearest_value", value=repr(value), number=len(self.choices), near=near[0])
+            self.fail(in_words(message), param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -31,19 +31,21 @@ def _terminal_language() -> str:
     return ENGLISH if context and context.find_root().obj in {"json", CALLED} else language()
 
 
-def in_words(said: Sentence) -> str:
+def in_words(sentence: Sentence) -> str:
     """A sentence in the language of the terminal."""
-    return words(said, SurfaceKind.COMMAND, _terminal_language())
+    return words(sentence, SurfaceKind.COMMAND, _terminal_language())
 
 
-def said(one: str, several: str = "", count: int = 1) -> str:
+def translated(one: str, several: str = "", count: int = 1) -> str:
     """A text in the language of the terminal; in English if `helps.po` does not have it."""
     english, code = one if count == 1 else several, _terminal_language()
     return english if code == ENGLISH else text_of("helps", one, count, "", code) or english
 
 
 for _module in (core, exceptions, formatting, parser, types):
-    vars(_module).update(_=said, ngettext=said)  # instead of gettext, which reads compiled files only
+    vars(_module).update(
+        _=translated, ngettext=translated
+    )  # instead of gettext, which reads compiled files only
 
 
 def _spoken(context: click.Context, _option: click.Parameter, chosen: str | None) -> None:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pipeline.cli.language import in_words, said
+from pipeline.cli.language import in_words, translated
 from pipeline.cli.plain_structlog import structlog
 from pipeline.errors import TOTALS_DIFFER
 from pipeline.reports.wording import SIMULATED
@@ -50,14 +50,14 @@ def log_to_stderr(form: Form, *, quiet: bool) -> None:
 
     With `quiet` only how a run went, errors, failures of monitoring, and what is vital are left.
     """
-    at = structlog.processors.TimeStamper(fmt="iso", utc=True, key="at")
+    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True, key="at")
     in_json: list[Processor] = [
         structlog.contextvars.merge_contextvars,
-        at,
+        stamp,
         structlog.processors.add_log_level,
         structlog.processors.JSONRenderer(),
     ]
-    as_text: list[Processor] = [_sentence] if sys.stderr.isatty() else [at, _line]
+    as_text: list[Processor] = [_sentence] if sys.stderr.isatty() else [stamp, _line]
     written = in_json if form == "json" else as_text
     structlog.configure(
         processors=[partial(_without_what_may_be_missed, quiet=quiet), *written],
@@ -78,15 +78,15 @@ def _without_what_may_be_missed(
 
 def _line(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
     """One event as one line of a log: `2030-01-02T03:04:05Z what (key: value)`."""
-    return f"{event.pop('at')[:19]}Z {_said(event, str)}"
+    return f"{event.pop('at')[:19]}Z {_event_text(event, str)}"
 
 
 def _sentence(_logger: object, _method: str, event: MutableMapping[str, Any]) -> str:
     """One event for a person at a terminal, who sees when it happens: `precheck: what (key: value)`."""
-    return f"precheck: {_said(event, said)}"
+    return f"precheck: {_event_text(event, translated)}"
 
 
-def _said(event: MutableMapping[str, Any], translated: Callable[[str], str]) -> str:
+def _event_text(event: MutableMapping[str, Any], translated: Callable[[str], str]) -> str:
     """An event and its facts; sentences are in the language of the terminal."""
     spoken = {
         key: in_words(Sentence.of_data(one.sentence)) if isinstance(one, LocalizedText) else one
@@ -149,10 +149,10 @@ def log_notice(notice: Notice) -> None:
 
 def file_warnings(summary: Summary, say: Callable[[Sentence | str], str] = str) -> list[str]:
     """What a person must attend to that no row of the file shows."""
-    said = [f"{TOTALS_DIFFER}: {say(difference)}" for difference in summary.input.differences]
+    warnings = [f"{TOTALS_DIFFER}: {say(difference)}" for difference in summary.input.differences]
     if summary.modulus is not None and summary.modulus.is_old:
-        said.append(say(Sentence("terminal.old_modulus_tables")))
-    return said
+        warnings.append(say(Sentence("terminal.old_modulus_tables")))
+    return warnings
 
 
 def log_summary(summary: Summary, folder: Path, *, status: int, already_finished: bool) -> None:

@@ -84,7 +84,7 @@ def monitored(watchers: MonitoringTargets) -> Iterator[MonitoredRun]:
             figures = RunFigures(version("payee-precheck"), started, ended, status, run.summaries, _quotas())
             write_or_warn(watchers.metrics.absolute(), metrics_text(figures).encode())
         _ping(watchers, str(status))
-        said = Notification(
+        notification = Notification(
             event=RUN_ENDED,
             status=status,
             reason=_reason(status, run, ended_by),
@@ -98,10 +98,10 @@ def monitored(watchers: MonitoringTargets) -> Iterator[MonitoredRun]:
             ],
         )
         if status and watchers.profile not in {None, REHEARSAL}:
-            _notify(watchers, said)
+            _notify(watchers, notification)
         if watchers.log_form == "json":
             # After what the end itself logs: the last line has all of it.
-            click.get_current_context().find_root().call_on_close(partial(_log_end, said))
+            click.get_current_context().find_root().call_on_close(partial(_log_end, notification))
 
 
 def _reason(status: int, run: MonitoredRun, ended_by: BaseException | None) -> str:
@@ -109,13 +109,13 @@ def _reason(status: int, run: MonitoredRun, ended_by: BaseException | None) -> s
     errors = [error for error in (ended_by, *reported) if isinstance(error, PrecheckError)]
     sentences = [error.sentence() for error in errors if error.exit_code == status]
     left = [summary.next_step for summary in run.summaries if summary.next_step and status == _INCOMPLETE]
-    return next((said for said in (*sentences, *left)), ENDINGS.get(status, ENDINGS[130]))
+    return next((reason for reason in (*sentences, *left)), ENDINGS.get(status, ENDINGS[130]))
 
 
-def _notify(watchers: MonitoringTargets, said: Notification) -> None:
+def _notify(watchers: MonitoringTargets, notification: Notification) -> None:
     """Send a notification; a signal meanwhile ends the sending alone, as the run is over."""
     try:
-        failed = anyio.run(notify_people, watchers.config, said)
+        failed = anyio.run(notify_people, watchers.config, notification)
     except KeyboardInterrupt:
         failed = Sentence("jobs.stopped_by_signal").recorded()
     if failed is not None:
@@ -123,10 +123,10 @@ def _notify(watchers: MonitoringTargets, said: Notification) -> None:
             log.warning(NOTIFY_FAILED, reason=failed)
 
 
-def _log_end(said: Notification) -> None:
+def _log_end(notification: Notification) -> None:
     with suppress(OSError):
-        facts = said.model_dump(mode="json", exclude={"event"})
-        (log.error if said.status else log.info)(RUN_ENDED, **facts)
+        facts = notification.model_dump(mode="json", exclude={"event"})
+        (log.error if notification.status else log.info)(RUN_ENDED, **facts)
 
 
 def status_of(end: BaseException) -> int:

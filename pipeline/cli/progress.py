@@ -77,8 +77,8 @@ class ProgressBar(RunObserver):
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
         """Announce above the bar that the run ends, and what it waits for."""
         stopping = _stopping(in_flight_count, wait_max_s)
-        said = Sentence("progress.stop_at_once", name=self._name, stopping=stopping)
-        self._display.console.print(text_line(said))
+        message = Sentence("progress.stop_at_once", name=self._name, stopping=stopping)
+        self._display.console.print(text_line(message))
 
 
 class ProgressLines(RunObserver):
@@ -123,22 +123,23 @@ class ProgressLines(RunObserver):
             self._say(Sentence("progress.still_waiting", waiting=self._waiting))
             return
         rate_per_s = so_far.done_count / (now - self._started) if now > self._started else 0.0
-        said = Sentence(
+        first = Sentence(
             "progress.so_far_and_left" if rate_per_s else "progress.so_far",
             done_count=so_far.done_count,
             check_count=so_far.check_count,
             rate_per_s=rate_per_s,
             left_s=(so_far.check_count - so_far.done_count) / (rate_per_s or 1),
         )
-        self._say(Sentence("progress.became", became=[said, *_became(so_far)]))
+        self._say(Sentence("progress.became", became=[first, *_became(so_far)]))
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:
         """Report that the run ends, and what it waits for."""
         self._say(_stopping(in_flight_count, wait_max_s))
 
-    def _say(self, said: Sentence) -> None:
+    def _say(self, sentence: Sentence) -> None:
         self._console.print(
-            text_line(Sentence("progress.line", name=self._name + self._simulated, said=said)), soft_wrap=True
+            text_line(Sentence("progress.line", name=self._name + self._simulated, said=sentence)),
+            soft_wrap=True,
         )
 
 
@@ -168,8 +169,8 @@ def _became(so_far: RunProgress) -> list[Sentence]:
         for outcome in Outcome
         if (count := so_far.outcomes.get(outcome))
     ]
-    said = [Sentence("progress.outcomes", outcomes=outcomes)] if outcomes else []
-    return [*said, *map(_slowed, so_far.slowed.values())]
+    sentences = [Sentence("progress.outcomes", outcomes=outcomes)] if outcomes else []
+    return [*sentences, *map(_slowed, so_far.slowed.values())]
 
 
 def _slowed(window: float) -> Sentence:

@@ -57,7 +57,9 @@ SMALL_BYTES = 100_000
 FILE_WARNINGS = (TOTALS_DIFFER,)
 OUTCOMES = ("match", "close_match", "no_match", "not_possible", "rejected", "deferred", "unanswered")
 
-EXIT_STATUS = "\b\nExit status:\n" + "".join(f"  {status:>3}  {said}\n" for status, said in ENDINGS.items())
+EXIT_STATUS = "\b\nExit status:\n" + "".join(
+    f"  {status:>3}  {meaning}\n" for status, meaning in ENDINGS.items()
+)
 
 
 @click.command(cls=Command, epilog=EXIT_STATUS)
@@ -180,16 +182,16 @@ def run(given: Given) -> None:
     with monitored(given.make(MonitoringTargets)) as monitoring, ExitStack() as stack:
         how, kept = how_to_check(given, stack)
         terminal, answers = _consoles(given)
-        places = monitoring.folders = _places(given)
-        names = _names(places, quiet=given.quiet)
-        ends = monitoring.ends = {file: FileEnd(names[file], None, None) for file in places}
+        outputs = monitoring.folders = _output_folders(given)
+        names = _names(outputs, quiet=given.quiet)
+        ends = monitoring.ends = {file: FileEnd(names[file], None, None) for file in outputs}
         if len(given.files) > 1 and answers is not None:
             from pipeline.reports.listings import print_files
 
             # Also where an error ends the command: the files before it are listed.
             stack.callback(print_files, ends.values(), answers)
         observer = stack.enter_context(observed(given.make(ObservingTargets)))
-        for job, result, end in check_files([*starmap(job_of, places.items())], surfaces, how, kept):
+        for job, result, end in check_files([*starmap(job_of, outputs.items())], surfaces, how, kept):
             name = names[job.file]
             try:
                 if result is not None:
@@ -207,7 +209,8 @@ def run(given: Given) -> None:
             except BaseException as failure:  # noqa: BLE001 (what concerns every file is raised again)
                 error = about_one_file(failure, name)
                 notify(
-                    *(said.renamed(job.file.name, name) for said in error.messages), status=error.exit_code
+                    *(message.renamed(job.file.name, name) for message in error.messages),
+                    status=error.exit_code,
                 )
                 ends[job.file] = FileEnd(name, error.exit_code, ends[job.file].summary)
         log_file(None)
@@ -223,7 +226,7 @@ def spare_threads(files: Collection[Path]) -> None:
             os.environ.setdefault("POLARS_MAX_THREADS", "1")
 
 
-def _places(given: Given) -> dict[Path, Path]:
+def _output_folders(given: Given) -> dict[Path, Path]:
     """Where the results of each file go."""
     from pipeline.runs.starting import folders
 
@@ -232,14 +235,14 @@ def _places(given: Given) -> dict[Path, Path]:
     return folders([payment_file(named) for named in given.files], given.out)
 
 
-def _names(places: Mapping[Path, Path], *, quiet: bool) -> dict[Path, str]:
+def _names(outputs: Mapping[Path, Path], *, quiet: bool) -> dict[Path, str]:
     """The name of each file: its path where two have the same name."""
     from pipeline.runs.starting import renamed_folders
 
-    apart = renamed_folders(places)
+    apart = renamed_folders(outputs)
     if apart and not quiet:
         notify(apart)
-    return {file: str(file) if apart else file.name for file in places}
+    return {file: str(file) if apart else file.name for file in outputs}
 
 
 def _raise_what_ended(end: BaseException | None) -> None:
@@ -298,7 +301,7 @@ def _say_in_quiet(name: str, result: "RunResult") -> None:
 
     if result.summary.simulated:
         notify(Sentence("cli.of_file", file=name, why=SIMULATED))
-    for warning in file_warnings(result.summary, lambda said: aloud(said, SurfaceKind.COMMAND)):
+    for warning in file_warnings(result.summary, lambda sentence: aloud(sentence, SurfaceKind.COMMAND)):
         notify(f"{name}: {warning}")
     if result.next_step is not None and result.ended_by is None:
         notify(Sentence("cli.of_file", file=name, why=result.next_step))

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from pipeline.cli.helps import Command
-from pipeline.cli.language import in_words, said
+from pipeline.cli.language import in_words, translated
 from pipeline.cli.options import PATH, Given, as_given
 from pipeline.wording import Sentence
 
@@ -176,7 +176,7 @@ def sandbox(given: Given) -> None:
     if given.list_faults:
         from pipeline.sandbox.faults.listing import lines
 
-        click.echo("\n".join(lines(said)))
+        click.echo("\n".join(lines(translated)))
         return
     if given.list_accounts:
         from pipeline.sandbox.examples import account_lines
@@ -204,7 +204,7 @@ def sandbox(given: Given) -> None:
             serves = Sentence("cli.sandbox_serves", url=url, config=given.folder / "precheck.toml")
             click.echo(in_words(serves), err=True)
         if given.scenario is not None:
-            what = said(scenario_named(given.scenario).what)
+            what = translated(scenario_named(given.scenario).what)
             scenario = Sentence("sandbox.scenario", name=given.scenario, folder=given.folder, what=what)
             click.echo(in_words(scenario), err=True)
 

@@ -63,22 +63,22 @@ def is_running(folder: FileFolder) -> bool:
 def progress_of(folder: FileFolder) -> CheckProgress | None:
     """How far the last check is, or how it ended; None where there was none."""
     is_on = is_running(folder)  # first: a process says how it ended before it lets go of the lock
-    said = _said(folder)
+    read = _progress_in(folder)
     if is_on:
-        progress = said or CheckProgress(phase="starting", started="")
+        progress = read or CheckProgress(phase="starting", started="")
         return progress.model_copy(update={"exit_code": None})
-    if said is None:
+    if read is None:
         # It had the lock and never said anything.
         return _lost(CheckProgress(phase="starting", started="")) if folder.log.exists() else None
-    return said if said.exit_code is not None else _lost(said)
+    return read if read.exit_code is not None else _lost(read)
 
 
-def _lost(said: CheckProgress) -> CheckProgress:
+def _lost(progress: CheckProgress) -> CheckProgress:
     sentences = [Sentence("desk.ended_unseen").as_data()]
-    return said.model_copy(update={"exit_code": MistakeError.exit_code, "sentences": sentences})
+    return progress.model_copy(update={"exit_code": MistakeError.exit_code, "sentences": sentences})
 
 
-def _said(folder: FileFolder) -> CheckProgress | None:
+def _progress_in(folder: FileFolder) -> CheckProgress | None:
     try:
         return parsed(CheckProgress, folder.progress)
     except (OSError, ValueError):

@@ -59,9 +59,9 @@ class ProgressFile(RunObserver):
         """It is to end."""
         self._write(stopping=True)
 
-    def end(self, exit_code: int, *said: Sentence) -> None:
+    def end(self, exit_code: int, *messages: Sentence) -> None:
         """It has ended."""
-        self._write(exit_code=exit_code, sentences=[one.as_data() for one in said])
+        self._write(exit_code=exit_code, sentences=[one.as_data() for one in messages])
 
     def _write(self, **changes: object) -> None:
         changed = self._now.model_copy(update=changes)

@@ -82,9 +82,9 @@ class FileFolder:
         with suppress(FileNotFoundError):
             self.run.rename(aside)
         aside.mkdir(mode=0o700, exist_ok=True)
-        for said in (self.log, self.progress):
+        for path in (self.log, self.progress):
             with suppress(FileNotFoundError):
-                said.rename(aside / f"desk-{said.name}")
+                path.rename(aside / f"desk-{path.name}")
 
     @property
     def decisions(self) -> ChainedJournal[RowsDecided]:

@@ -89,8 +89,8 @@ _IMPOSSIBLE = gettext_noop("This is not possible.")
 
 def _report(mistake: Exception) -> None:
     """Where it happened, on standard error: its message, and the values there, may be personal data."""
-    places = [f"{frame.f_globals.get('__name__')}:{line}" for frame, line in walk_tb(mistake.__traceback__)]
-    sys.stderr.write(f"precheck: a mistake at the desk: {type(mistake).__name__} in {' '.join(places)}\n")
+    frames = [f"{frame.f_globals.get('__name__')}:{line}" for frame, line in walk_tb(mistake.__traceback__)]
+    sys.stderr.write(f"precheck: a mistake at the desk: {type(mistake).__name__} in {' '.join(frames)}\n")
 
 
 _SENTENCES = {

@@ -124,7 +124,12 @@ def forecast_once(folder: FileFolder, clock: Clock, *, is_running: bool) -> Fore
     tables = [] if profile is None else [profile.modulus_weights, profile.modulus_substitutions]
     compared = [] if chosen.newest_of is None else matching_folders(chosen.newest_of)
     ledgers = [*job.reusable.folders, *([] if is_running else [job.out])]
-    seen = [usual(), *tables, *map(ledger_of, ledgers), *(at / MANIFEST for at in compared)]
+    seen = [
+        usual(),
+        *tables,
+        *map(ledger_of, ledgers),
+        *(compared_folder / MANIFEST for compared_folder in compared),
+    ]
     found = _forecast(folder, clock, folder.read().model_dump_json(), is_running, now.date(), _seen(seen))
     return found if isinstance(found, PrecheckError) else under_limits_now(found, chosen, now)
 
@@ -183,14 +188,14 @@ class RememberedMapping(NamedTuple):
     """Who said it: they shape every file that is read by it."""
 
 
-def remember(home: DeskHome, read: ColumnsRead, said: RememberedMapping) -> None:
+def remember(home: DeskHome, read: ColumnsRead, mapping: RememberedMapping) -> None:
     """Keep what was said about the columns of a file that is read by it."""
     known = _known(home)
     key = _key(read)
-    if remembered(home, read).mapping == said.mapping:
+    if remembered(home, read).mapping == mapping.mapping:
         return
     known.pop(key, None)
-    known[key] = said
+    known[key] = mapping
     latest = dict([*known.items()][-REMEMBERED_MAX:])
     with write_atomically(home.path / _NAME) as file:
         file.write(json.dumps(latest).encode())

@@ -119,13 +119,13 @@ def _decimal(value: float | Decimal, digits: str | None, code: str) -> str:
     return format_decimal(value, digits, locale=_LOCALES[code])
 
 
-def price(said: Price) -> str:
+def price(amount_of: Price) -> str:
     """A price, or the cost of many calls.
 
     >>> price(Price(amount=Decimal("0.0025"), currency="EUR"))
     '0.0025 EUR'
     """
-    return f"{format_decimal(said.amount, _PRICE, locale=_LOCALES[language()])} {said.currency}"
+    return f"{format_decimal(amount_of.amount, _PRICE, locale=_LOCALES[language()])} {amount_of.currency}"
 
 
 def moment(time: str) -> str:
@@ -139,8 +139,8 @@ def moment(time: str) -> str:
 
 @lru_cache(maxsize=1024)
 def _moment(minute: str, code: str) -> str:
-    at = datetime.fromisoformat(minute)
-    return f"{format_date(at, 'long', locale=_LOCALES[code])}, {at:%H:%M} UTC"
+    moment = datetime.fromisoformat(minute)
+    return f"{format_date(moment, 'long', locale=_LOCALES[code])}, {moment:%H:%M} UTC"
 
 
 def size(byte_count: int) -> str:

@@ -200,14 +200,14 @@ class Listing(NamedTuple):
         if asked.least and self.compares_money(asked):
             found = found.filter(pl.col("decimal") >= Decimal(asked.least))
         if asked.text.strip():
-            at = found["row"] - 1
-            cells = run.rows.payments[at].hstack(run.rows.outcomes[at].select("check_matched_name"))
+            indexes = found["row"] - 1
+            cells = run.rows.payments[indexes].hstack(run.rows.outcomes[indexes].select("check_matched_name"))
             found = found.filter(cells.select(has_text(asked.text, SEARCHED, ACCOUNTS)).to_series())
         return self._sorted(found, asked.sort)
 
     def _sorted(self, found: pl.DataFrame, sort: str) -> pl.DataFrame:
         column, descending = sort.removeprefix("-"), sort.startswith("-")
-        at = found["row"] - 1
+        indexes = found["row"] - 1
         match column:
             case "":
                 return found
@@ -216,18 +216,18 @@ class Listing(NamedTuple):
             case "amount":  # each currency apart, as two cannot be compared
                 return found.sort("currency", "decimal", descending=[False, not descending], nulls_last=True)
             case "name":
-                by = self.run.rows.payments["name"][at].str.to_lowercase()
+                by = self.run.rows.payments["name"][indexes].str.to_lowercase()
             case "decision":
                 by = found.select(self._is_decided).to_series()
             case _:
-                by = self.run.rows.outcomes[column][at].cast(pl.String).str.to_lowercase()
+                by = self.run.rows.outcomes[column][indexes].cast(pl.String).str.to_lowercase()
         return found[by.arg_sort(descending=descending, nulls_last=True)]
 
     def _shown(self, some: pl.DataFrame) -> list[ListedRow]:
         if some.is_empty():
             return []
-        run, at, places = self.run, some["row"] - 1, self.run.summary.input.places
-        cells = run.rows.payments[at].hstack(run.rows.outcomes[at].drop("row").get_columns())
+        run, indexes, positions = self.run, some["row"] - 1, self.run.summary.input.places
+        cells = run.rows.payments[indexes].hstack(run.rows.outcomes[indexes].drop("row").get_columns())
         # `numbered` finds rows by their place.
         own = cells.with_columns(row=pl.int_range(1, cells.height + 1, dtype=pl.UInt32))
         texts = numbered(own, range(1, cells.height + 1))
@@ -237,7 +237,7 @@ class Listing(NamedTuple):
             number, figure, action = line["row"], line["decimal"], line["check_action"]
             row = text._replace(
                 number=number,
-                place=positions_in_words([number], places),
+                place=positions_in_words([number], positions),
                 amount=text.amount if figure is None else amount(figure),
             )
             found.append(
@@ -264,7 +264,7 @@ def in_groups(iban: str | None, sort_code: str | None, account_number: str | Non
     ('DE35 3704 0044 0084 2100 77', '112233 00000007')
     """
     compact = "".join((iban or "").split())
-    groups = [compact[at : at + 4] for at in range(0, len(compact), 4)]
+    groups = [compact[start : start + 4] for start in range(0, len(compact), 4)]
     whole = " ".join(groups) or " ".join(filter(None, (sort_code, account_number)))
     return shown(whole, TEXT_CHARS_MAX)
 
@@ -272,9 +272,9 @@ def in_groups(iban: str | None, sort_code: str | None, account_number: str | Non
 def policy_says(line: Mapping[str, Any]) -> str:
     """What the policy says of a row of `listed`, as a sentence."""
     never = _NEVER.get(line["check_outcome"])
-    said = never or _POLICY_SAYS.get(line["verdict"])
-    if said is not None:
-        return gettext(said)
+    text = never or _POLICY_SAYS.get(line["verdict"])
+    if text is not None:
+        return gettext(text)
     held_by = line["decided_by"]
     if held_by in _OUTCOMES:
         held_by = gettext(spoken(held_by))

@@ -30,7 +30,7 @@ def notify_of(context: Context, current: FileStatus, deed: Deed) -> None:
 
 async def _notify_of(context: Context, current: FileStatus, deed: Deed) -> None:
     event, key = _SAID[deed]
-    said = Notification(
+    notification = Notification(
         event=event,
         reason=str(Sentence(key, file=current.file.name)),
         host=socket.gethostname(),
@@ -38,5 +38,5 @@ async def _notify_of(context: Context, current: FileStatus, deed: Deed) -> None:
         ended=timestamp(context.clock()),
         files=[notified_file(current.file.name, current.folder.run, None, current.summary)],
     )
-    if (failed := await notify(None, said)) is not None:
+    if (failed := await notify(None, notification)) is not None:
         await asyncio.to_thread(context.record_of, BY_ITSELF, Deed.NOT_NOTIFIED, current.id, reason=failed)

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from pipeline.desk import languages
 from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.desk.people import Person
-from pipeline.desk.words import in_page_words, recorded, said
+from pipeline.desk.words import in_page_words, localized, recorded
 from pipeline.headers.readings import spoken
 from pipeline.reports.compiled import templates
 from pipeline.reports.groups import money_texts, shown
@@ -115,13 +115,13 @@ def html(request: web.Request, name: str, status: int = 200, **values: Any) -> w
     return web.Response(text=text, content_type="text/html", charset="utf-8", status=status)
 
 
-def refused(request: web.Request, said: Sentence | str, status: int, next_step: str = "") -> web.Response:
+def refused(request: web.Request, message: Sentence | str, status: int, next_step: str = "") -> web.Response:
     """A page about what was not done, and what to do instead."""
     step = next_step or NEXT_STEPS.get(status, _PUT_RIGHT)
     title = gettext(_TITLES.get(status, _NOT_DONE))
     file_id = request.match_info.get("id") if status != HTTPStatus.NOT_FOUND else None
     back = f"/files/{file_id}" if file_id else None
-    sentence = aloud(said, SurfaceKind.PAGE)
+    sentence = aloud(message, SurfaceKind.PAGE)
     return html(
         request, "refused", status, title=title, sentence=sentence, next_step=gettext(step), back=back
     )
@@ -144,9 +144,9 @@ def environment() -> Environment:
         "words": words,
         "duration": languages.duration,
         "aloud": lambda text: aloud(text, SurfaceKind.PAGE),
-        "spoken": lambda said: in_page_words(map(Sentence.of_data, said)),
-        "said": said,
-        "finding": lambda data: said(Sentence.of_data(data)),
+        "spoken": lambda localized: in_page_words(map(Sentence.of_data, localized)),
+        "localized": localized,
+        "finding": lambda data: localized(Sentence.of_data(data)),
         "known": gettext,
         "recorded": recorded,
     }

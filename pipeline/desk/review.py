@@ -94,8 +94,8 @@ class Review(NamedTuple):
 
     def line(self, number: int) -> dict[str, Any] | None:
         """A row as `listed` has it; None if it is not there."""
-        at = (self.listed["row"] == number).arg_true()
-        return self.listed.row(at[0], named=True) if at.len() else None
+        found = (self.listed["row"] == number).arg_true()
+        return self.listed.row(found[0], named=True) if found.len() else None
 
     def totals(self, rows: pl.DataFrame) -> list[tuple[str, ControlTotal]]:
         """Some of the rows with their money, by outcome, most rows first, and then all of them."""

@@ -70,11 +70,11 @@ class Sessions:
         """Use a link up: a new session's token, and whose it is; None where there is no such link."""
         path = self._links / _hash(token)
         with suppress(OSError, ValueError, KeyError, TypeError):
-            said = json.loads(path.read_bytes())
+            stored = json.loads(path.read_bytes())
             path.unlink()  # of two who try, one fails here
             now = self._clock()
-            if said["until_s"] >= now:
-                person = Person(str(said["name"]), ALONE)
+            if stored["until_s"] >= now:
+                person = Person(str(stored["name"]), ALONE)
                 session = self._chance()
                 self._sessions[_hash(session)] = _Session(person, now + self._lasts.max_s, now)
                 return session, person

@@ -117,7 +117,7 @@ async def file_in(request: web.Request) -> BodyPartReader:
     raise DeskRefusal(Sentence("desk.choose_a_file"))
 
 
-def safe_name(said: str | None) -> str:
+def safe_name(claimed: str | None) -> str:
     r"""The name of an upload as that of a file in a folder of its own.
 
     >>> safe_name("C:\\pay\\November.CSV"), safe_name("../../etc/x.csv"), safe_name(".csv")
@@ -128,9 +128,9 @@ def safe_name(said: str | None) -> str:
     Raises:
         DeskRefusal: there is none.
     """
-    if not said:
+    if not claimed:
         raise DeskRefusal(Sentence("desk.choose_a_file"))
-    last = said.replace("\\", "/").rpartition("/")[2]
+    last = claimed.replace("\\", "/").rpartition("/")[2]
     kept = "".join(one for one in unicodedata.normalize("NFC", last) if one.isprintable()).strip()
     stem, dot, suffix = kept.rpartition(".")
     if not dot:

@@ -32,12 +32,12 @@ def sentence_of(error: PrecheckError) -> Markup:
     return in_page_words(error.messages)
 
 
-def in_page_words(said: Iterable[Sentence]) -> Markup:
+def in_page_words(sentences: Iterable[Sentence]) -> Markup:
     """Sentences in the words and the language of a page, each with a capital letter and a full stop."""
-    return escape(" ".join(_whole(visible(words(one, SurfaceKind.PAGE, language()))) for one in said))
+    return escape(" ".join(_whole(visible(words(one, SurfaceKind.PAGE, language()))) for one in sentences))
 
 
-def said(sentences: Sentence | str | Iterable[Sentence | str]) -> Markup:
+def localized(sentences: Sentence | str | Iterable[Sentence | str]) -> Markup:
     """One sentence or several, as they are, in the words and the language of a page; a text stays a text."""
     several = [sentences] if isinstance(sentences, (Sentence, str)) else sentences
     return escape(" ".join(visible(aloud(one, SurfaceKind.PAGE)) for one in several))

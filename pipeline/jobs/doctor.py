@@ -36,8 +36,8 @@ def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) ->
         with opened(chosen) as profile:
             findings.append(Finding(Sentence("doctor.configuration"), where))
             if profile_name is None and (untried := usual()) is not None:
-                said = Sentence("doctor.usual_not_tried", path=untried)
-                findings.append(Finding(Sentence("doctor.not_tried"), said, is_tried=False))
+                unverified = Sentence("doctor.usual_not_tried", path=untried)
+                findings.append(Finding(Sentence("doctor.not_tried"), unverified, is_tried=False))
             if profile.ledger_key_env or profile.ledger_key_file:
                 findings.append(_try(Sentence("doctor.ledger_key"), partial(_ledger_key, profile)))
             if profile.ledger is not None:

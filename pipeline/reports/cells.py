@@ -80,8 +80,8 @@ def rows_xml(
         part = part.with_columns(visible_texts(part[name]).str.head(TEXT_CHARS_MAX) for name in looked_at)
         height = pl.max_horizontal(_line_count(column) for column in columns if column.wraps) * LINE_POINTS
         written = [pl.format('<row r="{}" ht="{}" customHeight="1">', "_line", height)]
-        for at, column in enumerate(columns):
-            reference = pl.lit(f'<c r="{xl_col_to_name(at)}'), pl.col("_line")
+        for index, column in enumerate(columns):
+            reference = pl.lit(f'<c r="{xl_col_to_name(index)}'), pl.col("_line")
             written += *reference, *_cell(part, column, styles, is_plain=column.source not in looked_at)
         yield part.select(pl.concat_str(*written, pl.lit("</row>")).str.join("")).item()
 

@@ -34,9 +34,9 @@ def listed(changes: pl.DataFrame, payments: pl.DataFrame, comparison: Comparison
     assert payments.schema == PAYMENTS
     if all_are_new(comparison):
         changes = changes.filter(pl.col("code") != WarningCode.PAYEE_NEW)
-    places = changes["row"] - 1
+    indexes = changes["row"] - 1
     ranks = {code.value: rank for rank, code in enumerate(WORDS)}
-    money, currency = money_of(payments[places])
+    money, currency = money_of(payments[indexes])
     ordered = (
         changes.with_columns(
             money.alias("amount"),
@@ -106,7 +106,9 @@ class ChangeLine(NamedTuple):
     currency: str
 
 
-def lines(changes: Iterable[Change], rows: pl.DataFrame, places: RowPositions | None) -> Iterator[ChangeLine]:
+def lines(
+    changes: Iterable[Change], rows: pl.DataFrame, positions: RowPositions | None
+) -> Iterator[ChangeLine]:
     """The listed changes with who is paid, from the id and name in every row of the file."""
     who = rows.select("payment_id", "name")
     for change in changes:
@@ -114,7 +116,7 @@ def lines(changes: Iterable[Change], rows: pl.DataFrame, places: RowPositions | 
         then, now = sides(change)
         yield ChangeLine(
             change.row,
-            positions_in_words([change.row], places),
+            positions_in_words([change.row], positions),
             shown(payment_id, WORD_CHARS_MAX),
             shown(name),
             in_words(WORDS[change.code]),

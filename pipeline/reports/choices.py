@@ -82,21 +82,21 @@ def and_repeated(warned: Warned, rows: Sequence[int]) -> Warned:
     return Warned(pl.concat([warned, more]).unique(maintain_order=True)) if rows else warned
 
 
-def policy_of(summary: Summary, said: Mapping[str, Verdict] | None) -> Policy:
+def policy_of(summary: Summary, verdicts: Mapping[str, Verdict] | None) -> Policy:
     """The policy of the profile, with the warnings of a run."""
-    return Policy(said, warned_in(summary), summary.profile)
+    return Policy(verdicts, warned_in(summary), summary.profile)
 
 
 def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
     """What is offered beside rows by the policy, in their order."""
-    said = policy.verdicts
-    judged = verdicts(Outcomes(rows), policy.warned, said or {})
+    chosen = policy.verdicts
+    judged = verdicts(Outcomes(rows), policy.warned, chosen or {})
     holding = [
         pl.when(pl.col(by) == Verdict.HOLD).then(key)
         for by, key in (("by_answer", "answer_key"), ("by_warning", "warnings"))
     ]
     never = pl.when(~ANSWERED).then(pl.col("check_outcome").cast(pl.String))
-    held = pl.when(ANSWERED & pl.lit(said is not None)).then(
+    held = pl.when(ANSWERED & pl.lit(chosen is not None)).then(
         pl.concat_str(holding, separator=" ", ignore_nulls=True)
     )
     runs = (
@@ -140,8 +140,8 @@ def policy_lines(summary: Summary, policy: Policy) -> list[PolicyLine]:
         Outcomes(
             pl.DataFrame(
                 [
-                    (at, code.outcome.value, code.code, code.row_count)
-                    for at, code in enumerate(summary.codes)
+                    (index, code.outcome.value, code.code, code.row_count)
+                    for index, code in enumerate(summary.codes)
                 ],
                 schema={
                     "row": pl.UInt32,
@@ -205,11 +205,13 @@ RANGES_MAX = 100
 """Of cells in one list, as programs are slow with one that is in thousands of places."""
 
 
-def write_lists(page: "Worksheet", at: int, runs: Sequence[RowSpan], *, first_line: int) -> None:
+def write_lists(page: "Worksheet", column: int, runs: Sequence[RowSpan], *, first_line: int) -> None:
     """Offer what can be followed, in one column; the column and the first line are counted from 0."""
     ranges: dict[OfferedDecisions, list[list[int]]] = {}
     for run in runs:
-        ranges.setdefault(run.choice, []).append([first_line + run.first, at, first_line + run.last, at])
+        ranges.setdefault(run.choice, []).append(
+            [first_line + run.first, column, first_line + run.last, column]
+        )
     for choice, cells in ranges.items():
         for start in range(0, len(cells), RANGES_MAX):
             some = cells[start : start + RANGES_MAX]

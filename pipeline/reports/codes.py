@@ -54,8 +54,8 @@ _SECTIONS = {
 
 
 def _lines(case: Case) -> Iterable[tuple[Sentence, str]]:
-    def spoken(said: Sentence) -> str:
-        return aloud(said, SurfaceKind.COMMAND)
+    def spoken(sentence: Sentence) -> str:
+        return aloud(sentence, SurfaceKind.COMMAND)
 
     yield Sentence("explain.from"), spoken(case.where)
     if case.outcome is not None:

@@ -46,7 +46,7 @@ class Difference(NamedTuple):
     """The pieces, put together, are the supplied name."""
     matched: tuple[Piece, ...]
     """The pieces, put together, are the name at the bank."""
-    said: tuple[Sentence, ...]
+    sentences: tuple[Sentence, ...]
 
 
 class _Kind(Enum):
@@ -97,13 +97,13 @@ def difference(supplied: str, matched: str) -> Difference:
         marks_ours += in_ours
         marks_theirs += in_theirs
     is_company = any(word.kind is _Kind.SUFFIX for word in (*ours, *theirs))
-    said = [*_spelt(pairs), *_order(moved), *_extra(extra), *_missing(missing, theirs, is_company)]
+    sentences = [*_spelt(pairs), *_order(moved), *_extra(extra), *_missing(missing, theirs, is_company)]
     if not pairs:
-        said = [Sentence("names.no_word_same")]
+        sentences = [Sentence("names.no_word_same")]
     return Difference(
         _pieces(supplied, marks_ours),
         _pieces(matched, marks_theirs),
-        tuple(said or [_written(supplied, matched)]),
+        tuple(sentences or [_written(supplied, matched)]),
     )
 
 
@@ -197,11 +197,11 @@ def _same_letters(ours: _Letters, theirs: _Letters) -> Sequence[Match]:
 
 def _pieces(name: str, marks: Iterable[_Span]) -> tuple[Piece, ...]:
     pieces: list[Piece] = []
-    at = 0  # where what is not in a piece yet begins
+    position = 0  # where what is not in a piece yet begins
     for start, end in _joined(name, marks):
-        pieces += (Piece(name[at:start], marked=False), Piece(name[start:end], marked=True))
-        at = end
-    pieces.append(Piece(name[at:], marked=False))
+        pieces += (Piece(name[position:start], marked=False), Piece(name[start:end], marked=True))
+        position = end
+    pieces.append(Piece(name[position:], marked=False))
     return tuple(piece for piece in pieces if piece.text) or (Piece(name, marked=False),)
 
 

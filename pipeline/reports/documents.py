@@ -80,9 +80,9 @@ def _in_words(summary: Summary, rows: Rows) -> tuple[Summary, Rows]:
     """The same with reasons in the current language; a reason without a recorded sentence stays English."""
     if language() == ENGLISH or not rows.reasons:
         return summary, rows
-    places = summary.input.places
+    positions = summary.input.places
     spoken = {
-        text: " ".join(map(in_words, sentences_of(text, rows.reasons, places))) for text in rows.reasons
+        text: " ".join(map(in_words, sentences_of(text, rows.reasons, positions))) for text in rows.reasons
     }
     codes = [
         code.model_copy(update={"reason": spoken.get(code.reason, code.reason)}) for code in summary.codes

@@ -108,7 +108,7 @@ def explanations() -> Mapping[str, Explanation]:
     ):
         for code, case in gathered:
             cases.setdefault((section, code), []).append(case)
-    found = {code: Explanation(code, section, tuple(said)) for (section, code), said in cases.items()}
+    found = {code: Explanation(code, section, tuple(cases_of)) for (section, code), cases_of in cases.items()}
     assert len(found) == len(cases), "one code stands for two things"
     return found
 

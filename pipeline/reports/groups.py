@@ -104,7 +104,7 @@ def pending(
     *,
     rows_max: int,
     searched_max: int,
-    places: RowPositions | None = None,
+    positions: RowPositions | None = None,
     sums: pl.DataFrame | None = None,
 ) -> Pending:
     """Group the payments that are not a match, and gather those that are for a search, if they are few.
@@ -137,7 +137,7 @@ def pending(
     compared = cache(difference)  # many payments of a file can be to one payee
 
     def rows_of(key: str) -> tuple[Row, ...]:
-        return tuple(_row(row, places, compared) for row in _dicts(by_group.get((key,))))
+        return tuple(_row(row, positions, compared) for row in _dicts(by_group.get((key,))))
 
     open_sums = _sums(open_rows) if sums is None else sums
     return Pending(
@@ -212,13 +212,13 @@ def in_line(rows: pl.DataFrame) -> pl.DataFrame:
     return _in_line(found).drop("at")
 
 
-def numbered(rows: pl.DataFrame, numbers: Sequence[int], places: RowPositions | None = None) -> list[Row]:
+def numbered(rows: pl.DataFrame, numbers: Sequence[int], positions: RowPositions | None = None) -> list[Row]:
     """The payments of these row numbers, in this order; `rows` as `pending` takes them."""
     found = rows.select(*_columns_of(rows), "sort_code")[[number - 1 for number in numbers]]
     assert found["row"].to_list() == list(numbers)
     money, currency = money_of(found)
     texts = found.with_columns(money.alias("decimal"), currency, amount_rank=pl.lit(0))
-    return [_row(row, places, difference) for row in _dicts(texts)]
+    return [_row(row, positions, difference) for row in _dicts(texts)]
 
 
 def _columns_of(rows: pl.DataFrame) -> list[str]:
@@ -257,11 +257,11 @@ def _dicts(rows: pl.DataFrame | None) -> Iterator[dict[str, Any]]:
     return iter(()) if rows is None else rows.iter_rows(named=True)
 
 
-def _row(row: dict[str, Any], places: RowPositions | None, compared: _Compared) -> Row:
+def _row(row: dict[str, Any], positions: RowPositions | None, compared: _Compared) -> Row:
     decimal: Decimal | None = row["decimal"]
     return Row(
         number=row["row"],
-        place=positions_in_words([row["row"]], places),
+        place=positions_in_words([row["row"]], positions),
         batch=shown(row.get("batch"), WORD_CHARS_MAX),
         payment_id=shown(row["payment_id"], WORD_CHARS_MAX),
         names=_names(row, compared),

@@ -61,8 +61,8 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
     if forecast.apis:
         console.print(_apis(forecast))
     saved = Sentence("terminal.calls_saved", count=forecast.saved_call_count)
-    for said in (*_spared(forecast), saved, *_costs(forecast)):
-        console.print(text_line(said))
+    for sentence in (*_spared(forecast), saved, *_costs(forecast)):
+        console.print(text_line(sentence))
     sentences: tuple[Sentence | str, ...] = (
         *note_sentences(forecast.notes),
         *(Sentence("terminal.totals_differ") for one in forecast.controls[:1] if not one.agrees),
@@ -139,13 +139,13 @@ def _costs(forecast: Forecast) -> Iterator[Sentence]:
 def _rejects(forecast: Forecast, width: int) -> Table:
     """Each broken rule of each row where they are few, by kind where they are many."""
     if sum(kind.row_count for kind in forecast.broken_rules) <= REJECTS_SHOWN_MAX:
-        said = {kind.message: _said(kind, forecast.places) for kind in forecast.broken_rules}
+        texts = {kind.message: _rule_text(kind, forecast.places) for kind in forecast.broken_rules}
         each = [
             (
                 _numbered(reject.row, forecast),
                 reject.field,
                 reject.code,
-                said.get(reject.message, reject.message),
+                texts.get(reject.message, reject.message),
             )
             for reject in forecast.rejects
         ]
@@ -155,19 +155,19 @@ def _rejects(forecast: Forecast, width: int) -> Table:
             number(kind.row_count),
             kind.field,
             kind.code,
-            f"{_said(kind, forecast.places)}: {_rows_of(kind, forecast.places)}",
+            f"{_rule_text(kind, forecast.places)}: {_rows_of(kind, forecast.places)}",
         )
         for kind in forecast.broken_rules
     ]
     return rule_table(">rows", kinds, width=width)
 
 
-def _said(kind: BrokenRule, places: RowPositions | None) -> str:
-    return in_words(sentence_of(kind.said, places)) if kind.said else kind.message
+def _rule_text(kind: BrokenRule, positions: RowPositions | None) -> str:
+    return in_words(sentence_of(kind.said, positions)) if kind.said else kind.message
 
 
-def _rows_of(kind: BrokenRule, places: RowPositions | None) -> str:
-    return in_words(rows_named(kind.rows, places, row_count=kind.row_count))
+def _rows_of(kind: BrokenRule, positions: RowPositions | None) -> str:
+    return in_words(rows_named(kind.rows, positions, row_count=kind.row_count))
 
 
 def print_columns(read: ColumnsRead, console: Console) -> None:
@@ -205,12 +205,12 @@ def _columns_table(columns: Sequence[Column], *, has_room: bool) -> Table:
 
 def _why(column: Column) -> str:
     """The rule for a column, the candidates it rejected, and the `--map` that sets it."""
-    said = {"rule": in_words(column.rule), "others": column.others}
+    values = {"rule": in_words(column.rule), "others": column.others}
     if column.disputed:
-        why = Sentence("column.candidate_or" if column.others else "column.candidate", **said)
+        why = Sentence("column.candidate_or" if column.others else "column.candidate", **values)
     else:
         why = Sentence(
-            "column.instead_of" if column.others else "column.of_format", title=said["rule"], **said
+            "column.instead_of" if column.others else "column.of_format", title=values["rule"], **values
         )
     return f"{in_words(why)}; --map {column.map}" if column.map else in_words(why)
 
@@ -222,8 +222,8 @@ def print_quota(
 
     Sentences say what is counted elsewhere.
     """
-    for said in shared:
-        console.print(text_line(said), soft_wrap=True)
+    for line in shared:
+        console.print(text_line(line), soft_wrap=True)
     if not uses and shared:
         return
     if not uses:
@@ -243,8 +243,8 @@ def print_findings(
     One line each, which a terminal gets wrapped below itself.
     """
     table = Table.grid(padding=(0, 1, 0, 0))
-    for what, said, well in findings:
-        mark, text = _mark(well), Text(f"{in_words(what)}: {visible(in_words(said))}")
+    for what, detail, well in findings:
+        mark, text = _mark(well), Text(f"{in_words(what)}: {visible(in_words(detail))}")
         if console.is_terminal:
             table.add_row(mark, text)
         else:
@@ -281,17 +281,17 @@ def print_changes(result: Summary | Forecast, changes: Sequence[Change], console
         return
     nothing = say("changes.nothing") if result.compared.runs else ""
     what = counts_in_words(result.warning_codes) or nothing
-    said = " ".join(filter(None, (compared_with(result.compared), what)))
-    console.print(Text(f"\n{visible(said)}", style="bold"))
+    title = " ".join(filter(None, (compared_with(result.compared), what)))
+    console.print(Text(f"\n{visible(title)}", style="bold"))
     if not changes:
         return
-    places = result.places if isinstance(result, Forecast) else result.input.places
+    positions = result.places if isinstance(result, Forecast) else result.input.places
     table = table_of(
-        ">row", *([] if places is None else [f">{places.unit}"]), ">amount", "what", "then", "now"
+        ">row", *([] if positions is None else [f">{positions.unit}"]), ">amount", "what", "then", "now"
     )
     for change in changes[:CHANGES_SHOWN_MAX]:
         amount = "" if change.amount is None else f"{number(change.amount)} {visible(change.currency or '')}"
-        place = [] if places is None else [str(places.of(change.row))]
+        place = [] if positions is None else [str(positions.of(change.row))]
         what = in_words(WORDS[change.code])
         table.add_row(str(change.row), *place, Text(amount), what, *map(Text, sides(change)))
     console.print(table)

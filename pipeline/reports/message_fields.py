@@ -103,5 +103,5 @@ def _controls(read: ColumnsRead) -> Iterator[Text | Table]:
 
 
 def _mark(control: StatedControl) -> Text:
-    said = Sentence("terminal.agrees" if control.agrees else "terminal.differs")
-    return text_line(said, "green" if control.agrees else "bold yellow")
+    verdict = Sentence("terminal.agrees" if control.agrees else "terminal.differs")
+    return text_line(verdict, "green" if control.agrees else "bold yellow")

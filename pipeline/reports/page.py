@@ -93,7 +93,7 @@ def page(
         overview=overview(summary.outcomes),
         counts={total.outcome: total.row_count for total in summary.outcomes if total.row_count},
         pending=pending(
-            rows, rows_max=rows_max, searched_max=searched_max, places=summary.input.places, sums=sums
+            rows, rows_max=rows_max, searched_max=searched_max, positions=summary.input.places, sums=sums
         ),
         pairs=pairs(summary, rows) if sums is None else (),
         repeated_count=repeated_count(summary),
@@ -206,7 +206,7 @@ class WarningLine(NamedTuple):
     """Which: "row 2 (line 3)", or the first of them, "rows 2, 5 (lines 3, 6)"."""
 
 
-def warning_lines(warnings: Iterable[WarningRow], places: RowPositions | None) -> list[WarningLine]:
+def warning_lines(warnings: Iterable[WarningRow], positions: RowPositions | None) -> list[WarningLine]:
     """Each thing that was odd, once, with its rows and their places; not more than a person reads."""
     rows: dict[str, list[int]] = {}
     for warning in warnings:
@@ -214,7 +214,7 @@ def warning_lines(warnings: Iterable[WarningRow], places: RowPositions | None) -
         text = warning.message if language() == ENGLISH else say(f"warned.{warning.code}")
         rows.setdefault(text, []).append(warning.row)
     return [
-        WarningLine(shown(message, REASON_CHARS_MAX), which_rows(numbers, places=places))
+        WarningLine(shown(message, REASON_CHARS_MAX), which_rows(numbers, positions=positions))
         for message, numbers in list(rows.items())[:LINES_MAX]
     ]
 

@@ -222,12 +222,12 @@ def _payment() -> pl.Expr:
 
 
 def _amount() -> pl.Expr:
-    said = pl.format(
+    amount = pl.format(
         '<Amt><InstdAmt Ccy="{}">{}</InstdAmt></Amt>',
         _fitting("currency", _CURRENCY),
         _fitting("amount", _AMOUNT),
     )
-    return said.fill_null("")
+    return amount.fill_null("")
 
 
 def _agent() -> pl.Expr:

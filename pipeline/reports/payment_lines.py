@@ -58,7 +58,7 @@ def _line(row: Row) -> str:
         _marked(row.names.supplied),
         row.payment_id,
         _marked(row.names.matched),
-        " ".join(map(in_words, row.names.said)),
+        " ".join(map(in_words, row.names.sentences)),
         row.account,
         row.amount,
         row.currency,

@@ -22,24 +22,24 @@ def said_reasons(reasons: Reasons) -> SaidReasons:
     return dict(reasons.iter_rows())
 
 
-def sentences_of(reason: str, reasons: SaidReasons, places: RowPositions | None) -> list[Sentence | str]:
+def sentences_of(reason: str, reasons: SaidReasons, positions: RowPositions | None) -> list[Sentence | str]:
     """The sentences of a `check_reason`, which may name places of rows; itself if they are not known."""
-    said = reasons.get(reason)
-    return [reason] if said is None else [sentence_of(one, places) for one in json.loads(said)]
+    recorded = reasons.get(reason)
+    return [reason] if recorded is None else [sentence_of(one, positions) for one in json.loads(recorded)]
 
 
-def sentence_of(data: list[Any], places: RowPositions | None) -> Sentence:
+def sentence_of(data: list[Any], positions: RowPositions | None) -> Sentence:
     """A sentence of `frames.FINDINGS`, in which a row is a number."""
-    return _located(Sentence.of_data(data), places)
+    return _located(Sentence.of_data(data), positions)
 
 
-def _located(sentence: Sentence, places: RowPositions | None) -> Sentence:
+def _located(sentence: Sentence, positions: RowPositions | None) -> Sentence:
     within = {
-        name: _located(value, places)
+        name: _located(value, positions)
         for name, value in sentence.values.items()
         if isinstance(value, Sentence)
     }
     row = sentence.values.get("row")
     if isinstance(row, int):
-        within["row"] = rows_named([row], places)
+        within["row"] = rows_named([row], positions)
     return sentence.having(**within)

@@ -26,19 +26,19 @@ def print_fix(done: Fix, console: Console) -> None:
     """Show what needs a correction, what was corrected, and how to go on."""
     if done.simulated:
         console.print(text_line(SIMULATED, "bold reverse yellow"))
-    for said in _to_correct(done):
-        console.print(text_line(said), soft_wrap=True)
+    for line in _to_correct(done):
+        console.print(text_line(line), soft_wrap=True)
     if done.corrected is not None:
-        which = which_rows(done.corrected_rows, places=done.places)
+        which = which_rows(done.corrected_rows, positions=done.places)
         rows = counted(len(done.corrected_rows), "row")
-        said = Sentence("review.corrected_rows", rows=rows, which=which, path=done.corrected.path)
-        console.print(text_line(said, "bold"), soft_wrap=True)
+        line = Sentence("review.corrected_rows", rows=rows, which=which, path=done.corrected.path)
+        console.print(text_line(line, "bold"), soft_wrap=True)
     for note in note_sentences(done.notes):
         console.print(text_line(note, "bold yellow"), soft_wrap=True)
     if done.refused_rows:
-        which = which_rows(done.refused_rows, places=done.places)
-        said = Sentence("review.not_corrected_rows", which=which, corrections=done.corrections)
-        console.print(text_line(said, "bold red"), soft_wrap=True)
+        which = which_rows(done.refused_rows, positions=done.places)
+        line = Sentence("review.not_corrected_rows", which=which, corrections=done.corrections)
+        console.print(text_line(line, "bold red"), soft_wrap=True)
     if done.corrected is not None or done.correctable_count:
         console.print(text_line(done.before_next), soft_wrap=True)
         console.print(Text(f"  {visible(done.next_step)}", style="bold"), soft_wrap=True)
@@ -75,8 +75,8 @@ def print_split(done: Split, console: Console) -> None:
     ]
     differs = [Sentence("terminal.warning", said=in_words(difference)) for difference in done.differences]
     lines: list[Sentence | str] = [*differs, *warned, *note_sentences(done.notes)]
-    for said in lines:
-        console.print(text_line(said, "bold yellow"), soft_wrap=True)
+    for line in lines:
+        console.print(text_line(line, "bold yellow"), soft_wrap=True)
     if done.how_to_hold is not None:
         console.print(text_line(done.how_to_hold), "", soft_wrap=True)
     if done.held:
@@ -85,7 +85,7 @@ def print_split(done: Split, console: Console) -> None:
             reasons.add_row(number(held.row_count), text_line(in_words(held.why)))
         console.print(reasons, "")
     if done.unheeded_rows:
-        which = which_rows(done.unheeded_rows, places=done.places)
+        which = which_rows(done.unheeded_rows, positions=done.places)
         console.print(text_line(Sentence("review.held_all_the_same", which=which), "bold red"))
     files = [file.path for file in (done.release, done.hold) if file is not None]
     if done.release is None:

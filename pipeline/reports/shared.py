@@ -13,8 +13,8 @@ def print_status(status: LedgerStatus, console: Console) -> None:
     """Show the open runs, who asks, and what each may use."""
     title = Sentence("status.title", ledger=status.ledger, time=Moment(status.time))
     console.print(text_line(title, "bold"), soft_wrap=True)
-    for said in _lines(status):
-        console.print(text_line(said), soft_wrap=True)
+    for line in _lines(status):
+        console.print(text_line(line), soft_wrap=True)
 
 
 def _lines(status: LedgerStatus) -> Iterator[Sentence]:
@@ -34,7 +34,7 @@ def _run(run: RunStatus) -> Sentence:
     if run.open:
         chunks = Sentence("status.chunks", count=run.undone_chunk_count)
         state = Sentence("status.open", round=run.round, chunks=chunks, free_count=run.free_chunk_count)
-    said = Sentence(
+    sentence = Sentence(
         "status.run",
         run=str(run.run),
         created=Moment(run.created),
@@ -44,7 +44,11 @@ def _run(run: RunStatus) -> Sentence:
         requests=Sentence("status.requests", count=run.attempt_count),
         state=state,
     )
-    return Sentence("status.with_reused", said=said, count=run.reused_count) if run.reused_count else said
+    return (
+        Sentence("status.with_reused", said=sentence, count=run.reused_count)
+        if run.reused_count
+        else sentence
+    )
 
 
 def _holder(holder: HolderStatus) -> Sentence:

@@ -189,7 +189,7 @@ def _char_count(text: pl.Expr) -> pl.Expr:
 def _header_width(header: str) -> int:
     """How many characters a header takes in two lines, with the button of the filter."""
     words = header.split()
-    cuts = ((" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words) + 1))
+    cuts = ((" ".join(words[:index]), " ".join(words[index:])) for index in range(1, len(words) + 1))
     return min(max(map(len, lines)) for lines in cuts) + _FILTER_CHARS
 
 

@@ -154,12 +154,12 @@ def _request(attempt: StoryAttempt) -> str:
     return say("story.sent", sent=sent, ended=ended, at=attempt.ended_at[11:23], id=attempt.request_id)
 
 
-def _lines_of_decision(said: StoryDecision) -> Iterable[tuple[str, str]]:
-    key = "story.by" if said.claimed_by is None else "story.by_claimed"
-    who = say(key, by=said.by, claimed=said.claimed_by, time=_moment(said.time), why=said.why)
-    yield said.decision or say("story.no_effect"), who
-    yield "", said.what
-    yield "", say(_APPROVED[said.self_approved], by=said.approved_by)
+def _lines_of_decision(decision: StoryDecision) -> Iterable[tuple[str, str]]:
+    key = "story.by" if decision.claimed_by is None else "story.by_claimed"
+    who = say(key, by=decision.by, claimed=decision.claimed_by, time=_moment(decision.time), why=decision.why)
+    yield decision.decision or say("story.no_effect"), who
+    yield "", decision.what
+    yield "", say(_APPROVED[decision.self_approved], by=decision.approved_by)
 
 
 def _lines_of_payment(placed: StoryPayment) -> Iterable[tuple[str, str]]:

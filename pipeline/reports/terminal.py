@@ -86,9 +86,9 @@ def answers() -> Console:
     return _Answers(file=file, markup=False, highlight=False, emoji=False)
 
 
-def text_line(said: Sentence | str, style: str = "") -> Text:
+def text_line(text: Sentence | str, style: str = "") -> Text:
     """A line of a terminal, with nothing in it that a terminal would act on."""
-    return Text(visible(in_words(said)), style=style)
+    return Text(visible(in_words(text)), style=style)
 
 
 class _Console(Console):
@@ -148,8 +148,8 @@ def print_summary(  # noqa: PLR0913 (what a run came to, and how it is said)
 
 def _title(summary: Summary) -> RenderableType:
     source = summary.input
-    said = Sentence("terminal.title", count=source.row_count, environment=summary.environment.value)
-    line = Text.assemble(("\n" + visible(source.name), "bold"), f": {in_words(said)}")
+    title = Sentence("terminal.title", count=source.row_count, environment=summary.environment.value)
+    line = Text.assemble(("\n" + visible(source.name), "bold"), f": {in_words(title)}")
     if not summary.simulated:
         return line
     return Group(line, Text(f" {in_words(SIMULATED)} ", "bold reverse yellow"))
@@ -199,13 +199,13 @@ def _attention(summary: Summary, *, is_listed: bool) -> RenderableType:
     title = text_line(Sentence(key, count=count, row_count=row_count), "bold")
     if not summary.attention or not is_listed:
         return title
-    places = summary.input.places
-    where = [] if places is None else [f">{header}" for header in places.headers]
+    positions = summary.input.places
+    where = [] if positions is None else [f">{header}" for header in positions.headers]
     table = table_of(">row", *where, ">amount", "code", "payment id")
     for row in summary.attention[:ROWS_SHOWN_MAX]:
         amount = "" if row.amount is None else f"{number(row.amount)} {visible(row.currency or '')}"
         payment_id = Text(visible(row.payment_id or ""))
-        numbers = [row.row, *([] if places is None else places.numbers(row.row))]
+        numbers = [row.row, *([] if positions is None else positions.numbers(row.row))]
         table.add_row(*map(str, numbers), Text(amount), _code(row.code, row.outcome), payment_id)
     is_all = summary.attention_count <= ROWS_SHOWN_MAX
     which = "" if is_all else Sentence("terminal.here_the_largest", number=ROWS_SHOWN_MAX)
@@ -271,29 +271,29 @@ def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableT
         Sentence("terminal.nothing_asked", count=report_count) if report_count else asked
     ]
     if elsewhere := sum(call.elsewhere_count for call in summary.calls):
-        said.append(Sentence("terminal.to_other_processes", count=elsewhere))
+        notes.append(Sentence("terminal.to_other_processes", count=elsewhere))
     if reused := sum(call.reused_count for call in summary.calls):
-        said.append(Sentence("terminal.used_again", count=reused))
+        notes.append(Sentence("terminal.used_again", count=reused))
     if summary.simulated:
-        said.insert(0, SIMULATED)
+        notes.insert(0, SIMULATED)
         counted = {total.outcome for total in summary.outcomes if total.row_count}
         if not summary.is_rehearsal and counted - {Outcome.REJECTED} == {Outcome.NOT_POSSIBLE}:
-            said.append(Sentence("terminal.sandbox_knows_none"))
+            notes.append(Sentence("terminal.sandbox_knows_none"))
     is_list = any(note.sentence[0] == "stages.list_of_payees" for note in summary.input.notes)
     if "amount" not in summary.input.columns.values() and not is_list:
-        said.append(Sentence("terminal.no_amount_column"))
-    said += note_sentences(summary.input.notes)
+        notes.append(Sentence("terminal.no_amount_column"))
+    notes += note_sentences(summary.input.notes)
     if summary.input.warning_codes:
-        said.append(Sentence("terminal.totals_differ"))
-    said += not_payment_sentences(summary.input.not_payments)
-    said += [aside.said for aside in summary.input.set_aside]
-    said += difference_sentences(summary.input.controls)
+        notes.append(Sentence("terminal.totals_differ"))
+    notes += not_payment_sentences(summary.input.not_payments)
+    notes += [aside.said for aside in summary.input.set_aside]
+    notes += difference_sentences(summary.input.controls)
     if summary.modulus is not None and summary.modulus.is_old:
-        said.append(Sentence("terminal.old_modulus_tables"))
+        notes.append(Sentence("terminal.old_modulus_tables"))
     if summary.modulus is not None and (count := summary.modulus.uncovered_count):
-        said.append(Sentence("terminal.not_covered_by_modulus", count=count))
-    said += currency_sentences(summary.input.currency_sources)
-    said += [warning_text(count, summary.input.places) for count in summary.warning_codes]
+        notes.append(Sentence("terminal.not_covered_by_modulus", count=count))
+    notes += currency_sentences(summary.input.currency_sources)
+    notes += [warning_text(count, summary.input.places) for count in summary.warning_codes]
     if step := next_step or summary.next_step:
-        said.append(step)
-    return [text_line(line) for line in said]
+        notes.append(step)
+    return [text_line(line) for line in notes]

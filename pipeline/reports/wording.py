@@ -87,7 +87,7 @@ def counted(count: int, thing: str) -> str:
 
 
 def which_rows(
-    rows: Sequence[int], row_count: int | None = None, *, places: RowPositions | None = None
+    rows: Sequence[int], row_count: int | None = None, *, positions: RowPositions | None = None
 ) -> str:
     """Rows by their numbers, the first of them where they are many; `row_count` is how many there are.
 
@@ -97,17 +97,17 @@ def which_rows(
     ('row 2', 'rows 2, 1200', 'rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more')
     """
     count = len(rows) if row_count is None else row_count
-    return in_words(rows_named(rows[:ROWS_NAMED_MAX], places, row_count=count))
+    return in_words(rows_named(rows[:ROWS_NAMED_MAX], positions, row_count=count))
 
 
-def positions_in_words(rows: Sequence[int], places: RowPositions | None) -> str:
+def positions_in_words(rows: Sequence[int], positions: RowPositions | None) -> str:
     """Where rows are, such as `lines 24, 25`; empty where the format has no places, or there is no row."""
-    return say("places.at", places=positions_named(rows, places)) if places is not None and rows else ""
+    return say("places.at", places=positions_named(rows, positions)) if positions is not None and rows else ""
 
 
-def place_pattern(places: RowPositions | None) -> str:
+def position_pattern(positions: RowPositions | None) -> str:
     """For `position_texts`, where a place has words; a path has none."""
-    match None if places is None else places.unit:
+    match None if positions is None else positions.unit:
         case "line":
             return say("places.lines", count=1, places="{}")
         case "sheet row":
@@ -116,9 +116,9 @@ def place_pattern(places: RowPositions | None) -> str:
             return ""
 
 
-def in_brackets(rows: Sequence[int], places: RowPositions | None) -> str:
+def in_brackets(rows: Sequence[int], positions: RowPositions | None) -> str:
     """The same, to be added to a sentence that has just named the rows."""
-    where = positions_in_words(rows, places)
+    where = positions_in_words(rows, positions)
     return f" ({where})" if where else ""
 
 
@@ -164,11 +164,11 @@ def money_lines(row_count: int, totals: Sequence[Money]) -> str:
     return "\n".join(lines)
 
 
-def warning_text(count: WarningCount, places: RowPositions | None = None) -> str:
+def warning_text(count: WarningCount, positions: RowPositions | None = None) -> str:
     """A warning, and the rows that it is about, with their places in the file."""
     more = ", ..." if count.row_count > len(count.rows) else ""
     rows = ", ".join(map(str, count.rows))
-    where = f"; {positions_in_words(count.rows, places)}{more}" if places is not None else ""
+    where = f"; {positions_in_words(count.rows, positions)}{more}" if positions is not None else ""
     what = Sentence(f"warned.{count.code}")
     sentence = Sentence("terminal.warned_rows", what=what, count=count.row_count, rows=f"{rows}{more}{where}")
     return in_words(sentence)
@@ -184,13 +184,13 @@ def not_payment_sentences(rows: Iterable[NotPayment]) -> list[str]:
     return [_warning(row.said) if row.agrees is False else in_words(row.said) for row in rows]
 
 
-def in_words(said: Sentence | str) -> str:
+def in_words(sentence: Sentence | str) -> str:
     """A sentence as a terminal says it; text as it is."""
-    return aloud(said, SurfaceKind.COMMAND)
+    return aloud(sentence, SurfaceKind.COMMAND)
 
 
-def _warning(said: str) -> str:
-    return in_words(Sentence("terminal.warning", said=in_words(said)))
+def _warning(text: str) -> str:
+    return in_words(Sentence("terminal.warning", said=in_words(text)))
 
 
 def currency_sentences(sources: CurrencySources) -> list[str]:

@@ -43,7 +43,7 @@ from pipeline.reports.wording import (
     controls_in_words,
     facts_in_words,
     in_words,
-    place_pattern,
+    position_pattern,
     say,
     visible,
 )
@@ -104,10 +104,10 @@ def write_workbook(summary: Summary, payments: Payments, folder: Path, *, outcom
         finished = datetime.fromisoformat(summary.finished)
         book.set_properties({"title": say("sheet.document"), "created": finished.replace(tzinfo=None)})
         writer = _Writer(book, summary, policy_of(summary, payments.policy))
-        places = position_texts(
-            payments.rows["row"], summary.input.places, place_pattern(summary.input.places)
+        positions = position_texts(
+            payments.rows["row"], summary.input.places, position_pattern(summary.input.places)
         )
-        writer.write(shown(payments.rows.with_columns(places)), payments.changes, outcome_name)
+        writer.write(shown(payments.rows.with_columns(positions)), payments.changes, outcome_name)
     with write_atomically(path) as file:
         # Through memory: a ZIP that a full disk cuts short must not be closed with another error.
         file.write(_filled(empty, writer.rows).getbuffer())
@@ -149,7 +149,9 @@ class _Writer:
         line: dict[str, str | int] = {"bottom": 1, "bottom_color": "#E2E8F0"}
         self._text = style(**line, num_format="@", align="left", indent=1)
         self._wrapped = style(**line, num_format="@", align="left", indent=1, text_wrap=True)
-        self._cents, self._mills = (style(**line, num_format=f"#,##0.{'0' * places}") for places in (2, 3))
+        self._cents, self._mills = (
+            style(**line, num_format=f"#,##0.{'0' * decimals}") for decimals in (2, 3)
+        )
         self._long_amount = style(**line, num_format="@", align="right")
         self._count = style(**line, num_format="#,##0")
         self._title = style(bold=True, font_size=13, valign="vcenter")
@@ -205,7 +207,7 @@ class _Writer:
         last = _HEADER_LINE + max(rows.height, 1)
         page.print_area(0, 0, last, sum(column.is_printed for column in columns) - 1)
         page.autofilter(_HEADER_LINE, 0, last, len(columns) - 1)
-        decision = next(at for at, column in enumerate(columns) if column.header == DECISION)
+        decision = next(index for index, column in enumerate(columns) if column.header == DECISION)
         if not rows.is_empty():
             write_lists(page, decision, offered(rows, self._policy), first_line=_HEADER_LINE + 1)
             self.rows[-1] = rows_xml(rows, columns, self._styles(), first=_HEADER_LINE + 2)
@@ -228,28 +230,28 @@ class _Writer:
             )
         )
 
-    def _write_amount(self, page: Worksheet, line: int, at: int, amount: Decimal) -> None:
+    def _write_amount(self, page: Worksheet, line: int, column: int, amount: Decimal) -> None:
         """The amount as a number made from its decimal text, or as text where a number cannot hold it."""
         shortest = plain(amount)
         if len(shortest.as_tuple().digits) > DIGITS_MAX:
-            page.write_string(line, at, amount_as_text(shortest), self._long_amount)
+            page.write_string(line, column, amount_as_text(shortest), self._long_amount)
             return
         # The library writes a Decimal digit by digit: no float comes near it.
         has_mills = shortest.as_tuple().exponent == -3
-        page.write_number(line, at, shortest, self._mills if has_mills else self._cents)
+        page.write_number(line, column, shortest, self._mills if has_mills else self._cents)
 
     def _write_headers(self, page: Worksheet, line: int, headers: Sequence[str]) -> None:
         page.set_row(line, 20)
-        for at, header in enumerate(headers):
+        for column, header in enumerate(headers):
             style = self._number_header if header in _NUMBERS else self._header
-            page.write_string(line, at, header_in_words(header), style)
+            page.write_string(line, column, header_in_words(header), style)
 
     def _page(self, name: str, title: str, widths: Sequence[int]) -> Worksheet:
         """A new sheet with its title, and with the notice of simulated answers."""
         page = self._book.add_worksheet(name)
         self.rows.append(())
-        for at, width in enumerate(widths):
-            page.set_column(at, at, width)
+        for column, width in enumerate(widths):
+            page.set_column(column, column, width)
         page.set_landscape()
         page.set_paper(9)  # A4
         page.fit_to_pages(1, 0)
@@ -260,8 +262,8 @@ class _Writer:
         if self._summary.simulated:
             page.set_row(1, 20)
             page.write_string(1, 0, in_words(SIMULATED), self._warning)
-            for at in range(1, len(widths)):
-                page.write_blank(1, at, None, self._warning)
+            for column in range(1, len(widths)):
+                page.write_blank(1, column, None, self._warning)
         return page
 
     def _write_summary(self) -> None:
@@ -360,15 +362,15 @@ class _Writer:
                 if number is not None:
                     page.write_number(line, column, number, self._count)
 
-    def _write_money(self, page: Worksheet, line: int, at: int, totals: Sequence[Money]) -> int:
+    def _write_money(self, page: Worksheet, line: int, column: int, totals: Sequence[Money]) -> int:
         """Amounts and their currencies, a line each; the number of the last line."""
         for number, money in enumerate(totals):
             if number:
                 line += 1
-                for blank in range(at):
+                for blank in range(column):
                     page.write_blank(line, blank, None, self._text)
-            self._write_amount(page, line, at, money.amount)
-            page.write_string(line, at + 1, _printable(money.currency or say("sheet.none")), self._text)
+            self._write_amount(page, line, column, money.amount)
+            page.write_string(line, column + 1, _printable(money.currency or say("sheet.none")), self._text)
         return line
 
     def _write_codes(self, page: Worksheet, line: int) -> int:
@@ -387,13 +389,13 @@ class _Writer:
 
     def _write_policy(self, page: Worksheet, line: int) -> None:
         """The verdict of the policy on these rows, the decisions that it can follow, and how to change it."""
-        said = policy_lines(self._summary, self._policy)
-        if not said:
+        lines = policy_lines(self._summary, self._policy)
+        if not lines:
             page.write_string(line, 0, say("sheet.policy_unknown"), self._label)
             return
         headers = ["Policy for", "Rows", "It says", "Decisions", "What that means"]
         self._write_headers(page, line, headers)
-        for line_of_key, one in enumerate(said, start=line + 1):
+        for line_of_key, one in enumerate(lines, start=line + 1):
             page.set_row(line_of_key, LINE_POINTS * ceil(len(one.why) / _MEANING_CHARS))
             page.write_string(line_of_key, 0, one.key, self._text)
             page.write_number(line_of_key, 1, one.row_count, self._count)

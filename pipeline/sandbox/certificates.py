@@ -224,7 +224,7 @@ def _signed(  # noqa: PLR0913, PLR0917 (what a certificate says)
 ) -> x509.Certificate:
     """A certificate for a key; without an issuer, that of an authority, which signs itself."""
     is_authority = issuer is None
-    name = x509.Name([x509.NameAttribute(kind, said) for kind, said in subject.items()])
+    name = x509.Name([x509.NameAttribute(kind, text) for kind, text in subject.items()])
     constraints = x509.BasicConstraints(ca=is_authority, path_length=0 if is_authority else None)
     usage = x509.KeyUsage(
         digital_signature=not is_authority,

@@ -121,7 +121,7 @@ def _vector(content: bytes, position: int, length_bytes: int) -> tuple[bytes, in
 
 
 def _numbers(content: bytes) -> list[int]:
-    return [int.from_bytes(content[at : at + 2], "big") for at in range(0, len(content), 2)]
+    return [int.from_bytes(content[index : index + 2], "big") for index in range(0, len(content), 2)]
 
 
 def _is_grease(number: int) -> bool:

@@ -51,6 +51,6 @@ async def _accepted(
     try:
         status = (await once(request, context=context, deadline_s=deadline_s, keys=keys)).status_code
     except NetworkFailure as failure:
-        raise IncompleteError(Sentence("transport.no_answer", hostname=host, kind=failure.said)) from None
+        raise IncompleteError(Sentence("transport.no_answer", hostname=host, kind=failure.reason)) from None
     if not 200 <= status < 300:
         raise IncompleteError(Sentence("transport.http_check_address", hostname=host, status=status))

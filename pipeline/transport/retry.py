@@ -56,7 +56,7 @@ class NetworkFailure(Exception):  # noqa: N818  a thing that happens on networks
     def __init__(self, kind: FailureKind, cause: OSError | None = None) -> None:
         super().__init__(kind)
         self.kind: FailureKind = kind
-        self.said: OSError | str = cause or kind
+        self.reason: OSError | str = cause or kind
         """The cause, where the system names one."""
 
 

@@ -95,7 +95,7 @@ class TokenEndpoint:
             )
         except NetworkFailure as failure:
             raise TokenUnavailable(
-                Sentence("transport.token_no_answer", where=self._where, kind=failure.said)
+                Sentence("transport.token_no_answer", where=self._where, kind=failure.reason)
             ) from None
 
     @property

@@ -74,13 +74,13 @@ def _reasons(home: DeskHome, entries: Iterable[AuditEntry]) -> dict[str, str]:
             if entry.run not in journals:
                 journals[entry.run] = home.folder(entry.run).decisions.entries()
             row = entry.facts.get("row")
-            said = [
+            reasons = [
                 one
                 for one in journals[entry.run]
                 if one.by == entry.by and one.time <= entry.time and row in (None, *one.rows)
             ]
-            if said and said[-1].reason:
-                found[entry.previous] = said[-1].reason
+            if reasons and reasons[-1].reason:
+                found[entry.previous] = reasons[-1].reason
     return found
 
 
@@ -93,7 +93,7 @@ async def _found(request: web.Request) -> tuple[list[AuditEntry], list[AuditEntr
     person_of(request).require(Role.AUDITOR, Role.APPROVER)
     entries = await asyncio.to_thread(context_of(request).home.audit.entries)
     asked = {name: request.query.get(name, "")[:80] for name in ("by", "run", "deed", "day")}
-    said = [
+    shown = [
         entry
         for entry in entries
         if asked["by"] in ("", entry.by)
@@ -101,7 +101,7 @@ async def _found(request: web.Request) -> tuple[list[AuditEntry], list[AuditEntr
         and asked["deed"] in ("", entry.deed)
         and entry.time.startswith(asked["day"])
     ]
-    return entries, said, asked
+    return entries, shown, asked
 
 
 def _names(home: DeskHome, file_ids: Iterable[str]) -> dict[str, str]:

@@ -56,8 +56,8 @@ async def leave(request: web.Request) -> web.Response:
 @routes.post("/language")
 async def choose_language(request: web.Request) -> web.Response:
     """Show the pages in another language from now on, beginning with the one that was open."""
-    said = await request.post()
-    chosen, back = str(said.get("language", "")), str(said.get("back", ""))
+    form = await request.post()
+    chosen, back = str(form.get("language", "")), str(form.get("back", ""))
     response = web.HTTPSeeOther(back if _OWN_PAGE.fullmatch(back) else "/")
     if chosen in LANGUAGES:
         is_team = not isinstance(context_of(request).access, LocalAccess)

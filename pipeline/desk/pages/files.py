@@ -149,8 +149,8 @@ def _remembered(context: Context, folder: FileFolder) -> tuple[RememberedMapping
         read, refusal = None, error
     if read is None:  # the page of the columns will say why
         return RememberedMapping({}, ()), True
-    said = remembered(context.home, read)
-    return said, refusal is not None and not said.mapping
+    known = remembered(context.home, read)
+    return known, refusal is not None and not known.mapping
 
 
 @routes.post("/sample")

@@ -103,8 +103,8 @@ def _columns(current: FileStatus) -> _Found:
         read, refusal = None, error
     if refusal is None or read is None:
         return _Found(read, "" if refusal is None else sentence_of(refusal))
-    [said] = refusal.messages
-    fitting = [one for one in said.lists("readings") if isinstance(one, Sentence)]
+    [message] = refusal.messages
+    fitting = [one for one in message.lists("readings") if isinstance(one, Sentence)]
     return _Found(
         read,
         sentence_of(refusal),
@@ -117,15 +117,15 @@ def _columns(current: FileStatus) -> _Found:
 async def read_as(request: web.Request) -> web.Response:
     """Have it read in another way, or agree with how it is read."""
     context, person, current = await opened_by(request, Deed.READ_AS)
-    said = {name: str(value) for name, value in (await request.post()).items()}
-    changes = _said(current.file, said)
+    form = {name: str(value) for name, value in (await request.post()).items()}
+    changes = _changes_in(current.file, form)
     was_shown = all(getattr(current.file, name) == changes[name] for name in _READ_BY)
     mapped = shaping(current.file, person.name, Act.MAPPED, timestamp(context.clock()))
     if current.file.is_refused:
         forget_columns()
     changed = await asyncio.to_thread(lambda: current.folder.change(mapped, **changes))
     read, refusal, *_ = await asyncio.to_thread(_columns, current._replace(file=changed))
-    agreed = not refusal and was_shown and said.get("then") == "plan"  # plan only what a user saw
+    agreed = not refusal and was_shown and form.get("then") == "plan"  # plan only what a user saw
     is_pain001 = agreed and read is not None and read.format == str(pain001.TITLE)
     await asyncio.to_thread(
         lambda: current.folder.change(planned=agreed, is_pain001=is_pain001, is_refused=bool(refusal))
@@ -133,34 +133,34 @@ async def read_as(request: web.Request) -> web.Response:
     if agreed and read is not None:
         by = [one.by for one in changed.shaped if one.act is Act.MAPPED]
         remember(context.home, read, RememberedMapping(changed.mapping, by))
-    await context.record(request, Deed.READ_AS, current.id, **_chosen_by_hand(changed, said))
+    await context.record(request, Deed.READ_AS, current.id, **_chosen_by_hand(changed, form))
     then = "plan" if agreed else "columns" if refusal else "columns?read=anew"
     raise web.HTTPSeeOther(f"/files/{current.id}/{then}")
 
 
-def _chosen_by_hand(file: DeskFile, said: Mapping[str, str]) -> dict[str, str | int]:
+def _chosen_by_hand(file: DeskFile, form: Mapping[str, str]) -> dict[str, str | int]:
     """The facts for the record: how many columns, and what else."""
-    columns = [name for name, field in said.items() if name.startswith("column:") and field in _JOINED_BY]
+    columns = [name for name, field in form.items() if name.startswith("column:") and field in _JOINED_BY]
     others = {"format": file.input_format, "encoding": file.encoding, "sheet": file.sheet}
     return {"mapped_count": len(columns)} | {name: value for name, value in others.items() if value}
 
 
-def _said(file: DeskFile, said: dict[str, str]) -> dict[str, object]:
+def _changes_in(file: DeskFile, form: dict[str, str]) -> dict[str, object]:
     """What the form says about a file, of closed lists."""
     mapping: dict[str, str] = {}
-    for name, field in said.items():
+    for name, field in form.items():
         if name.startswith("column:") and field in _JOINED_BY:
             header = name.removeprefix("column:")
             mapping[field] = _JOINED_BY[field].join([*filter(None, [mapping.get(field)]), header])
-    encoding, sheet, kind = (said.get(name, "").strip() for name in ("encoding", "sheet", "format"))
-    encoding = said.get("reading", encoding)
-    has_columns = any(name.startswith("column:") for name in said)
+    encoding, sheet, kind = (form.get(name, "").strip() for name in ("encoding", "sheet", "format"))
+    encoding = form.get("reading", encoding)
+    has_columns = any(name.startswith("column:") for name in form)
     return {
         "mapping": mapping if has_columns else file.mapping,
         "encoding": encoding if encoding in ENCODINGS else None,
         "sheet": sheet[:120] or None,
         "input_format": kind if kind in INPUT_NAMES else None,
-        "country": "GB" if said.get("country") == "GB" else None,
+        "country": "GB" if form.get("country") == "GB" else None,
         "planned": False,
     }
 
@@ -199,19 +199,19 @@ def _forecast(current: FileStatus, clock: Clock) -> tuple[Forecast | None, str]:
 async def start(request: web.Request) -> web.Response:
     """Start the check, or go on with it."""
     context, _, current = await opened_by(request, Deed.STARTED)
-    said = await request.post()
+    form = await request.post()
     if current.state is State.PLANNED:
-        await _choose(request, current, said)
-        kind = said.get("account_type", current.file.account_type or "")
-        if (said.get("profile", said.get("planned")), kind) != (
-            said.get("planned"),
+        await _choose(request, current, form)
+        kind = form.get("account_type", current.file.account_type or "")
+        if (form.get("profile", form.get("planned")), kind) != (
+            form.get("planned"),
             current.file.account_type or "",
         ):
             raise web.HTTPSeeOther(f"/files/{current.id}/plan")  # nothing starts but what was shown as a plan
-        resumes = said.get("resumes_daily") == "yes"
+        resumes = form.get("resumes_daily") == "yes"
         await asyncio.to_thread(lambda: current.folder.change(resumes_daily=resumes))
     else:
-        again = said.get("retry_unanswered") == "yes"
+        again = form.get("retry_unanswered") == "yes"
         await asyncio.to_thread(lambda: current.folder.change(retry_unanswered=again, stopped_by=None))
     await asyncio.to_thread(checks.start, current.folder, context.child_environment)
     await context.record(request, Deed.STARTED, current.id, profile=current.folder.read().profile or "")
@@ -227,13 +227,13 @@ async def plan_again(request: web.Request) -> web.Response:
     raise web.HTTPSeeOther(f"/files/{current.id}/plan")
 
 
-async def _choose(request: web.Request, current: FileStatus, said: Mapping[str, object]) -> None:
+async def _choose(request: web.Request, current: FileStatus, form: Mapping[str, object]) -> None:
     """Keep the profile, of those that there are, and why many names may be asked about."""
-    profile = str(said.get("profile", current.file.profile))
-    reason = " ".join(str(said.get("many_names_reason", "")).split())[:REASON_CHARS_MAX]
+    profile = str(form.get("profile", current.file.profile))
+    reason = " ".join(str(form.get("many_names_reason", "")).split())[:REASON_CHARS_MAX]
     if profile not in await asyncio.to_thread(profiles):
         raise DeskRefusal(Sentence("desk.choose_profile"))
-    kind = said.get("account_type", current.file.account_type) or None
+    kind = form.get("account_type", current.file.account_type) or None
     if kind not in {None, *AccountType}:
         raise DeskRefusal(Sentence("desk.choose_account_type"))
     now = timestamp(context_of(request).clock())

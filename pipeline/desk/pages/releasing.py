@@ -140,8 +140,8 @@ def _why_not(person: Person, shaped: list[Shaped]) -> str:
 async def approve_release(request: web.Request) -> web.Response:
     """Approve, and have the files made."""
     context, person, current = await opened_by(request, Deed.APPROVED)
-    said = await request.post()
-    made = await asyncio.to_thread(approve_shown, context, person, current.folder, said)
+    form = await request.post()
+    made = await asyncio.to_thread(approve_shown, context, person, current.folder, form)
     facts: dict[str, str | int] = {"released_count": 0}
     if made is not None:
         sums = [f"{one.amount:f} {one.currency or ''}".strip() for one in made.totals]
@@ -151,18 +151,18 @@ async def approve_release(request: web.Request) -> web.Response:
 
 
 def approve_shown(
-    context: Context, person: Person, folder: FileFolder, said: Mapping[str, object]
+    context: Context, person: Person, folder: FileFolder, form: Mapping[str, object]
 ) -> PaymentFile | None:
     """Approve what a page showed; of two who approve files with the same payments at once, one is second."""
     with context.home.approving():
         current, (review, latest) = status_of(folder), reviewed(folder)
         shaped, released = shaped_by(context.home, folder), released_before(context.home, folder)
         refuse_shaper(person, shaped)
-        is_held, again = (said.get(name) == "yes" for name in ("hold_undecided", "release_again"))
+        is_held, again = (form.get(name) == "yes" for name in ("hold_undecided", "release_again"))
         again = again and may_be_due_again(released)
         before = by_row(released)
         refuse_changed(
-            said.get("shown"), shown_of(review, latest, current.decisions, {} if again else before)
+            form.get("shown"), shown_of(review, latest, current.decisions, {} if again else before)
         )
         wanted = ToApprove(latest, shaped, before, [*review.repeated], is_held, again)
         return approve(current, wanted, person, context.clock())
@@ -179,11 +179,11 @@ def _taken(home: DeskHome, current: FileStatus) -> AuditEntry | None:
 async def given(request: web.Request) -> web.Response:
     """Say that the bank has the release file: nothing of this file changes any more."""
     context, person, current = await opened_by(request, Deed.GIVEN)
-    said = await request.post()
+    form = await request.post()
     if not current.file.released_count:
         raise Conflict(Sentence("desk.nothing_to_give"))
     release = current.file.releases[-1]
-    if said.get("sha256") != release.sha256:
+    if form.get("sha256") != release.sha256:
         raise Conflict(Sentence("desk.changed_since_shown", what=[Sentence("desk.shown_totals")]))
     agreed = signed(current, person, context.clock())
     await asyncio.to_thread(lambda: current.folder.change(given=agreed))
@@ -198,8 +198,8 @@ async def send_back(request: web.Request) -> web.Response:
     comment = " ".join(str((await request.post()).get("comment", "")).split())[:REASON_CHARS_MAX]
     if not comment:
         raise DeskRefusal(Sentence("desk.sent_back_without_comment"))
-    said = SentBack(by=person.name, time=timestamp(context.clock()), comment=comment)
-    await asyncio.to_thread(lambda: current.folder.change(handed_over=None, sent_back=said))
+    sent = SentBack(by=person.name, time=timestamp(context.clock()), comment=comment)
+    await asyncio.to_thread(lambda: current.folder.change(handed_over=None, sent_back=sent))
     await context.record(request, Deed.SENT_BACK, current.id)
     notify_of(context, current, Deed.SENT_BACK)
     raise web.HTTPSeeOther(f"/files/{current.id}/release")
@@ -215,7 +215,9 @@ async def verify_evidence(request: web.Request) -> web.Response:
         job = VerifyJob(current.folder.run, input_file=file if file.is_file() else None)
         found = await asyncio.to_thread(verify, job, now=context.clock())
     except PrecheckError as error:
-        found = [Finding(Sentence("evidence.evidence"), said, error.exit_code) for said in error.messages]
+        found = [
+            Finding(Sentence("evidence.evidence"), message, error.exit_code) for message in error.messages
+        ]
     await context.record(
         request, Deed.VERIFIED, current.id, differing_count=sum(bool(one.exit_code) for one in found)
     )

@@ -41,7 +41,7 @@ OF_A_PAYMENT = (
 @routes.get("/search")
 async def search(request: web.Request) -> web.Response:
     """The form."""
-    return html(request, "search", text="", hits=None, hits_max=HITS_MAX, said="")
+    return html(request, "search", text="", hits=None, hits_max=HITS_MAX, hint="")
 
 
 @routes.post("/search")
@@ -50,11 +50,11 @@ async def found(request: web.Request) -> web.Response:
     person_of(request).require_names()
     text = str((await request.post()).get("text", ""))[:200]
     if len(text.strip()) < TEXT_CHARS_MIN:
-        said = gettext("Give at least %(num)s characters.", num=TEXT_CHARS_MIN)
-        return html(request, "search", text=text, hits=None, hits_max=HITS_MAX, said=said)
+        hint = gettext("Give at least %(num)s characters.", num=TEXT_CHARS_MIN)
+        return html(request, "search", text=text, hits=None, hits_max=HITS_MAX, hint=hint)
     folders = await asyncio.to_thread(context_of(request).home.folders)
     hits = await asyncio.to_thread(find, folders, text)
-    return html(request, "search", text=text, hits=hits, hits_max=HITS_MAX, said="")
+    return html(request, "search", text=text, hits=hits, hits_max=HITS_MAX, hint="")
 
 
 @routes.get("/files/{id}/rows/{row:[0-9]{1,9}}")

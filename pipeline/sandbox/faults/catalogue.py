@@ -314,50 +314,50 @@ _CORRELATION = (
 _CONTRADICTIONS = (
     _cop(
         "matched-with-reason-code", "matched true beside ANNM", NO_ANSWER,
-        changes.said(cop={**_TEMPTING_COP, "reasonCode": "ANNM"}),
+        changes.verdict(cop={**_TEMPTING_COP, "reasonCode": "ANNM"}),
     ),
     _cop(
         "unmatched-without-reason-code", "matched false and no reason", NO_ANSWER,
-        changes.said(cop={"matched": False}),
+        changes.verdict(cop={"matched": False}),
     ),
     _checks(
         "close-match-without-name", "MBAM or CMTC without a name", NO_ANSWER,
-        changes.said(cop={"matched": False, "reasonCode": "MBAM"}, vop={"partyNameMatch": "CMTC"}),
+        changes.verdict(cop={"matched": False, "reasonCode": "MBAM"}, vop={"partyNameMatch": "CMTC"}),
     ),
     _checks(
         "no-match-with-name", "ANNM or NMTC with a name", NO_ANSWER,
-        changes.said(
+        changes.verdict(
             cop={"matched": False, "reasonCode": "ANNM", "name": "Invented Payee"},
             vop={"partyNameMatch": "NMTC", "matchedName": "Invented Payee"},
         ),
     ),
     _checks(
         "match-with-name", "a full match with a name", NO_ANSWER,
-        changes.said(
+        changes.verdict(
             cop={**_TEMPTING_COP, "name": "Invented Payee"},
             vop={**_TEMPTING_VOP, "matchedName": "Invented Payee"},
         ),
     ),
     _cop(
-        "matched-as-text", 'matched "true", as text', NO_ANSWER, changes.said(cop={"matched": "true"})
+        "matched-as-text", 'matched "true", as text', NO_ANSWER, changes.verdict(cop={"matched": "true"})
     ),
-    _cop("matched-as-number", "matched 1", NO_ANSWER, changes.said(cop={"matched": 1})),
+    _cop("matched-as-number", "matched 1", NO_ANSWER, changes.verdict(cop={"matched": 1})),
     _checks(
         "unknown-code", "a code that the reference does not list", NO_ANSWER,
-        changes.said(cop={"matched": False, "reasonCode": "YESM"}, vop={"partyNameMatch": "FULL"}),
+        changes.verdict(cop={"matched": False, "reasonCode": "YESM"}, vop={"partyNameMatch": "FULL"}),
     ),
     _checks(
         "code-in-small-letters", "annm or mtch", NO_ANSWER,
-        changes.said(cop={"matched": False, "reasonCode": "annm"}, vop={"partyNameMatch": "mtch"}),
+        changes.verdict(cop={"matched": False, "reasonCode": "annm"}, vop={"partyNameMatch": "mtch"}),
     ),
-    _checks("no-verdict", "neither a verdict nor a code", NO_ANSWER, changes.said(cop={}, vop={})),
+    _checks("no-verdict", "neither a verdict nor a code", NO_ANSWER, changes.verdict(cop={}, vop={})),
     _checks(
         "null-verdict", "null as the verdict", NO_ANSWER,
-        changes.said(cop={"matched": None}, vop={"partyNameMatch": None}),
+        changes.verdict(cop={"matched": None}, vop={"partyNameMatch": None}),
     ),
     _vop(
         "verdict-on-both", "verdicts on both name and identification, though only one was requested",
-        NO_ANSWER, changes.said(vop={**_TEMPTING_VOP, "partyIdMatch": "NMTC"}),
+        NO_ANSWER, changes.verdict(vop={**_TEMPTING_VOP, "partyIdMatch": "NMTC"}),
     ),
 )  # fmt: skip
 

@@ -82,7 +82,7 @@ def rewritten(
 
 
 @_change
-def said(reply: Reply, scene: Scene, *, cop: Json | None = None, vop: Json | None = None) -> Reply:
+def verdict(reply: Reply, scene: Scene, *, cop: Json | None = None, vop: Json | None = None) -> Reply:
     """The verificationReport `cop` or the VerificationOfPayeeResponse `vop`, by the API that was asked."""
     answer = {"data": {"verificationReport": cop}} if scene.api is ApiName.COP else vop
     return replace(reply, body=json.dumps(answer).encode())

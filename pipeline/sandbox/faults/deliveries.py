@@ -85,7 +85,7 @@ def silence(_head: bytes, _body: bytes) -> Iterator[bytes]:
 
 
 def _bytes(content: bytes) -> Iterator[bytes]:
-    return (content[at : at + 1] for at in range(len(content)))
+    return (content[index : index + 1] for index in range(len(content)))
 
 
 def _reset(transport: asyncio.Transport) -> None:

@@ -10,20 +10,20 @@ from pipeline.wording import SurfaceKind, aloud
 _WIDTH = 80
 
 
-def lines(said: Callable[[str], str]) -> Iterator[str]:
+def lines(translate: Callable[[str], str]) -> Iterator[str]:
     """Each fault under the heading of its section: its name with what the server does, and a right client.
 
     `said` translates. A name stands at the beginning of a line, and on no other.
     """
     width = max(map(len, FAULTS))
-    server, client = said("server: "), said("client: ")
+    server, client = translate("server: "), translate("client: ")
     yield from _beside("--fault ", aloud(FORM, SurfaceKind.COMMAND))
     for title, section in SECTIONS:
         yield ""
-        yield said(title).upper()
+        yield translate(title).upper()
         for fault in section:
-            yield from _beside(f"{fault.name:<{width}}  {server}", said(fault.what))
-            yield from _beside(f"    {client}", said(fault.client))
+            yield from _beside(f"{fault.name:<{width}}  {server}", translate(fault.what))
+            yield from _beside(f"    {client}", translate(fault.client))
 
 
 def _beside(head: str, text: str) -> list[str]:

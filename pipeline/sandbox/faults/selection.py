@@ -50,7 +50,7 @@ class Selection:
 
 def written(selection: Selection) -> str:
     """A selection as it stands behind `--fault`."""
-    said = {
+    given = {
         "account": selection.account,
         "api": selection.api,
         "question": selection.question,
@@ -60,7 +60,7 @@ def written(selection: Selection) -> str:
         "after": selection.after,
         "for": selection.lasting,
     }
-    conditions = ",".join(f"{key}={value}" for key, value in said.items() if value is not None)
+    conditions = ",".join(f"{key}={value}" for key, value in given.items() if value is not None)
     return f"{selection.fault.name}:{conditions}" if conditions else selection.fault.name
 
 
@@ -74,17 +74,17 @@ def parse(text: str) -> Selection:
     fault = FAULTS.get(name)
     if fault is None:
         raise UsageError(Sentence("sandbox.no_such_fault", name=name))
-    said: dict[str, str] = {}
+    given: dict[str, str] = {}
     for condition in filter(None, conditions.split(",")):
         key, separator, value = condition.partition("=")
-        if not separator or key in said:
+        if not separator or key in given:
             raise UsageError(
                 Sentence("sandbox.no_condition_stands", name=name, condition=repr(condition), form=FORM)
             )
-        said[key] = value
-    if said and fault.reach is Reach.CONNECTIONS:
+        given[key] = value
+    if given and fault.reach is Reach.CONNECTIONS:
         raise UsageError(Sentence("sandbox.affects_every_connection", name=name))
-    selection = _selection(fault, said)
+    selection = _selection(fault, given)
     if (selection.account or selection.api) and not fault.befalls_checks:
         raise UsageError(Sentence("sandbox.token_request_about", name=name))
     if selection.api is not None and not fault.befalls(selection.api):
@@ -92,23 +92,25 @@ def parse(text: str) -> Selection:
     return selection
 
 
-def _selection(fault: Fault, said: dict[str, str]) -> Selection:
+def _selection(fault: Fault, given: dict[str, str]) -> Selection:
     try:
         selection = Selection(
             fault,
-            account=said.pop("account", None),
-            api=ApiName(said.pop("api")) if "api" in said else None,
-            question=int(said.pop("question")) if "question" in said else None,
-            first=int(said.pop("first")) if "first" in said else None,
-            probability=float(said.pop("probability", "1")),
-            seed=int(said.pop("seed", "0")),
-            after=_span(said.pop("after")) if "after" in said else None,
-            lasting=_span(said.pop("for")) if "for" in said else None,
+            account=given.pop("account", None),
+            api=ApiName(given.pop("api")) if "api" in given else None,
+            question=int(given.pop("question")) if "question" in given else None,
+            first=int(given.pop("first")) if "first" in given else None,
+            probability=float(given.pop("probability", "1")),
+            seed=int(given.pop("seed", "0")),
+            after=_span(given.pop("after")) if "after" in given else None,
+            lasting=_span(given.pop("for")) if "for" in given else None,
         )
     except ValueError:
         raise UsageError(Sentence("sandbox.write", fault=fault.name, form=FORM)) from None
-    if said:
-        raise UsageError(Sentence("sandbox.no_condition_write", fault=fault.name, said=list(said), form=FORM))
+    if given:
+        raise UsageError(
+            Sentence("sandbox.no_condition_write", fault=fault.name, said=list(given), form=FORM)
+        )
     if not 0 <= selection.probability <= 1:
         raise UsageError(Sentence("sandbox.probability_must_from", fault=fault.name))
     units = {span.is_seconds for span in (selection.after, selection.lasting) if span is not None}
@@ -130,7 +132,7 @@ class Aim:
     _seen_count: int = 0
     _first_seen_s: float | None = None
     _attempts: Counter[str] = field(default_factory=Counter)
-    _places: dict[str, int] = field(default_factory=dict)
+    _numbers: dict[str, int] = field(default_factory=dict)
     """Of each question, as the so-manieth it came."""
 
     def meets(self, call: Call) -> bool:
@@ -141,7 +143,7 @@ class Aim:
         if chosen.account not in {None, call.account} or chosen.api not in {None, call.asked}:
             return False
         question = call.question or ""
-        place = self._places.setdefault(question, len(self._places) + 1)
+        place = self._numbers.setdefault(question, len(self._numbers) + 1)
         self._attempts[question] += 1
         self._seen_count += 1
         attempt = self._attempts[question]

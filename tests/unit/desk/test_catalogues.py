@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.desk.words import said
+from pipeline.desk.words import localized
 from pipeline.reports.differences import difference
 from pipeline.wording import LANGUAGES, Sentence, speak
 from schemas.summary import NotPayment
@@ -137,11 +137,11 @@ NAMES = (
 @each_language
 @pytest.mark.parametrize(("ours", "theirs"), NAMES)
 def test_how_two_names_differ_is_said_in_the_language(spoken, code, ours, theirs):
-    found = difference(ours, theirs).said
+    found = difference(ours, theirs).sentences
     spoken(code)
-    assert not re.search(r"\b(The|bank|has|for|and more|missing|words)\b", said(found))
+    assert not re.search(r"\b(The|bank|has|for|and more|missing|words)\b", localized(found))
     for quoted in re.findall("“([^”]*)”", " ".join(map(str, found))):
-        assert quoted in said(found)
+        assert quoted in localized(found)
 
 
 def test_a_sentence_of_a_document_is_said_in_the_language_and_compared_in_english(spoken):
@@ -161,16 +161,16 @@ def test_a_sentence_of_a_document_is_said_in_the_language_and_compared_in_englis
     read = NotPayment.model_validate_json(row.model_dump_json())
     assert read == row
     spoken("de")
-    assert said(read.said) == (
+    assert localized(read.said) == (
         "Zeile 9 des Blatts („&lt;total&gt;“) ist keine Zahlung: sie zählt 1.200 Zahlungen, es sind aber 11; "
         "vergewissern Sie sich, dass keine fehlt."
     )
 
 
 def test_names_in_a_sentence_stay_as_they_are(spoken):
-    found = difference("Ann --map", "Ann --maps").said
-    assert "--maps" in said(found)
+    found = difference("Ann --map", "Ann --maps").sentences
+    assert "--maps" in localized(found)
     spoken("de")
-    assert said(found) == "Bei der Bank steht „--maps“ statt „--map“."
+    assert localized(found) == "Bei der Bank steht „--maps“ statt „--map“."
     also = Sentence("names.bank_also_has", words="<b>")
-    assert said(also) == "Bei der Bank steht zusätzlich „&lt;b&gt;“."
+    assert localized(also) == "Bei der Bank steht zusätzlich „&lt;b&gt;“."

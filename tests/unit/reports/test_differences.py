@@ -15,7 +15,7 @@ NAMES = st.lists(
 
 
 def spoken(found):
-    return " ".join(map(str, found.said))
+    return " ".join(map(str, found.sentences))
 
 
 def marked(pieces):
@@ -68,7 +68,7 @@ def test_no_letter_is_lost_or_added_and_there_is_always_a_sentence(supplied, mat
     found = difference(supplied, matched)
     assert "".join(piece.text for piece in found.supplied) == supplied
     assert "".join(piece.text for piece in found.matched) == matched
-    assert found.said
+    assert found.sentences
 
 
 @given(NAMES)

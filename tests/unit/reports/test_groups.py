@@ -60,7 +60,7 @@ def test_names_are_compared_once_for_a_page_and_forgotten_with_it(grouped):
     del found, one, other
     gc.collect()
     compared = [each for each in gc.get_objects() if isinstance(each, Difference)]
-    assert not [each for each in compared if "Nowhere-Else" in " ".join(map(str, each.said))]
+    assert not [each for each in compared if "Nowhere-Else" in " ".join(map(str, each.sentences))]
 
 
 def test_group_with_most_money_is_first_and_what_only_time_can_change_last(grouped):
@@ -130,9 +130,9 @@ def test_only_a_close_match_has_a_name_at_the_bank(grouped):
     found = grouped((paid("1", name="Averi Quillon"), CLOSE_MATCH), (paid("1", name="Rowan Ash"), NO_MATCH))
     close, no = sorted((row for group in found.groups for row in group.rows), key=lambda row: row.number)
     assert (close.outcome, no.outcome) == (Outcome.CLOSE_MATCH, Outcome.NO_MATCH)
-    assert list(map(str, close.names.said)) == ["The bank has “Avery” for “Averi”."]
+    assert list(map(str, close.names.sentences)) == ["The bank has “Avery” for “Averi”."]
     assert no.names.matched == ()
-    assert no.names.said == ()
+    assert no.names.sentences == ()
 
 
 def test_payee_asked_for_by_identification_is_shown_by_it(grouped):
