@@ -21,7 +21,7 @@ def main(path, folder):
     message = file_format.read(data, ReadingOptions({}), where=path.name)
     before = time.process_time()
     for role, keep in (("release", 0), ("hold", 1)):
-        stays = message.places.select((pl.col("row") % 3 == 0) == bool(keep)).to_series()
+        stays = message.locations.select((pl.col("row") % 3 == 0) == bool(keep)).to_series()
         edits = file_format.kept(data, message, stays, role)
         with write_atomically(folder / f"{role}{path.suffix}") as file:
             for piece in edited(data, edits):

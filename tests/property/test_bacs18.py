@@ -25,7 +25,7 @@ def changed(data, edits):
 
 
 def lines_of(data, message):
-    return [data[start:end] for start, end in message.places.select("start", "end").iter_rows()]
+    return [data[start:end] for start, end in message.locations.select("start", "end").iter_rows()]
 
 
 @examples(60)
@@ -138,5 +138,5 @@ def test_any_bytes_are_read_or_refused_in_a_sentence(seed, changes):
     bacs18.sniff(data)
     with suppress(InputError):
         message = read(data)
-        assert message.payments.height == message.places.height == message.defects.len()
-        assert message.places["start"].is_sorted()
+        assert message.payments.height == message.locations.height == message.defects.len()
+        assert message.locations["start"].is_sorted()

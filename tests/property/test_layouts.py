@@ -147,5 +147,5 @@ def test_any_bytes_are_read_or_refused_in_a_sentence(layout, changes, encoding):
         fmt.sniff(data)
     with suppress(InputError):
         message = FORMATS[layout].read(data, ReadingOptions({}, encoding), where="pay.csv")
-        assert message.payments.height == message.places.height == message.defects.len()
-        assert message.places["start"].is_sorted()
+        assert message.payments.height == message.locations.height == message.defects.len()
+        assert message.locations["start"].is_sorted()
