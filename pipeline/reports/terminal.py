@@ -267,7 +267,7 @@ def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableT
         before=Sentence("terminal.of_an_earlier_run", count=before) if before else "",
     )
     report_count = len(summary.bank_reports)
-    said: list[Sentence | str] = [
+    notes: list[Sentence | str] = [
         Sentence("terminal.nothing_asked", count=report_count) if report_count else asked
     ]
     if elsewhere := sum(call.elsewhere_count for call in summary.calls):

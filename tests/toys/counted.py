@@ -46,7 +46,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
     cells = pl.DataFrame([row.split("|") for row in rows], schema=headers.split("|"), orient="row")
     cells = cells.with_columns(pl.when(pl.all() != "").then(pl.all()))
     places = RowPositions(unit="line", stretches=[(1, _FIRST_LINE, 1)])
-    return Table(cells, no_defects(cells.height), Dialect("|", line_end="\n"), places=places)
+    return Table(cells, no_defects(cells.height), Dialect("|", line_end="\n"), positions=places)
 
 
 def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:

@@ -233,8 +233,8 @@ def test_one_row_is_a_row_and_more_are_rows(rows, said):
 
 def test_rows_are_named_with_their_places():
     places = RowPositions(unit="sheet row", stretches=[(1, 5, 1)])
-    assert which_rows([2], places=places) == "row 2 (sheet row 6)"
-    assert which_rows([2, 4], 5, places=places) == "rows 2, 4 (sheet rows 6, 8) and 3 more"
+    assert which_rows([2], positions=places) == "row 2 (sheet row 6)"
+    assert which_rows([2, 4], 5, positions=places) == "rows 2, 4 (sheet rows 6, 8) and 3 more"
     count = WarningCount(code="MIXED_SCRIPTS", row_count=12, rows=[1, 2], every_row=[1, 2])
     assert warning_text(count, places).endswith("12 rows (1, 2, ...; sheet rows 5, 6, ...).")
 
@@ -254,7 +254,7 @@ def test_a_payment_of_a_pain_001_is_named_by_its_batch_and_its_number_there(summ
 
 def test_payments_of_many_batches_are_named_in_few_words():
     each_its_own = RowPositions(unit="PmtInf", stretches=[(row, row, 0) for row in range(1, 13)])
-    assert which_rows(range(1, 12), places=each_its_own) == (
+    assert which_rows(range(1, 12), positions=each_its_own) == (
         "rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 (PmtInf[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]/CdtTrfTxInf[1]) and 1 more"
     )
 

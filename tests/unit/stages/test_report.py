@@ -351,6 +351,6 @@ def test_a_plan_has_one_total_for_each_currency(prices, costs):
     limits = {api: ApiLimits(20, None, price=each) for api, each in zip(counts, prices, strict=True)}
     findings = (pl.DataFrame(schema=REJECTS), NO_WARNINGS)
     found = forecast_by_counts(
-        "x.csv", Environment.TEST, findings, counts, limits, places=None, why_uncounted=None
+        "x.csv", Environment.TEST, findings, counts, limits, positions=None, why_uncounted=None
     )
     assert found.costs == costs
