@@ -1,4 +1,4 @@
-"""Where the command starts, and the Python API: `check`, `plan` and `explain`.
+"""The entry point of the command, and the Python API: `check`, `plan` and `explain`.
 
 The packages of this program have names that others have too, `pipeline` and `schemas`; this module has the
 name of the distribution. `python -I -m payee_precheck` is the command in an interpreter that no PYTHONPATH
@@ -41,7 +41,7 @@ _CONFIGURATION = 78
 _MISTAKE = 70
 """The exit statuses of two errors of `pipeline.errors`, which cannot be imported here."""
 _COMPLETE = (0, 1)
-"""The exit statuses of a run in which every row is decided."""
+"""The exit statuses of a run that decided every row."""
 _LAST_COLUMN = "check_attempts"
 """Of an outcome file; the character before it is the delimiter."""
 _COLLECTED_AFTER = 200_000

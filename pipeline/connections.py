@@ -58,12 +58,12 @@ _WAITS = (1 / 30, 1 / 10)
 
 
 def quota_path() -> Path:
-    """The file in which the daily caps of all processes of this user are counted."""
+    """The file that counts the daily caps of all processes of this user."""
     return user_folder(user_state_path) / "quota.db"
 
 
 def leases_path() -> Path:
-    """The folder in which all runs of this user divide the servers' limits among themselves."""
+    """The folder where all runs of this user divide the servers' limits."""
     return user_folder(user_state_path) / "turns"
 
 

@@ -115,7 +115,7 @@ class DiskError(PrecheckError):
 
 
 class IncompleteError(PrecheckError):
-    """The run stopped before every row was decided; running the same command again goes on."""
+    """The run stopped before every row was decided; the same command resumes it."""
 
     exit_code = 75
 
@@ -184,7 +184,7 @@ class TlsError(ConfigurationError):
 
 
 class StoppedError(PrecheckError):
-    """The user stopped the run; running the same command again goes on."""
+    """The user stopped the run; the same command resumes it."""
 
     def __init__(self, reason: Sentence, exit_code: int) -> None:
         super().__init__(reason)

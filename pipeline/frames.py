@@ -63,12 +63,9 @@ class Meaning(NamedTuple):
 
     outcome: Outcome
     action: Action
-    reason: Sentence
-    """What it means; beside every row that has it."""
-    not_said: Sentence
-    """What it must not be taken for: completes "it does not say"."""
-    advice: Sentence | None = None
-    """What to do, where there is more to it than the action says."""
+    reason: Sentence  # what it means; beside every row that has it
+    not_said: Sentence  # what it must not be taken for: completes "it does not say"
+    advice: Sentence | None = None  # what to do, where there is more to it than the action says
 
 
 class RouteReason(StrEnum):
@@ -127,7 +124,7 @@ PAYEES: Schema = {
     "account": pl.String(),  # one text for one account, however the file writes it
     "secondary_reference": pl.String(),
 }
-"""Who is paid to which account, in the form in which two files are compared: one row per accepted payment."""
+"""Payees and their accounts, normalised for comparing two files: one row per accepted payment."""
 
 PAYEE_KEYS: Schema = {
     "row": pl.UInt32(),  # the last payment that says the same

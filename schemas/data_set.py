@@ -72,7 +72,7 @@ class DataSetRecord(OwnDocument):
     """Which parts the data set of a run has: `data_set.json`."""
 
     input_sha256: str
-    """By which the ledger knows the run; that of the parts when it began."""
+    """The run's identity in the ledger: the digest of the parts when it began."""
     parts: list[PartKept]
     work: str
     """The folder of the run within the work folder; it is there until all is decided."""

@@ -57,7 +57,7 @@ class LedgerEvidence(OwnDocument):
     """How much the record of the run held when the outcome file was written."""
 
     input_sha256: str | None = None
-    """By which the ledger knows the payments, where parts of a data set were corrected since it began."""
+    """The key of the payments in the ledger, if parts of a data set were corrected since it began."""
     question_count: int
     """Distinct questions of the file."""
     unanswered_count: int

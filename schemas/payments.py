@@ -42,7 +42,7 @@ FIELDS: tuple[str, ...] = tuple(Payment.model_fields)
 """The canonical fields, in the order of the documentation."""
 
 IGNORE = "ignore"
-"""In a mapping, beside the fields: the columns that are to be read as none of them."""
+"""In a mapping, beside the fields: the columns to ignore."""
 
 
 class ConfiguredHeader(str):

@@ -73,7 +73,7 @@ class Fix(OwnDocument):
     before_next: Spoken
     """What a person does before it."""
     next_step: str
-    """The command that goes on."""
+    """The command that continues."""
 
 
 class HoldReason(OwnDocument):
@@ -143,7 +143,7 @@ class Approval(OwnDocument):
 
 
 class Act(StrEnum):
-    """What shapes a payment file at a desk. Whoever did any of it cannot approve the file."""
+    """The deeds that shape a payment file at a desk; a user who did any of them cannot approve the file."""
 
     DECIDED = "decided"
     CORRECTED = "corrected"
@@ -165,4 +165,4 @@ class Shaped(OwnDocument):
 
 
 class Approvals(RootModel[list[Approval]]):
-    """`approvals.json`, a list that only grows: every decision, in the order in which they were made."""
+    """`approvals.json`, a list that only grows: every decision, in the order of making."""

@@ -109,7 +109,7 @@ class CapStatus(OwnDocument):
 
 
 class LedgerStatus(OwnDocument):
-    """What goes on in a shared ledger."""
+    """The activity in a shared ledger."""
 
     ledger: str
     time: Annotated[str, Field(description="Of the database, UTC, ISO 8601 with Z.")]

@@ -138,7 +138,7 @@ class InputFile(OwnDocument):
     sheet_name: str | None = None
     """Of a workbook: the sheet with the payments."""
     numbers: tuple[str, ...] = ()
-    """Of a workbook: the columns of amounts in which each filled cell is a number."""
+    """In a workbook: the columns of amounts whose filled cells are all numbers."""
     extra_column_count: int = 0
     """How many columns of the outcome file, the last before its own, hold what rows had too many."""
     places: RowPositions | None = None

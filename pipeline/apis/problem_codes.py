@@ -1,4 +1,4 @@
-"""The code of an error response, where it is neither one of our own nor of an answer."""
+"""The codes of error responses that are neither our own nor those of answers."""
 
 from __future__ import annotations
 

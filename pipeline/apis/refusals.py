@@ -32,7 +32,7 @@ def own_problem(response: httpx.Response) -> Problem | None:
 
 
 def echo_for(response: httpx.Response, request: httpx.Request, request_id: str) -> Echo:
-    """Whose correlation id a response carries, in the header in which the request carried it."""
+    """Whose correlation id the response echoes."""
     headers = [name for name, value in request.headers.items() if value == request_id]
     echoes = {echo_of(response, name, request_id) for name in headers}
     return Echo.OTHER if Echo.OTHER in echoes else Echo.OURS if Echo.OURS in echoes else Echo.MISSING

@@ -1,4 +1,4 @@
-"""All name-check APIs: the one table in which another is registered."""
+"""The table of all name-check APIs; a new one is registered here."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,7 +13,7 @@ APIS: Mapping[ApiName, ApiDeclaration] = {
     ApiName.VOP_GATEWAY: vop.GATEWAY_DECLARATION,
     ApiName.VOP_STANDARD: vop.STANDARD_DECLARATION,
 }
-"""In the order in which they are asked for where several can check a payment."""
+"""In order of preference, if several can check a payment."""
 DECLARED: Mapping[ApiName, ApiDeclaration | ReportDeclaration] = {
     **APIS,
     ApiName.BANK_REPORT: vop.BANK_REPORT,

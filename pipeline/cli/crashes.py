@@ -1,4 +1,4 @@
-"""Unexpected ends: a mistake of this program, recorded for its maintainers.
+"""Crash reports: a bug of this program, recorded for its maintainers.
 
 The record has places in the program and nothing else: the message of an error, or the value of a variable,
 may be personal data.

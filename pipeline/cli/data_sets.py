@@ -1,4 +1,4 @@
-"""Data sets on the command line: when FILE is one, and what may be said of it."""
+"""Data sets on the command line: when FILE is one, and which options apply to it."""
 
 from collections.abc import Callable
 from contextlib import ExitStack

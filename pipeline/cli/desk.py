@@ -216,7 +216,7 @@ def _token() -> str:
 
 
 def _link(home: "DeskHome", name: str, address: str) -> str:
-    """A link that lets somebody of this name in, once."""
+    """A single-use sign-in link for this name."""
     from pipeline.desk.sessions import new_link
     from pipeline.runs.approvals import decider
 

@@ -143,7 +143,7 @@ class ProgressEvents(RunObserver):
 
 
 def log_notice(notice: Notice) -> None:
-    """Log what a person should know about a run that goes on."""
+    """Log what a person should know about a running job."""
     log.warning(notice.message.recorded(), **notice.facts, **({_VITAL: True} if notice.is_vital else {}))
 
 

@@ -45,10 +45,8 @@ class MonitoringTargets:
 
     metrics: Path | None = None
     ping_url: str | None = None
-    ping_ca: Path | None = None
-    """The only authority to trust for the pings; None: the usual ones."""
-    profile: str | None = None
-    """People are notified of runs that name one."""
+    ping_ca: Path | None = None  # the only authority to trust for the pings; None: the usual ones
+    profile: str | None = None  # people are notified of runs that name one
     config: Path | None = None
     log_form: Form = "text"
 
@@ -58,8 +56,7 @@ class MonitoredRun:
     """What there is to report of a command so far."""
 
     ends: Mapping[Path, FileEnd] = field(default_factory=dict)
-    folders: Mapping[Path, Path] = field(default_factory=dict)
-    """File -> where its results go."""
+    folders: Mapping[Path, Path] = field(default_factory=dict)  # file -> where its results go
 
     @property
     def summaries(self) -> list[Summary]:

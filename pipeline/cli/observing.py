@@ -34,8 +34,7 @@ class ObservingTargets:
     """Where to report what a process does, for as long as it works."""
 
     profile: str | None
-    file: Path | None = None
-    """For a textfile collector; rewritten again and again."""
+    file: Path | None = None  # for a textfile collector; rewritten again and again
     file_interval_s: float = 10.0
     metrics_listen: ListenAddress | None = None
     traces: bool = False

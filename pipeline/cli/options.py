@@ -39,7 +39,7 @@ PATH = NamedPath(path_type=Path, readable=False)
 
 
 class OutcomeFormats(click.Choice[str]):
-    """The formats in which outcomes are written; their table is imported once a format is named or listed."""
+    """The formats of outcome files; their table is imported once a format is named or listed."""
 
     def __init__(self) -> None:
         self.case_sensitive = True

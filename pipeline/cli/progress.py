@@ -1,4 +1,4 @@
-"""How far a run is: a bar on a terminal, a plain line now and then elsewhere."""
+"""The progress of a run: a bar on a terminal, occasional plain lines elsewhere."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator

@@ -1,4 +1,4 @@
-"""`precheck status`: what goes on in a ledger that hosts share."""
+"""`precheck status`: the activity in a shared ledger."""
 
 import time
 from pathlib import Path

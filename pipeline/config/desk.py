@@ -26,15 +26,15 @@ class DeskSection(Section):
     proxy_user: Words | None = None
     """The user that the proxy runs as; only this user may connect to the socket."""
     identity_header: HeaderName = "X-Forwarded-Email"
-    """The header in which the proxy names the user."""
+    """The header that carries the user's name, set by the proxy."""
     upload_mib_max: Annotated[int, Field(ge=1, le=1_000_000)] = 512
     """Of one file."""
     person_mib_max: Annotated[int, Field(ge=1, le=1_000_000)] = 8192
     """Of all files that one person has at the desk."""
     idle_minutes_max: Annotated[int, Field(ge=1, le=1_000_000)] = 240
-    """How long a session lasts in which nothing is asked for."""
+    """How long an idle session lasts."""
     session_hours_max: Annotated[int, Field(ge=1, le=1_000_000)] = 12
     """How long a session lasts whatever is asked for."""
     keep_days: Annotated[int, Field(ge=1, le=36_500)] | None = None
-    """How long names and files are kept after the last check; None: until somebody deletes them."""
+    """How long names and files are kept after the last check; None: until they are deleted by hand."""
     roles: DeskRoles = Field(default_factory=DeskRoles)

@@ -1,4 +1,4 @@
-"""The sections `[inputs.NAME]` of the configuration: how files of a name are read, as options say it."""
+"""The sections `[inputs.NAME]` of the configuration: reading options by file name."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The sentences about mistakes in a configuration file: each once, with its place, its value, what to do."""
+"""Error messages for a configuration file: each mistake once, with its place, value and remedy."""
 
 import datetime as dt
 import difflib

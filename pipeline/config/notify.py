@@ -1,4 +1,4 @@
-"""The section `[notify]` of the configuration: who hears of a run that needs a person."""
+"""The section `[notify]` of the configuration: who is notified of a run that needs a person."""
 
 from pydantic import Field, model_validator
 

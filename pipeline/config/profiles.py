@@ -137,7 +137,7 @@ def of_bank(chosen: Chosen) -> Chosen:
 
 
 def without_servers(chosen: Chosen) -> Profile:
-    """The profile by which payments are judged that a bank has reported on."""
+    """The profile that judges payments with a bank's report."""
     profile = Profile() if chosen.profile is None else chosen.profile
     return profile.model_copy(update=dict.fromkeys(SECTIONS))
 

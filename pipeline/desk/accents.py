@@ -1,4 +1,4 @@
-"""Texts as people type them who leave accents out: `Solene` finds Solène, and `strasse` Straße."""
+"""Searching without accents: `Solene` finds Solène, and `strasse` Straße."""
 
 import re
 import unicodedata
@@ -59,7 +59,7 @@ class Plainer:
         self._pairs = list(_pairs(plain))
 
     def __call__(self, text: str) -> str:
-        """A text in small letters, in which what is looked for stands as it is looked for."""
+        """Fold a text to lower case, so that the search text can be found in it."""
         text = text.lower()
         if text.isascii():
             return text

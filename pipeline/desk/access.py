@@ -79,7 +79,7 @@ class ProxyAccess:
 
     @property
     def hosts(self) -> Sequence[str]:
-        """By which browsers reach the proxy."""
+        """The host names that browsers use to reach the proxy."""
         return [self.settings.host] if self.settings.host is not None else []
 
     @property

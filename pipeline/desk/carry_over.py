@@ -1,4 +1,4 @@
-"""What was decided about a file that counts for its correction, which has all of its rows, in their order."""
+"""Decisions that carry over to a corrected file, which has the same rows in the same order."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -85,12 +85,11 @@ class Source(NamedTuple):
     """The file that another one was made of here."""
 
     folder: FileFolder
-    rows: Sequence[int] | None
-    """Of each row, the row of that file; None: all, in their order."""
+    rows: Sequence[int] | None  # of each row, the row of that file; None: all, in their order
 
 
 def made_from(home: DeskHome, folder: FileFolder) -> Source | None:
-    """Of which file this one is what was corrected, or held, taken away and uploaded again; None of none."""
+    """The file that this one corrects, or whose held rows it has; None without one."""
     others = {other.run: other for other in home.folders()}
     found = origin_in(others, folder.read().sha256)
     return None if found is None else Source(others[found.folder], found.rows)
@@ -100,14 +99,13 @@ class CorrectedBefore(NamedTuple):
     """That a row was corrected in an earlier file."""
 
     file_id: str
-    row: int
-    """Of that file, as is the name."""
+    row: int  # of that file, as is the name
     name: str
     approval: Approval
 
 
 def corrected_before(home: DeskHome, file: DeskFile, row: int) -> list[CorrectedBefore]:
-    """The earlier files in which a row was corrected on the way to this one, newest first."""
+    """The earlier files that corrected a row on the way to this one, newest first."""
     found = []
     while file.corrects is not None:
         folder = home.folder(file.corrects)

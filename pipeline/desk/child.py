@@ -1,4 +1,4 @@
-"""One check, in the process that `checks.start` has started: a file has its progress, and a file stops it."""
+"""The child process of one check: it reports its progress in a file, and another file stops it."""
 
 import threading
 from collections.abc import Callable

@@ -37,10 +37,8 @@ class Released(NamedTuple):
 class Bars(NamedTuple):
     """Whether a release keeps its payments out of the next one."""
 
-    own: bool
-    """Of the same file."""
-    others: bool
-    """Of another file of its family."""
+    own: bool  # of the same file
+    others: bool  # of another file of its family
 
 
 BARS: Mapping[tuple[bool, bool], Bars] = {

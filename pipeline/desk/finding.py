@@ -46,7 +46,7 @@ def find(folders: Iterable[FileFolder], text: str) -> list[Hit]:
     """The payments with a text in one of their cells, newest files first, whatever capitals and accents.
 
     The text has `TEXT_CHARS_MIN` characters at least. The outcome files are read as they lie there: files
-    that nobody opens are not kept in memory.
+    that are not open are not kept in memory.
     """
     hits: list[Hit] = []
     for folder in folders:

@@ -1,4 +1,4 @@
-"""What every request passes before a page sees it, and what every answer carries."""
+"""Middleware: the checks before a page handles a request, and the headers of every response."""
 
 import re
 import sys
@@ -29,10 +29,10 @@ HEADERS = {
 OPEN_TO_ALL = ("/enter", "/static/")
 """What needs no session: the sign-in page, and files that are the same for everybody."""
 UNNOTICED = ("/progress.json",)
-"""What a page asks for by itself: it is no sign that somebody is there."""
+"""Requests that a page makes by itself: they do not count as activity."""
 
 LANGUAGE_COOKIE = "precheck-desk-language"
-"""Which language somebody chose on a page."""
+"""The language that the user chose on a page."""
 ACCESS: web.AppKey[Access] = web.AppKey("access")
 RECORDS: web.AppKey[Callable[[web.Request, DeskRefusal], Awaitable[None]]] = web.AppKey("records")
 """Puts on record who was turned away."""

@@ -1,6 +1,6 @@
-"""From what people said about a file to the arguments of jobs.
+"""Turn a user's choices about a file into job arguments.
 
-What they said about its columns is kept by its header line: the same export is read the same way next time.
+Choices about columns are remembered by header line: the same export is read the same way next time.
 """
 
 import json
@@ -184,8 +184,7 @@ class RememberedMapping(NamedTuple):
     """What was said about the columns of a file."""
 
     mapping: dict[str, str]
-    by: Sequence[str]
-    """Who said it: they shape every file that is read by it."""
+    by: Sequence[str]  # who said it: they shape every file that is read by it
 
 
 def remember(home: DeskHome, read: ColumnsRead, mapping: RememberedMapping) -> None:

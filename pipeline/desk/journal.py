@@ -20,10 +20,8 @@ class _Read(NamedTuple, Generic[AnyEntry]):
     """The lines that were read before, from the first on, and found in order."""
 
     byte_count: int = 0
-    digest: str = sha256().hexdigest()
-    """The hash of these bytes."""
-    head: str = NOTHING_BEFORE
-    """The hash of the last of them."""
+    digest: str = sha256().hexdigest()  # the hash of these bytes
+    head: str = NOTHING_BEFORE  # the hash of the last of them
     entries: Sequence[AnyEntry] = ()
 
 

@@ -51,36 +51,27 @@ class ListedRow(NamedTuple):
 
     row: Row
     group: str
-    verdict: str
-    """Of the policy: release, review or hold."""
-    policy_says: str
-    """The same as a sentence."""
+    verdict: str  # of the policy: release, review or hold
+    policy_says: str  # the same as a sentence
     can_release: bool
-    fix: str
-    """What a correction does, in words; empty where none is known."""
+    fix: str  # what a correction does, in words; empty where none is known
     latest: LastDecision | None
     reason: list[Sentence | str]
-    repeats: Repeated | None = None
-    """The same payment that another file released."""
-    account: str = ""
-    """The whole of it, in groups."""
+    repeats: Repeated | None = None  # the same payment that another file released
+    account: str = ""  # the whole of it, in groups
 
 
 class Asked(NamedTuple):
-    """What somebody wants to see."""
+    """The view that the user asked for."""
 
     group: str = ""
     outcome: str = ""
-    decided: str = ""
-    """`yes`, `no`, `release` of what would be released, or anything."""
+    decided: str = ""  # `yes`, `no`, `release` of what would be released, or anything
     text: str = ""
-    rows: str = ""
-    """`all`, or only those that need a look."""
+    rows: str = ""  # `all`, or only those that need a look
     currency: str = ""
-    least: str = ""
-    """The smallest amount, which counts only if the rows are of one currency."""
-    sort: str = ""
-    """One of `SORTS`, with a minus sign for the other direction; empty: largest amounts first."""
+    least: str = ""  # the smallest amount, which counts only if the rows are of one currency
+    sort: str = ""  # one of `SORTS`, with a minus sign for the other direction; empty: largest amounts first
     page: int = 1
 
     @property
@@ -97,21 +88,16 @@ class BulkChoice(NamedTuple):
     """The bulk decisions offered for all undecided rows that are shown."""
 
     row_count: int
-    release_count: int
-    """Of the rows that the policy leaves to people, without those that are no match."""
-    one_by_one_count: int
-    """Of these: one by one they may be released."""
-    fix_count: int
-    """Of those whose correction is known."""
-    fix: str
-    """What that does, in words; empty where there is none."""
+    release_count: int  # of the rows that the policy leaves to people, without those that are no match
+    one_by_one_count: int  # of these: one by one they may be released
+    fix_count: int  # of those whose correction is known
+    fix: str  # what that does, in words; empty where there is none
 
 
 class Overrides(NamedTuple):
     """The payments that are released because a person decided so."""
 
-    rows: list[ListedRow]
-    """Those of most money, by currency."""
+    rows: list[ListedRow]  # those of most money, by currency
     total: ControlTotal
 
 
@@ -119,8 +105,7 @@ class ReviewPage(NamedTuple):
     """Some of the rows."""
 
     rows: list[ListedRow]
-    row_count: int
-    """Of those that were asked for."""
+    row_count: int  # of those that were asked for
     page: int
     page_count: int
 
@@ -129,10 +114,8 @@ class Listing(NamedTuple):
     """The rows of a run, with what people decided about them so far."""
 
     run: Review
-    latest: Mapping[int, LastDecision]
-    """The decisions that count, by row."""
-    released_in: Mapping[int, str] = MappingProxyType({})
-    """Row -> where the payment was released before."""
+    latest: Mapping[int, LastDecision]  # the decisions that count, by row
+    released_in: Mapping[int, str] = MappingProxyType({})  # row -> where the payment was released before
 
     @property
     def currencies(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Who may do what at the desk, and who is another person than whom."""
+"""Roles at the desk, and whether two users are different people."""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -32,12 +32,11 @@ def folded(name: str) -> str:
 
 
 class Person(NamedTuple):
-    """Somebody at the desk."""
+    """A user of the desk."""
 
     name: str
     roles: frozenset[Role]
-    is_identified: bool = False
-    """Whether somebody else than this person says so: a proxy that people log in to."""
+    is_identified: bool = False  # whether a login proxy vouches for the name, rather than the person
 
     def can(self, *roles: Role) -> bool:
         """Whether this person has one of these roles."""

@@ -1,4 +1,4 @@
-"""Why the desk does not do what somebody asked for: a sentence for the page, and a status for the browser."""
+"""Refusals of the desk: a sentence for the page and an HTTP status for the browser."""
 
 from http import HTTPStatus
 
@@ -10,8 +10,7 @@ class DeskRefusal(Exception):  # noqa: N818 (nothing went wrong)
     """The desk does not do it, for a reason that its page shows."""
 
     status = HTTPStatus.UNPROCESSABLE_ENTITY
-    next_step = ""
-    """What to do about it, where that is not the same for all refusals of this status."""
+    next_step = ""  # what to do about it, where that is not the same for all refusals of this status
 
     def __init__(self, reason: Sentence, by: str | None = None) -> None:
         """Refuse it, to a person who is known by name only."""

@@ -47,26 +47,22 @@ REASON_CHARS_MAX = 400
 
 
 class Decided(NamedTuple):
-    """What somebody wants decided."""
+    """The decisions that a form asks for."""
 
     rows: Sequence[int]
     decision: Decision | None
     reason: str
-    claimed_by: str | None = None
-    """Whom the workbook names that it stood in."""
-    is_next: bool = False
-    """Whether it counts only if nothing was decided since its page was shown."""
-    may_void: bool = False
-    """Whether this person was asked, and agreed, that it voids an approval."""
+    claimed_by: str | None = None  # whom the workbook names that it stood in
+    is_next: bool = False  # whether it counts only if nothing was decided since its page was shown
+    may_void: bool = False  # whether this person was asked, and agreed, that it voids an approval
 
 
 class ToApprove(NamedTuple):
-    """What somebody wants to approve, or to have corrected."""
+    """An approval, or corrections, that a form asks for."""
 
     latest: Mapping[int, LastDecision]
     shaped: Sequence[Shaped]
-    released_in: Mapping[int, str]
-    """Row -> where the payment was released before."""
+    released_in: Mapping[int, str]  # row -> where the payment was released before
     repeated_rows: Sequence[int] = ()
     hold_undecided: bool = False
     release_again: bool = False
@@ -228,10 +224,8 @@ class Offered(NamedTuple):
     name: str
     title: str
     byte_count: int
-    has_names: bool
-    """Whether it holds names of payees, so that only those may have it who work with them."""
-    is_first: bool
-    """Whether people need it: the payments to release and hold, and the report."""
+    has_names: bool  # whether it holds names of payees, so that only those may have it who work with them
+    is_first: bool  # whether people need it: the payments to release and hold, and the report
 
 
 _N = gettext_noop

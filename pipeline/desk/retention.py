@@ -1,4 +1,4 @@
-"""What the desk does by itself: it deletes names and files, keeps evidence, and resumes capped checks."""
+"""Scheduled work of the desk: it deletes names and files, keeps evidence, and resumes capped checks."""
 
 import shutil
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""A run opened to be reviewed: what the policy says of each row, and which decisions of people count."""
+"""A run opened for review: the policy's verdict on each row, and the decisions that count."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -43,10 +43,8 @@ class LastDecision(NamedTuple):
     reason: str | None
     by: str
     time: str
-    claimed_by: str | None = None
-    """Whom the workbook names that it stood in."""
-    is_carried: bool = False
-    """Whether it was decided about the file that this one is the correction of."""
+    claimed_by: str | None = None  # whom the workbook names that it stood in
+    is_carried: bool = False  # whether it was decided about the file that this one is the correction of
 
 
 class Repeated(NamedTuple):

@@ -1,4 +1,4 @@
-"""How people come in at one's own desk: a link that works once, then a session.
+"""Sign-in at a personal desk: a link that works once, then a session.
 
 A link is a file in the home of the desk, readable by its owner only and named by the hash of its token;
 using it deletes it. A session ends after a time without requests, after its longest time, or
@@ -32,10 +32,8 @@ def new_link(home: Path, name: str, token: str, now_s: float) -> None:
 class Lifetime(NamedTuple):
     """How long a session lasts."""
 
-    idle_max_s: float
-    """Without a request."""
-    max_s: float
-    """In all, from the link that began it."""
+    idle_max_s: float  # without a request
+    max_s: float  # in all, from the link that began it
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""What a page showed of a file: its forms carry it, and are refused once any of it has changed."""
+"""Optimistic locking of forms: each carries what its page showed, and is refused if any of it has changed."""
 
 from collections.abc import Mapping
 from hashlib import sha256
@@ -45,11 +45,7 @@ def shown_of(
 
 
 def refuse_changed(was: object, now: Shown, parts: tuple[str, ...] = Shown._fields) -> None:
-    """Refuse a form of a page that showed something else.
-
-    Raises:
-        Conflict: it did, with what has changed since.
-    """
+    """Refuse a form of a page that showed something else (Conflict: it did, with what has changed since)."""
     earlier = dict(zip(Shown._fields, str(was).split("-"), strict=False))
     if changed := [part for part in parts if earlier.get(part) != getattr(now, part)]:
         what = [Sentence(f"desk.shown_{part}") for part in changed]

@@ -1,4 +1,4 @@
-"""Where a file stands on its way from upload to release, found from what lies in its folder."""
+"""The state of a file between upload and release, derived from the contents of its folder."""
 
 from collections.abc import Collection, Mapping
 from enum import StrEnum
@@ -91,7 +91,7 @@ class FileStatus(NamedTuple):
 
     @property
     def is_refused(self) -> bool:
-        """Whether it waits for somebody to say how it can be read."""
+        """Whether the user must choose how it is read."""
         return self.state is State.NEW and self.file.is_refused
 
     @property
@@ -110,10 +110,8 @@ class Step(NamedTuple):
     deed: Deed
     by: Collection[Role]
     of: Collection[State]
-    to: State | None
-    """None: it stays in its state."""
-    of_corrections: Collection[Role] = ()
-    """Who else may, where the file is the correction of another one."""
+    to: State | None  # None: it stays in its state
+    of_corrections: Collection[Role] = ()  # who else may, where the file is the correction of another one
 
 
 _UPLOADER, _REVIEWER, _APPROVER = (Role.UPLOADER,), (Role.REVIEWER,), (Role.APPROVER,)
@@ -139,7 +137,7 @@ STEPS = (
     Step(Deed.PURGED, _APPROVER,
          (*_HALFWAY, State.REVIEW, State.WAITING, State.RELEASED, State.GIVEN), State.PURGED),
 )  # fmt: skip
-"""Who may do what with a file, in which states, and where it leads; all else is refused.
+"""The deeds: who may do each, in which states, and the next state; everything else is refused.
 
 The end of a check leads from running to review, or stopped, or capped. Who shaped a file does not approve it,
 and of the payments of a family none is released twice: `families.BARS`.

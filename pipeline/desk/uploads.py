@@ -1,4 +1,4 @@
-"""A file that comes in: written as it arrives, under a bounded name, and deleted where it is not whole."""
+"""Uploads: written as they arrive, under a bounded name, and deleted if incomplete."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Errors in the words of the desk: what to do is a button or a page, never an option of the command line."""
+"""Errors worded for the desk: the remedy is a button or a page, never a command-line option."""
 
 from collections.abc import Iterable
 from traceback import clear_frames

@@ -1,4 +1,4 @@
-"""Decisions as a workbook, for those who would rather work in one: those made go out, new ones come in."""
+"""Decisions in a workbook: existing ones are exported, new ones are imported."""
 
 import shutil
 import tempfile

@@ -1,1 +1,1 @@
-"""Who carries the asking out."""
+"""Executors: they carry out the asking of a run."""

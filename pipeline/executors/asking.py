@@ -146,11 +146,7 @@ class Way(Protocol):
         """What stays open for the next file."""
 
     def begin(self, asking: Asking) -> None:
-        """Get ready, before anything is asked.
-
-        Raises:
-            IncompleteError: nothing can be asked now.
-        """
+        """Get ready, before anything is asked (IncompleteError: nothing can be asked now)."""
 
     async def ask(self, asking: Asking) -> None:
         """Ask what is left to ask, until all is asked or a stop is requested.
@@ -203,12 +199,9 @@ class Alone:
     """A process that has the questions to itself: its folder, which is locked, has their ledger."""
 
     ledger: Ledger
-    is_ours: bool
-    """Whether the server is the embedded sandbox, which no other run asks."""
-    kept: KeptOpen | None = None
-    """What stays open for the next file."""
-    _caps: Caps | None = None
-    """Of the servers; None as long as the asking has not come to its end."""
+    is_ours: bool  # whether the server is the embedded sandbox, which no other run asks
+    kept: KeptOpen | None = None  # what stays open for the next file
+    _caps: Caps | None = None  # of the servers; None as long as the asking has not come to its end
 
     def begin(self, asking: Asking) -> None:
         """Nothing to get ready."""
@@ -243,10 +236,8 @@ class Alone:
 class LeftToAsk(NamedTuple):
     """What is left to ask."""
 
-    pieces: Sequence[Piece]
-    """In the order of asking; at least one."""
-    has_answered: Collection[ApiName]
-    """APIs that answered a question of this run before."""
+    pieces: Sequence[Piece]  # in the order of asking; at least one
+    has_answered: Collection[ApiName]  # APIs that answered a question of this run before
 
 
 async def left_to_ask(asking: Asking, ledger: Ledger) -> LeftToAsk:

@@ -1,4 +1,4 @@
-"""The event loop of an asking: its progress is reported, and requests to stop it are heeded."""
+"""The event loop of an asking: it reports progress and obeys requests to stop."""
 
 import asyncio
 import gc

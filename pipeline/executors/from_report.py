@@ -48,14 +48,11 @@ _DIGITS_OF_UK_ACCOUNT = r"^[0-9]{6}([0-9]{8})$"
 class ReceivedReport(NamedTuple):
     """A file that the bank gave, read."""
 
-    name: str
-    """As it was given."""
+    name: str  # as it was given
     data: bytes
     sha256: str
-    said: StatusReports
-    """What it says about the payment file, and nothing else."""
-    other_count: int
-    """Messages in it about other payment files."""
+    said: StatusReports  # what it says about the payment file, and nothing else
+    other_count: int  # messages in it about other payment files
 
 
 def read_report(path: Path, message: Message) -> ReceivedReport:
@@ -117,10 +114,8 @@ class ReportedAnswers(NamedTuple):
     """What the reports say of the payments that were to be checked."""
 
     answers: Answers
-    notes: tuple[Sentence, ...]
-    """What a person must know of the reports."""
-    unnamed_batches: tuple[str, ...]
-    """The batches of the payment file with payments that no report names."""
+    notes: tuple[Sentence, ...]  # what a person must know of the reports
+    unnamed_batches: tuple[str, ...]  # the batches of the payment file with payments that no report names
 
 
 def reported_answers(
@@ -220,7 +215,7 @@ def _payments(message: Message) -> pl.DataFrame:
 
 
 def _account(written: pl.Expr) -> pl.Expr:
-    """An account in the form in which two are compared: of a UK one, without the sort code before it."""
+    """An account, normalised for comparison: a UK one without its sort code."""
     plain = written.str.replace_all(r"[\s-]", "").str.to_uppercase()
     return pl.coalesce(plain.str.extract(_DIGITS_OF_UK_ACCOUNT), plain)
 
@@ -283,12 +278,9 @@ _DOUBTS = {"row": pl.UInt32(), "doubt": pl.String(), "is_certain": pl.Boolean()}
 
 
 class _Joined(NamedTuple):
-    found: pl.DataFrame
-    """`_FOUND`: each transaction with the one payment that it fits."""
-    doubts: pl.DataFrame
-    """`_DOUBTS`."""
-    unplaced_count: int
-    """Transactions that fit no payment by their ids."""
+    found: pl.DataFrame  # `_FOUND`: each transaction with the one payment that it fits
+    doubts: pl.DataFrame  # `_DOUBTS`
+    unplaced_count: int  # transactions that fit no payment by their ids
 
 
 def _joined(said: pl.DataFrame, payments: pl.DataFrame) -> _Joined:

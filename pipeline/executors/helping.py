@@ -38,14 +38,11 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 class HelpWanted(NamedTuple):
     """Which runs a worker helps with."""
 
-    root: Path
-    """The work folder."""
+    root: Path  # the work folder
     profile: Profile
-    fingerprint: str
-    """What identifies the profile: runs of another one are asked in another way."""
+    fingerprint: str  # what identifies the profile: runs of another one are asked in another way
     environment: Environment
-    until_idle: bool
-    """End when nothing is left to ask; otherwise only when asked to."""
+    until_idle: bool  # end when nothing is left to ask; otherwise only when asked to
 
     def includes(self, record: WorkRecord) -> bool:
         """Whether a run is asked under this profile."""
@@ -56,8 +53,7 @@ class HelpGiven(NamedTuple):
     """What a worker did."""
 
     answered_count: int
-    is_idle: bool
-    """Whether nothing was left to ask when it ended."""
+    is_idle: bool  # whether nothing was left to ask when it ended
     ended_by: PrecheckError | None
 
 
@@ -78,10 +74,8 @@ def help_with_runs(store: SharedStore, wanted: HelpWanted, surface: Surface) -> 
 class _Turn:
     """What was found and done once round all runs."""
 
-    undone_count: int = 0
-    """Chunks that are not done."""
-    workable_count: int = 0
-    """Those of them that are not to be left alone for a while."""
+    undone_count: int = 0  # chunks that are not done
+    workable_count: int = 0  # those of them that are not to be left alone for a while
     has_asked: bool = False
 
 

@@ -1,4 +1,4 @@
-"""The way into a ledger that processes share: into a run of it, and to the servers within limits for all."""
+"""Join a shared ledger: one of its runs, and the servers within the limits that all share."""
 
 import os
 import time
@@ -39,8 +39,7 @@ class SharedAccess(NamedTuple):
 
     store: SharedStore
     profile: Profile
-    kept: KeptOpen | None = None
-    """What stays open for the next file."""
+    kept: KeptOpen | None = None  # what stays open for the next file
 
     def shared_run(self, run: StoredRun, questions: QuestionParts) -> SharedRun:
         """This process's view of a run, whose requests count for the caps of their accounts; to be closed."""
@@ -93,11 +92,7 @@ class SharedAccess(NamedTuple):
 
 
 def open_store(url: str, secret: SecretStr, clock: Clock) -> AbstractContextManager[SharedStore]:
-    """Open a shared ledger for this process.
-
-    Raises:
-        ConfigurationError, IncompleteError: as `opened_store`.
-    """
+    """Open a shared ledger for this process (ConfigurationError, IncompleteError: as `opened_store`)."""
     process = AskingProcess(uuid4(), gethostname(), os.getpid(), version("payee-precheck"))
     return opened_store(url, secret, process, StoreClocks(clock, time.monotonic))
 

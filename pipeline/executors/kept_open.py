@@ -143,7 +143,7 @@ class _KeptChannels:
         await self._closed.wait()
 
     async def _keep(self, opening: Opening, *, task_status: anyio.abc.TaskStatus[object]) -> None:
-        """Hold the channels until they are to be closed. A share that is lost ends their use."""
+        """Hold the channels until they close. A lost share ends their use."""
         self._close, self._closed, self._lost = anyio.Event(), anyio.Event(), None
         is_open = False
         try:

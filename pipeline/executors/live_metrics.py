@@ -103,11 +103,7 @@ class LiveMetrics(Collector):
 
     @contextmanager
     def served(self, host: str, port: int) -> Iterator[None]:
-        """Serve them, in a thread, until the block ends.
-
-        Raises:
-            OSError: it cannot listen there.
-        """
+        """Serve them, in a thread, until the block ends (OSError: it cannot listen there)."""
         server, thread = prometheus_client.start_http_server(port, host, registry=self.registry)
         try:
             yield

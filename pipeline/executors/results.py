@@ -1,4 +1,4 @@
-"""What came of an asking: how many questions each API had, what is left, and how to go on."""
+"""The result of an asking: questions per API, what is left, and how to continue."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,20 +27,16 @@ class AskingResult:
 
     caps: Caps
     tally: AskingTally
-    given_up_count: int
-    """Questions that no later run asks, unless the user requests it."""
-    ended_by: PrecheckError | None
-    """What ended the run before all was asked."""
+    given_up_count: int  # questions that no later run asks, unless the user requests it
+    ended_by: PrecheckError | None  # what ended the run before all was asked
 
 
 class QuestionsLeft(NamedTuple):
     """How many questions have no final answer."""
 
     open_count: int
-    given_up_count: int
-    """Of these, those that no later run asks, unless the user requests it."""
-    capped: Mapping[ApiName, int]
-    """Of these, those that a daily cap left."""
+    given_up_count: int  # of these, those that no later run asks, unless the user requests it
+    capped: Mapping[ApiName, int]  # of these, those that a daily cap left
 
     @property
     def is_given_up(self) -> bool:

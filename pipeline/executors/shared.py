@@ -1,6 +1,6 @@
 """The asking of one process of a run that others ask too: what it can claim, in rounds.
 
-A round is what is left to ask when it begins, in chunks. Whoever comes while it is open takes part in it;
+A round is what is left to ask when it begins, in chunks. A process that arrives while it is open takes part;
 who finds none open begins the next, with all that has no answer yet. When nothing of it is left undone, it
 ends, and so does the asking of everyone who took part: what it got no answer to is for the next round.
 """
@@ -80,22 +80,15 @@ class RoundAsker:
 
     run: SharedRun
     access: SharedAccess
-    apis: Collection[ApiName]
-    """Those that there are questions for."""
+    apis: Collection[ApiName]  # those that there are questions for
     world: AskingContext
     watch: RunObserver
-    limit: int | None = None
-    """How many questions this process may take up."""
-    wait_max_s: float = inf
-    """How long to wait for a share of a server."""
-    has_answered: Collection[ApiName] = ()
-    """APIs that answered a question of this run before."""
-    caps: Caps = field(default_factory=dict)
-    """Of the servers that were asked."""
-    round_number: int | None = None
-    """Of the round that it took part in."""
-    is_used_up: bool = False
-    """Whether it took up as many questions as it may."""
+    limit: int | None = None  # how many questions this process may take up
+    wait_max_s: float = inf  # how long to wait for a share of a server
+    has_answered: Collection[ApiName] = ()  # APIs that answered a question of this run before
+    caps: Caps = field(default_factory=dict)  # of the servers that were asked
+    round_number: int | None = None  # of the round that it took part in
+    is_used_up: bool = False  # whether it took up as many questions as it may
 
     async def ask(self, round_number: int) -> None:
         """Take part in an open round until it has ended, or this process can do no more for it.
@@ -122,7 +115,7 @@ class RoundAsker:
         before = part.claim_count
         self.watch.enter(Phase.CONNECTING)
         try:
-            # Whoever waits for others has no share: they ask with all of it.
+            # A process that waits for others has no share yet, so they ask with all of it.
             async with self.access.channels(
                 self.apis, self.world, self.watch, wait_max_s=self.wait_max_s
             ) as channels:

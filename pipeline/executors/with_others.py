@@ -35,8 +35,7 @@ class JoinedRun(NamedTuple):
 
     access: SharedAccess
     run: StoredRun
-    shared: SharedRun
-    """This process's view of it."""
+    shared: SharedRun  # this process's view of it
 
 
 @dataclass(slots=True)
@@ -56,11 +55,7 @@ class WithOthers:
         return self.joined.access.kept
 
     def begin(self, asking: Asking) -> None:
-        """Copy what others have asked.
-
-        Raises:
-            IncompleteError: the database is away.
-        """
+        """Copy what others have asked (IncompleteError: the database is away)."""
         job, questions, _, world, surface = asking
         access, _, shared = self.joined
         self._asker = RoundAsker(

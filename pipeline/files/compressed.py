@@ -54,8 +54,7 @@ class UnpackedFile(NamedTuple):
 
     data: bytes
     compression: Compression
-    member: str | None
-    """The name of the file in the ZIP; None of gzip."""
+    member: str | None  # the name of the file in the ZIP; None of gzip
 
 
 def sniff(head: bytes) -> Compression | None:

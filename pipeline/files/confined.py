@@ -60,11 +60,7 @@ class RefusedFile(NamedTuple):
 
     @classmethod
     def received(cls, data: bytes) -> Self:
-        """What a child has sent.
-
-        Raises:
-            ValueError: it is no refusal that the catalogues have words for.
-        """
+        """What a child has sent (ValueError: it is no refusal that the catalogues have words for)."""
         match json.loads(data):
             case [reason, *advice]:
                 refusal = cls(Sentence.of_data(reason), tuple(map(Sentence.of_data, advice)))

@@ -10,11 +10,7 @@ from pipeline.wording import Sentence
 
 
 def open_plain(path: Path) -> BufferedReader:
-    """Open a file to read it.
-
-    Raises:
-        OSError: it cannot be read, or is not a plain file.
-    """
+    """Open a file to read it (OSError: it cannot be read, or is not a plain file)."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

@@ -31,11 +31,7 @@ class PublicKey:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read one from a PEM file.
-
-        Raises:
-            ConfigurationError: there is no Ed25519 public key in it.
-        """
+        """Read one from a PEM file (ConfigurationError: there is no Ed25519 public key in it)."""
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
         from cryptography.hazmat.primitives.serialization import load_pem_public_key

@@ -21,12 +21,9 @@ from schemas.summary import InputFile
 class FormatEntry(NamedTuple):
     """A line of the table of formats: one of tables."""
 
-    format: TabularFormat
-    """How a file is read."""
-    outcomes: OutcomeFormat
-    """How its outcomes are written, unless `--format` says it."""
-    payments: PaymentsFormat
-    """How its payments are written again, corrected or split."""
+    format: TabularFormat  # how a file is read
+    outcomes: OutcomeFormat  # how its outcomes are written, unless `--format` says it
+    payments: PaymentsFormat  # how its payments are written again, corrected or split
 
 
 class MessageEntry(NamedTuple):
@@ -61,16 +58,14 @@ _OUTCOME_FORMATS: Mapping[str, OutcomeFormat] = {
     "xlsx": excel,
 }
 NAMES = tuple(_OUTCOME_FORMATS)
-"""Of the formats in which outcomes are written."""
+"""The names of the formats for outcome files."""
 
 
 class FormatChoice(NamedTuple):
     """Which format the user says a file has, and the layouts that come into question."""
 
-    name: str | None = None
-    """From `--input-format`; None: the file itself shows it."""
-    layouts: Mapping[str, BankLayout] = MappingProxyType({})
-    """The user's own, by name."""
+    name: str | None = None  # from `--input-format`; None: the file itself shows it
+    layouts: Mapping[str, BankLayout] = MappingProxyType({})  # the user's own, by name
 
     @property
     def entries(self) -> tuple[Entry, ...]:
@@ -86,7 +81,7 @@ ANY_FORMAT = FormatChoice()
 
 
 def format_as_read(file: InputFile) -> FormatChoice:
-    """The format in which a file was read before, to read it again.
+    """The format of a file that was read before, to read it again.
 
     Its own layout is the recorded one, as the configuration may have changed since.
     """
@@ -190,7 +185,7 @@ def _by_suffix(where: str, start: bytes, named: list[Entry], choice: FormatChoic
 
 
 def entry_before(file: InputFile) -> Entry:
-    """The line of the format in which a file was read."""
+    """The table entry of the format that a file was read in."""
     return _chosen_entry(format_as_read(file))
 
 

@@ -17,10 +17,8 @@ _IBAN = r"(^| )([A-Z]{2})[0-9]{2}[A-Z0-9]{7,26}([A-Z0-9]{4})($| )"
 class Batches(NamedTuple):
     """The batches of a file."""
 
-    listed: list[BatchTotal]
-    """The first of them, in the order of the file."""
-    batch_count: int
-    """All of them."""
+    listed: list[BatchTotal]  # the first of them, in the order of the file
+    batch_count: int  # all of them
 
 
 def batch_totals(message: Message | None, rows: pl.DataFrame, *, listed_max: int = BATCHES_MAX) -> Batches:

@@ -1,4 +1,4 @@
-"""Changes of a file's bytes: what is not named in an edit stays, byte for byte."""
+"""Edits of a file's bytes: everything outside an edit stays, byte for byte."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -12,7 +12,7 @@ _BLOCK_BYTES = 1024**2
 
 
 class Edit(NamedTuple):
-    """The bytes from `start` up to `end` are to be `text`; nothing where they are to go."""
+    """Replace the bytes from `start` up to `end` by `text`; an empty text deletes them."""
 
     start: int
     end: int

@@ -1,4 +1,4 @@
-"""Encodings of text: what is known for certain, and which readings fit where nothing is."""
+"""Encodings of text: certain detection, and the candidates if nothing is certain."""
 
 import codecs
 import re
@@ -51,16 +51,11 @@ class Reading(NamedTuple):
     """A text in an encoding that fits."""
 
     encoding: str
-    cells: tuple[str, ...]
-    """The first cells that another encoding would read as something else."""
+    cells: tuple[str, ...]  # the first cells that another encoding would read as something else
 
 
 def codec_of(encoding: str) -> str:
-    """The codec of an encoding, by one of its names.
-
-    Raises:
-        UsageError: Python has no such encoding of text.
-    """
+    """The codec of an encoding, by one of its names (UsageError: Python has no such encoding of text)."""
     codec = ""
     try:
         codec = codecs.lookup(encoding).name
@@ -106,7 +101,7 @@ def marked_encoding(head: Bytes) -> str | None:
 
 
 def wide_encoding_of(start: bytes | str) -> str:
-    r"""The encoding of a text with NUL bytes and no mark, by which byte of the first letter goes first.
+    r"""The encoding of a text with NUL bytes and no mark, by the byte order of the first letter.
 
     >>> wide_encoding_of("P".encode("utf-16-be")), wide_encoding_of("P\0a")
     ('utf-16-be', 'utf-16-le')

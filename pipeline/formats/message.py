@@ -1,4 +1,4 @@
-"""What a format of messages reads a file into: payments that stand in a text that is no table.
+"""The result of reading a payment message, a file that is not a table.
 
 Such a format has no headers: where a field stands is fixed by the format, and a changed copy is the bytes of
 the file with a few edits (`formats/edits`).
@@ -61,11 +61,9 @@ class StatedTotal(NamedTuple):
     """One row of `CONTROLS`."""
 
     where: Sentence
-    stated: str | None
-    """None where the file says nothing that can be compared."""
+    stated: str | None  # None where the file says nothing that can be compared
     found: str | None
-    difference: Sentence | None = None
-    """How they differ, where `difference_of` does not say it."""
+    difference: Sentence | None = None  # how they differ, where `difference_of` does not say it
 
 
 def controls_frame(totals: Iterable[StatedTotal]) -> pl.DataFrame:
@@ -89,8 +87,7 @@ def difference_of(where: Sentence | str, stated: str, found: str | None) -> Sent
 class FileIdentity(NamedTuple):
     """The hash and size of a file."""
 
-    sha256: str
-    """Of its bytes, as hexadecimal digits."""
+    sha256: str  # of its bytes, as hexadecimal digits
     byte_count: int
 
 

@@ -73,10 +73,8 @@ _AT = {column: at for at, column in enumerate(TRANSACTIONS)}
 class StatusReports(NamedTuple):
     """The messages of one file."""
 
-    transactions: pl.DataFrame
-    """`TRANSACTIONS`, in the order of the file."""
-    levels: pl.DataFrame
-    """`LEVELS`, each message before its batches."""
+    transactions: pl.DataFrame  # `TRANSACTIONS`, in the order of the file
+    levels: pl.DataFrame  # `LEVELS`, each message before its batches
 
 
 def reports_of(parts: pl.DataFrame) -> StatusReports:

@@ -1,8 +1,8 @@
-"""What a format can do; a module of this package is one, or an object that it makes.
+"""Protocols of formats; each is implemented by a module of this package, or by an object that it makes.
 
 A format declares itself (`Format`), and reads: a table (`TabularFormat`), or a message (`MessageFormat`).
 Payments that were corrected or split are written in the manner of their input. Of a table, all cells are
-written anew (`PaymentsFormat`); to correct cells and to keep rows is the same for every table, and is not
+rewritten (`PaymentsFormat`); correcting cells and keeping rows is the same for every table, and is not
 asked of a format. Of a message, the bytes stay but for the edits that the format lists. Outcomes are written
 as tables, in the formats of `--format` (`OutcomeFormat`).
 """
@@ -63,7 +63,7 @@ class TabularFormat(Format, Protocol):
 
 
 class OutcomeFormat(TabularFormat, Protocol):
-    """A format in which outcomes are written; its name is a word of `--format`."""
+    """A format for outcome files; its name is a value of `--format`."""
 
     @property
     def SUFFIX(self) -> str:  # noqa: N802 - a constant of the module
@@ -81,7 +81,7 @@ class OutcomeFormat(TabularFormat, Protocol):
 
 
 class PaymentsFormat(TabularFormat, Protocol):
-    """A format in which payment files are written that were read before."""
+    """A format that writes payment files in the manner of their input."""
 
     @property
     def SUFFIX(self) -> str:  # noqa: N802 - a constant of the module

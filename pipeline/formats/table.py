@@ -1,4 +1,4 @@
-"""What the tabular formats share: what they are asked with, and what they read a file into."""
+"""What the tabular formats share: the arguments of reading, and the result."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -44,16 +44,14 @@ class Dialect(NamedTuple):
     sheet_name: str | None = None
     """Of a workbook: the sheet with the payments."""
     numbers: tuple[str, ...] = ()
-    """Of a workbook: the columns in which each filled cell is a number."""
+    """In a workbook: the columns whose filled cells are all numbers."""
 
 
 class Ragged(NamedTuple):
     """Rows, from 0, that spreadsheets write in another width than the header line, without a loss."""
 
-    short: Sequence[int] = ()
-    """Cells are missing at the end, and are empty."""
-    long: Sequence[int] = ()
-    """Empty cells too many stand at the end, and are nothing."""
+    short: Sequence[int] = ()  # cells are missing at the end, and are empty
+    long: Sequence[int] = ()  # empty cells too many stand at the end, and are nothing
 
 
 class Table(NamedTuple):

@@ -1,4 +1,4 @@
-"""Which columns hold the payee's account: the look of their cells decides, not only their header.
+"""Find the columns of the payee's account, by their cells as well as their headers.
 
 Sides come first: a column of our side is never asked about, and one that is marked for the payee goes before
 one that is not.

@@ -22,10 +22,8 @@ class _BankCode(NamedTuple):
     """A code of banks that one country has."""
 
     country: str
-    headers: tuple[str, ...]
-    """Words of its headers, folded: one of them is in the header."""
-    look: str
-    """Of a cell, without blanks and hyphens."""
+    headers: tuple[str, ...]  # words of its headers, folded: one of them is in the header
+    look: str  # of a cell, without blanks and hyphens
 
 
 _BANK_CODES = (

@@ -30,7 +30,7 @@ class ColumnChoice(NamedTuple):
     """Header -> why it is not this field, of columns that no file of their kind is read from."""
 
     def how_of(self, header: str) -> str:
-        """By which rule this header is read."""
+        """The rule that reads this header."""
         return self.rules.get(header, self.rule)
 
 

@@ -128,7 +128,7 @@ def read_columns(
 
 
 def refuse_repeats(headers: Sequence[str], *, where: str) -> None:
-    """Refuse a header line in which one header stands twice.
+    """Refuse a header line with a repeated header.
 
     Raises:
         InputError: it does; the message has the positions, never the text.
@@ -346,14 +346,10 @@ def _require(found: Collection[str], cells: ColumnCells) -> None:
 class _Need(NamedTuple):
     """What a file cannot do without."""
 
-    key: str
-    """Of the sentence that says that there is none."""
-    any_of: tuple[str, ...]
-    """It is there where one of these fields is..."""
-    fields: tuple[str, ...]
-    """...and these are the fields that it is made of."""
-    pairs: Value
-    """What to give where nothing shows which column it is."""
+    key: str  # of the sentence that says that there is none
+    any_of: tuple[str, ...]  # it is there where one of these fields is...
+    fields: tuple[str, ...]  # ...and these are the fields that it is made of
+    pairs: Value  # what to give where nothing shows which column it is
 
 
 _NEEDS = (

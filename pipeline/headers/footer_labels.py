@@ -26,12 +26,9 @@ class Label(NamedTuple):
     """A label, found in a cell."""
 
     kind: LabelKind
-    words: str
-    """As in `words.toml`."""
-    figure: str | None
-    """The number beside it in the same cell."""
-    currency: str | None
-    """As a code, where the cell names one."""
+    words: str  # as in `words.toml`
+    figure: str | None  # the number beside it in the same cell
+    currency: str | None  # as a code, where the cell names one
 
 
 _CURRENCIES = ("gbp", "eur", "usd", "chf", "sek", "nok", "dkk", "pln", "czk", "huf", "ron", "bgn", "isk")
@@ -39,7 +36,7 @@ _SIGNS = {"£": "GBP", "€": "EUR"}
 
 
 def fold(text: str) -> str:
-    """The form in which labels are compared: no case, no accents, single spaces, no ornaments.
+    """Normalise a label for comparison: no case, no accents, single spaces, no ornaments.
 
     >>> fold(" *** Total général: ")
     'total general:'

@@ -41,11 +41,9 @@ _BESIDE = {LabelKind.COUNT: _COUNT, LabelKind.NOTE: _WHO_OR_WHEN}
 class _Row(NamedTuple):
     """One of the last rows."""
 
-    row_index: int
-    """Its place in the table, counted from 0."""
+    row_index: int  # its place in the table, counted from 0
     fields: Mapping[str, str | None]
-    cells: tuple[str, ...]
-    """Those that have text."""
+    cells: tuple[str, ...]  # those that have text
     label: Label | None
 
     @property
@@ -74,8 +72,7 @@ class _Row(NamedTuple):
 class _Sums(NamedTuple):
     """What the payments add up to."""
 
-    money: pl.DataFrame
-    """amount as `frames.MONEY`, and currency: one row per payment."""
+    money: pl.DataFrame  # amount as `frames.MONEY`, and currency: one row per payment
 
     @property
     def row_count(self) -> int:
@@ -105,15 +102,14 @@ class _Sums(NamedTuple):
 class Footers(NamedTuple):
     """How a table ends."""
 
-    payment_count: int
-    """The rows above; blank ones between them and the first footer belong to neither."""
+    payment_count: int  # the rows above; blank ones between them and the first footer belong to neither
     rows: list[NotPayment]
 
 
 def footers_of(payments: pl.DataFrame, original: pl.DataFrame, positions: RowPositions | None) -> Footers:
     """The rows at the end of a table that are no payments.
 
-    A row without account and payee whose amount is the sum of at least two rows above it, or in which a
+    A row without account and payee whose amount is the sum of at least two rows above it, or where a
     whole cell is a label; and below such a row, a row of a single text.
 
     Args:

@@ -1,4 +1,4 @@
-"""What columns could be by the look of their cells alone, where no header shows it.
+"""Guess what columns are from their cells alone, if no header shows it.
 
 A guess is shown to a person, and never read: two that could be the payee are both shown.
 """

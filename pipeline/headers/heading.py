@@ -1,6 +1,6 @@
 """The header line of a table that people made: titles above it, headers in several rows, headers again below.
 
-It is the line in which an account and a payee are known. What stands above it is no payment, unless it holds
+It is the first line with a known account and a known payee. Lines above it are no payments, unless one holds
 an account: then the header line is not where it was thought.
 """
 
@@ -37,20 +37,16 @@ _DATA = re.compile(r"^[^A-Za-z]*[0-9][^A-Za-z]*$|[0-9]{3}")
 class Heading(NamedTuple):
     """Where the headers of a table stand."""
 
-    start: int
-    """The first line of them, counted from 0."""
-    cells: tuple[str, ...]
-    """The headers; of labels over two or three rows, what all of them say."""
-    end: int
-    """The first line below all headers; the same where the file has none."""
-    repeated: tuple[int, ...]
-    """The lines below the header line that name columns again and are no payments."""
+    start: int  # the first line of them, counted from 0
+    cells: tuple[str, ...]  # the headers; of labels over two or three rows, what all of them say
+    end: int  # the first line below all headers; the same where the file has none
+    repeated: tuple[int, ...]  # the lines below the header line that name columns again and are no payments
 
 
 def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> Heading:
     """Which of the first lines is the header line.
 
-    The first in which an account and a payee are known, or the next, if more is known there; else the first
+    The first line with a known account and payee, or the next, if more is known there; else the first
     of more than one cell. Where that looks like a payment and `--map` gives places, the file has no headers.
 
     Args:
@@ -208,7 +204,7 @@ def _has_data(cells: Sequence[str]) -> bool:
 def refuse_accounts_above(
     lines: Sequence[Sequence[str]], numbers: Sequence[int], header: int, *, where: str, unit: str
 ) -> None:
-    """Refuse a file in which what is above the header line may be a payment.
+    """Refuse a file whose header line may have a payment above it.
 
     Args:
         lines: the cells of the lines above it.

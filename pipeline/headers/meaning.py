@@ -186,10 +186,8 @@ class _GrammarLine(NamedTuple):
 
     what: str | None
     rule: str
-    needs: tuple[frozenset[Cue], ...]
-    """Of each of these, one."""
-    beside: frozenset[Cue] = frozenset()
-    """What else may be there."""
+    needs: tuple[frozenset[Cue], ...]  # of each of these, one
+    beside: frozenset[Cue] = frozenset()  # what else may be there
     qualifiers: frozenset[Cue] = _QUALIFIERS
     rank: Rank | None = None
     explicit: int = 1

@@ -30,7 +30,7 @@ from pipeline.wording import ColumnPair, Sentence
 
 _PARTS = (GIVEN, INITIALS, MIDDLE, FAMILY, SECOND_FAMILY)
 _FAMILY_FIRST = frozenset(map(fold, ("vezetéknév", "családnév", "vezeték név", "családi név")))
-"""Headers of languages in which the family name goes first."""
+"""Headers of languages that put the family name first."""
 _NO_NAME = (
     r"@.*\.|^(?i:y|n|x|yes|no|true|false|ja|nein|oui|non|s[ií]|tak|nie|[01]"
     r"|personal|business|individual|private|company|person)$"
@@ -39,7 +39,7 @@ _CODE = r"^[^\p{L}]*$|^[\p{L}._/-]*[0-9][\p{L}0-9._/-]*$"
 _NOBODYS = (Side.UNSAID, None)
 _PAID = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER)
 _IS_INSTEAD = re.compile(r"^(?:altern|abw|deviating|different|permitted)")
-"""How the header of a substitute payee begins, in the rows in which one is named."""
+"""How the header of a substitute payee begins."""
 _IF = frozenset("if falls wenn si se indien als jeśli hvis om jos pokud ha dacă αν".split())  # noqa: SIM905, RUF001
 """And how one continues that is empty elsewhere: `Payee (if not the pupil)`."""
 _SEVERAL_WORDS = r"^\p{Lu}[^ ]* "
@@ -72,11 +72,9 @@ class NameColumns(NamedTuple):
     whole: list[Candidate]
     companies: list[Candidate]
     parents: list[Candidate]
-    codes: list[str]
-    """Columns headed as names that hold none."""
+    codes: list[str]  # columns headed as names that hold none
     seconds: list[str]
-    has_person: bool
-    """Whether the list is about people: employees, staff."""
+    has_person: bool  # whether the list is about people: employees, staff
 
 
 def found(cells: ColumnCells) -> NameColumns:

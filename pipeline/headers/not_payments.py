@@ -1,4 +1,4 @@
-"""Files that look like payments and are none.
+"""Files that look like payment files but are not.
 
 A bank statement would ask about oneself, and a file of direct debits about debtors.
 """

@@ -1,4 +1,4 @@
-"""Whose a column is, where a file has several parties: a landlord's account is not the tenant's.
+"""The party that a column belongs to, if a file has several: a landlord's account is not the tenant's.
 
 And the column with the payees' keys in the payer's own system: an employee's number, a supplier's id.
 """
@@ -18,7 +18,7 @@ _NAME_ENDS = ("name", "naam", "namn", "navn", "nimi", "nome")
 
 
 _STEM_LENGTH = 9
-"""In which the forms of a word agree, as of `ιδιοκτήτης` and `ιδιοκτήτη`."""
+"""How many first letters the forms of a word share, as `ιδιοκτήτης` and `ιδιοκτήτη` do."""
 
 
 def party_of(header: str) -> str | None:
@@ -74,7 +74,7 @@ def is_of_unknown(header: str) -> bool:
 
 
 _NO_PARTIES = frozenset({Cue.BANK, Cue.MESSAGE, Cue.REFERENCE, Cue.DATE, Cue.OTHER_PERSON, Cue.TYPE})
-"""Beside which an unknown word is that of a text, a kind, a bank or somebody who is not paid."""
+"""Words beside which an unknown word means a text, a kind, a bank or a party that is not paid."""
 
 
 def _ends_in_name(token: str) -> list[str]:

@@ -27,7 +27,7 @@ class ColumnReading(NamedTuple):
     header: str
     field: str | None
     how: Sentence
-    """By which rule; of a column that is not read, why not."""
+    """The rule; for a column that is not read, the reason."""
     others: tuple[str, ...] = ()
     """The headers of the other columns that could have been this field."""
     values: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Columns that never refuse a file: of two for one field, the more explicit is read and the other kept.
+"""Columns that never refuse a file: if two could be one field, the more explicit is read, the other kept.
 
 What belongs to the question is stricter: of two columns for an identification or a secondary reference that
 differ, neither is chosen.

@@ -19,10 +19,8 @@ class Words(NamedTuple):
 
     cues: frozenset[Cue]
     order: tuple[Cue, ...]
-    currency: str | None
-    """The one that the header names."""
-    number: int
-    """The largest digit that stands alone, as in `Name 2`; 0 where none does."""
+    currency: str | None  # the one that the header names
+    number: int  # the largest digit that stands alone, as in `Name 2`; 0 where none does
 
 
 Found = Cue | int | str
@@ -30,7 +28,7 @@ Found = Cue | int | str
 
 
 def fold(header: str) -> str:
-    """The form in which headers are compared: no case, accents, spaces or punctuation.
+    """Normalise a header for comparison: no case, accents, spaces or punctuation.
 
     >>> fold("Account-Number (UK)") == fold("account_number uk")
     True
@@ -68,7 +66,7 @@ def _plain(text: str) -> str:
 
 
 def tokens_of(text: str) -> list[str]:
-    """The words and numbers of a text as it is written, in the form in which words are compared."""
+    """The words and numbers of a text, normalised for comparison."""
     # An apostrophe joins: `payee's`, `d'ordre` is looked up both ways by the spelling of the phrase.
     words = _GENDERS.sub("", unicodedata.normalize("NFKC", text))
     return [_plain(part) for token in _TOKEN.findall(words) for part in _humps_apart(token)]

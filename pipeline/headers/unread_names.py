@@ -1,4 +1,4 @@
-"""Names that no header binds to the account: they may be of who is paid, or prove to be.
+"""Name columns that no header binds to the account: they may be the payee's.
 
 A column with an unknown header may hold the payees, so a name beside it is asked about only where a header
 or the cells show that it is the right one. A word that the headers of a name and of an account share, and

@@ -1,4 +1,4 @@
-"""The whole road of a payment file, in order. Read this page first.
+"""The whole path of a payment file, in order. Read this module first.
 
     file -read-> Payments -validate-> Accepted -plan-> Checks -ask-> Answers -resolve-> Outcomes -write-> file
                               `--------> Rejects ---------------------------'              `-report-> Summary
@@ -79,14 +79,10 @@ class RunResult(NamedTuple):
     """What a run leaves behind."""
 
     summary: Summary
-    already_finished: bool
-    """True where an earlier run had finished the job, and nothing was left to do."""
-    changes: Sequence[Change] = ()
-    """What changed since earlier runs, as far as a person looks at it."""
-    next_step: Sentence | None = None
-    """How to go on, where rows are left; the summary has it in English."""
-    ended_by: PrecheckError | None = None
-    """What ended the run early; its results are of that moment."""
+    already_finished: bool  # True where an earlier run had finished the job, and nothing was left to do
+    changes: Sequence[Change] = ()  # what changed since earlier runs, as far as a person looks at it
+    next_step: Sentence | None = None  # how to go on, where rows are left; the summary has it in English
+    ended_by: PrecheckError | None = None  # what ended the run early; its results are of that moment
 
     def exit_code(self, fail_on: Collection[str] = ()) -> int:
         """The exit status of its file."""

@@ -1,4 +1,4 @@
-"""What changed since an earlier run: which runs a file is compared with, and what a run keeps for the next.
+"""Compare a file with earlier runs: which ones, and what a run keeps for the next.
 
 Nothing is sent. An earlier run is verified first, then read (kept_payees.py): its `payees.csv` where it kept
 one, else its outcome file. Which of its payees count as known is in rules/known_payees.py.
@@ -66,12 +66,9 @@ class ComparedRun(NamedTuple):
     """The result of comparing a run with earlier ones."""
 
     comparison: Comparison
-    payees: Payees
-    """`Payees`; the run keeps their keys for the next run."""
-    changes: Changes
-    """`Changes`."""
-    carried: pl.DataFrame
-    """`KeptPayees`: what earlier runs knew, and payments contradict."""
+    payees: Payees  # `Payees`; the run keeps their keys for the next run
+    changes: Changes  # `Changes`
+    carried: pl.DataFrame  # `KeptPayees`: what earlier runs knew, and payments contradict
 
 
 def compare_with_earlier(

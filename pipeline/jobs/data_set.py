@@ -8,7 +8,7 @@
 
 A bucket has all payments to some of the accounts. An engine (`pipeline.executors.datasets`) carries out the
 four functions; each leaves its result in the work folder, whole, and is not called again for what is there.
-So a run that was killed goes on.
+So a killed run resumes where it stopped.
 """
 
 from collections.abc import Sequence
@@ -65,11 +65,7 @@ class CheckedSet:
 
     @classmethod
     def read(cls, check: CheckJob, file: ConfigurationFile, surface: Surface, *, of: DataSetJob) -> Self:
-        """Find the parts.
-
-        Raises:
-            UsageError: what is said of it means nothing for a data set.
-        """
+        """Find the parts (UsageError: what is said of it means nothing for a data set)."""
         refuse_options_of_a_file(check)
         chosen = choose(check.profile, file)
         if not of.asks and ledger_url(chosen) is None:

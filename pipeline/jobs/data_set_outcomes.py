@@ -1,4 +1,4 @@
-"""A data set once all is asked, or is left: every part is decided, and what the run leaves is written."""
+"""Finish a data set: every part is decided, and the outputs of the run are written."""
 
 import hashlib
 import json
@@ -44,10 +44,8 @@ class Answered(NamedTuple):
     """What is known of the answers as a whole."""
 
     left: QuestionsLeft
-    state: str
-    """Names these answers: where it is the same, they are."""
-    in_sequence: str
-    """The same of the accounts with numbers in sequence."""
+    state: str  # names these answers: where it is the same, they are
+    in_sequence: str  # the same of the accounts with numbers in sequence
 
 
 def look_at_answers(shared: SetTask, planned: PlannedSet, asked: AskingResult) -> Answered:

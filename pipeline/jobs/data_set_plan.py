@@ -33,10 +33,8 @@ _HEADERS_NAMED_MAX = 5
 class PlannedSet(NamedTuple):
     """A data set, read and planned."""
 
-    parts: Sequence[tuple[DataPart, PartRead]]
-    """All of them, in order."""
-    rows: UsableRows
-    """Of those that can be used."""
+    parts: Sequence[tuple[DataPart, PartRead]]  # all of them, in order
+    rows: UsableRows  # of those that can be used
     buckets: Sequence[BucketPlanned]
 
     @property
@@ -118,10 +116,8 @@ def _compared(parts: Sequence[tuple[DataPart, PartRead]]) -> list[tuple[DataPart
 class _Columns(NamedTuple):
     """The columns of the parts so far."""
 
-    decision: Mapping[str, str]
-    """How they were read, each by a part that has cells in it."""
-    filled: set[str]
-    """Those that have cells in any part, by place."""
+    decision: Mapping[str, str]  # how they were read, each by a part that has cells in it
+    filled: set[str]  # those that have cells in any part, by place
 
 
 def _like(part: DataPart, read: PartRead, like: tuple[DataPart, PartRead], before: _Columns) -> PartRead:

@@ -1,4 +1,4 @@
-"""The summaries of the parts of a data set, added up to that of the whole."""
+"""Add the summaries of parts up to that of the data set."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
@@ -33,8 +33,7 @@ class CheckedPart(NamedTuple):
 
     part: DataPart
     read: PartRead
-    decided: PartDecided | None
-    """None where it cannot be used."""
+    decided: PartDecided | None  # None where it cannot be used
 
 
 def add_up(

@@ -54,10 +54,8 @@ from schemas.strict import timestamp
 class FixJob(ReviewJob):
     """What to correct in the folder of a run."""
 
-    accept: Sequence[Acceptance] = ()
-    """Instead of decisions."""
-    reason: str | None = None
-    """Why `accept`; each decision of a workbook has its own."""
+    accept: Sequence[Acceptance] = ()  # instead of decisions
+    reason: str | None = None  # why `accept`; each decision of a workbook has its own
 
 
 def fix_folder(job: FixJob, *, now: datetime) -> Fix:
@@ -152,7 +150,7 @@ def _write_corrections(
         .then(pl.lit("yes"))
         .otherwise(pl.lit("no"))
         .alias("applied"),
-        # By which a system of the user's finds the payment, the account and the payee.
+        # Keys for the user's own systems to find the payment, the account and the payee.
         *("payment_id", "sort_code", "account", "payee_key"),
         check_environment=pl.lit(run.summary.environment.value),
     )

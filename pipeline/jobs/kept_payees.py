@@ -36,12 +36,9 @@ from schemas.review import Approval, Decision
 class RunOrigin(NamedTuple):
     """The run that keys come from."""
 
-    folder: str
-    """Its name."""
-    finished: str
-    """When it ended: UTC, ISO 8601 with Z."""
-    payee_key: bytes
-    """The key of its payees."""
+    folder: str  # its name
+    finished: str  # when it ended: UTC, ISO 8601 with Z
+    payee_key: bytes  # the key of its payees
 
 
 class KnownRun(NamedTuple):

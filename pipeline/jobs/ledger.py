@@ -1,4 +1,4 @@
-"""The ledger that several machines share, as its owner and its operator see it."""
+"""The shared ledger: the commands of its owner and its operator."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,8 +26,7 @@ class LedgerJob(NamedTuple):
     config: ConfigurationFile | Path | None
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
-    role: str | None = None
-    """To connect as; None: as the profile says."""
+    role: str | None = None  # to connect as; None: as the profile says
 
 
 class NamedLedger(NamedTuple):

@@ -1,4 +1,4 @@
-"""The part of the road before anything is sent: read, validate, compare, plan."""
+"""The part of a check before anything is sent: read, validate, compare, plan."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -39,8 +39,7 @@ class RunTime(NamedTuple):
     """The time of a run, and of the first one in its folder."""
 
     now: datetime
-    begun: str
-    """UTC, ISO 8601 with Z."""
+    begun: str  # UTC, ISO 8601 with Z
 
 
 class PreparedFile(NamedTuple):
@@ -49,14 +48,10 @@ class PreparedFile(NamedTuple):
     findings: Findings
     assignments: Assignments
     routes: list[RouteCount]
-    refusal: Sentence | None
-    """Why nothing may be asked about this file, unless the user allows it."""
-    compared: ComparedRun | None
-    """With earlier runs; None where that was not requested."""
-    modulus: ModulusUsed | None
-    """The tables that UK accounts were checked by."""
-    notes: tuple[Sentence, ...] = ()
-    """What was assumed about the payments."""
+    refusal: Sentence | None  # why nothing may be asked about this file, unless the user allows it
+    compared: ComparedRun | None  # with earlier runs; None where that was not requested
+    modulus: ModulusUsed | None  # the tables that UK accounts were checked by
+    notes: tuple[Sentence, ...] = ()  # what was assumed about the payments
 
 
 def _assumed(count: int, default: AccountType) -> tuple[Sentence, ...]:

@@ -1,4 +1,4 @@
-"""Forgetting the names that banks returned: in the ledgers of runs, and with the files that hold them too."""
+"""Delete the names that banks returned: in the ledgers of runs, and the files that hold them."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -54,16 +54,11 @@ class PurgeJob:
 class PurgeResult(NamedTuple):
     """What was deleted, and what was not."""
 
-    name_count: int
-    """Names deleted from the ledger."""
-    detail_count: int
-    """Details of problems deleted from the ledger: texts of the server."""
-    deleted: list[str]
-    """Files that were deleted."""
-    left: list[str]
-    """Files that hold such names, or may, as their content is not known."""
-    was_due: bool = True
-    """False where nothing was old enough, or nothing was left, and nothing was touched."""
+    name_count: int  # names deleted from the ledger
+    detail_count: int  # details of problems deleted from the ledger: texts of the server
+    deleted: list[str]  # files that were deleted
+    left: list[str]  # files that hold such names, or may, as their content is not known
+    was_due: bool = True  # False where nothing was old enough, or nothing was left, and nothing was touched
 
 
 class PurgeForecast(NamedTuple):
@@ -114,7 +109,7 @@ def purge(folder: Path, job: PurgeJob, *, now: datetime) -> PurgeResult:
         deleted = [*_there(files), *map(str, filter(holds_only_ours, _works(folder, job)))] if is_due else []
         return PurgeResult(look.name_count, look.detail_count, deleted, [], was_due=is_due)
     manifest, deleted = replaced_manifest(folder), []
-    # None signs where the manifest is not signed, or cannot be read; then the purge goes on without it.
+    # None signs where the manifest is not signed, or cannot be read; then the purge continues without it.
     signer = signer_again(folder, manifest, job.sign_with) if manifest and is_signed(folder) else None
     every = _works(folder, job)
     works = [work for work in every if holds_only_ours(work)]

@@ -15,8 +15,7 @@ from pipeline.wording import Sentence
 class CapUse(NamedTuple):
     """One daily cap of one client."""
 
-    whose: str
-    """The server's host, and the client: by its profiles where they are known, else by a hash."""
+    whose: str  # the server's host, and the client: by its profiles where they are known, else by a hash
     used_count: int
     cap: int
     resets_at: datetime

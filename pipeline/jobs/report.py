@@ -28,8 +28,7 @@ from schemas.summary import Summary
 class BankReport(NamedTuple):
     """That the report for bank software is wanted."""
 
-    input_file: Path | None
-    """Where the payment file of the run is; None: where `input_path` finds it."""
+    input_file: Path | None  # where the payment file of the run is; None: where `input_path` finds it
 
 
 def report(  # noqa: PLR0913 (what is written, and how)
@@ -50,7 +49,7 @@ def report(  # noqa: PLR0913 (what is written, and how)
     Raises:
         UsageError: it is not the folder of a run that has ended; or the payment file is no pain.001, or not
             found; or there is no key to adopt it with.
-        InputError: a file that the reports are made of is not as the run left it; or the folder is to be
+        InputError: a file that the reports are made of is not as the run left it; or the folder would be
             signed, and is not signed yet, or does not hold what `verify` checks.
         ConfigurationError: the private key cannot be read.
         LockedError: a run works in the folder.

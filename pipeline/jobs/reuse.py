@@ -51,10 +51,8 @@ class KnownAnswer(NamedTuple):
     """A question, and the match that an earlier run got."""
 
     check: Check
-    answer: FinalAnswer
-    """As the earlier run recorded it: its `question` is the key of that run."""
-    source: int
-    """Which of the earlier runs, counted from 0."""
+    answer: FinalAnswer  # as the earlier run recorded it: its `question` is the key of that run
+    source: int  # which of the earlier runs, counted from 0
 
 
 def reuse_answers(

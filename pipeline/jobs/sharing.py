@@ -42,10 +42,8 @@ class AskingPlan(NamedTuple, Generic[_Questions]):
 
     questions: _Questions
     chosen: Chosen
-    profile: Profile
-    """The chosen one, with its servers running."""
-    kept: KeptOpen | None = None
-    """What stays open for the next file."""
+    profile: Profile  # the chosen one, with its servers running
+    kept: KeptOpen | None = None  # what stays open for the next file
 
     def way(self, ledger: SqliteLedger, joined: "JoinedRun | None", *, asks: bool) -> Way:
         """Who asks: this process alone, or together with the processes that share the run, as `ask`."""

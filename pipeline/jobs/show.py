@@ -70,20 +70,13 @@ class RowContext(NamedTuple):
 
     file: str
     environment: Environment
-    payments: pl.DataFrame
-    """`Payments`."""
-    findings: tuple[pl.DataFrame, pl.DataFrame]
-    """`Rejects` and `Warnings`."""
-    accepted: pl.DataFrame
-    """`Accepted`, without rows that nothing was to be asked for."""
-    planned: tuple[pl.DataFrame, pl.DataFrame]
-    """`Checks` and `Assignments`."""
-    outcomes: pl.DataFrame
-    """`Outcomes`."""
-    positions: RowPositions | None = None
-    """Of the rows in their file; None where they have none."""
-    batches: pl.Series | None = None
-    """Of each row; None where the format has none."""
+    payments: pl.DataFrame  # `Payments`
+    findings: tuple[pl.DataFrame, pl.DataFrame]  # `Rejects` and `Warnings`
+    accepted: pl.DataFrame  # `Accepted`, without rows that nothing was to be asked for
+    planned: tuple[pl.DataFrame, pl.DataFrame]  # `Checks` and `Assignments`
+    outcomes: pl.DataFrame  # `Outcomes`
+    positions: RowPositions | None = None  # of the rows in their file; None where they have none
+    batches: pl.Series | None = None  # of each row; None where the format has none
 
 
 def story(folder: Path, row: int, *, now: datetime) -> Story:

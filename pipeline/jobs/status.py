@@ -1,4 +1,4 @@
-"""What goes on in the ledger that the hosts of a profile share."""
+"""The activity in the shared ledger of a profile."""
 
 from pipeline.jobs.ledger import LedgerJob, connected_ledger
 from pipeline.stores.sharing import NOTHING, Division

@@ -153,7 +153,7 @@ def _looks_payable(path: Path, manifest: Manifest) -> bool:
 
 
 def require_verified(job: VerifyJob, refusal: str, *, now: datetime) -> None:
-    """Refuse a folder in which something was changed since the run, by the key of a sentence.
+    """Refuse a folder that was changed since the run, with the sentence of a key.
 
     Raises:
         InputError: something was.

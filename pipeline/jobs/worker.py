@@ -20,10 +20,8 @@ class WorkerJob:
 
     profile: str
     config: Path | None
-    work: Path
-    """The folder that `precheck run --work` writes to."""
-    until_idle: bool = False
-    """End when nothing is left to ask."""
+    work: Path  # the folder that `precheck run --work` writes to
+    until_idle: bool = False  # end when nothing is left to ask
 
 
 def work(job: WorkerJob, surface: Surface) -> "HelpGiven":

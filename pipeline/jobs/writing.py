@@ -1,4 +1,4 @@
-"""What a run leaves behind, whether it finished or ended early: its summary, its reports, its evidence."""
+"""The outputs of a run, finished or not: its summary, reports and evidence."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -42,10 +42,8 @@ from schemas.summary import InputFile, ReportUsed, Summary
 class ReportedRun(NamedTuple):
     """What a run has instead of an asking: the reports of a bank."""
 
-    reports: Sequence[ReportUsed]
-    """Their copies are in the folder."""
-    next_step: Sentence
-    """How to go on, where rows are left."""
+    reports: Sequence[ReportUsed]  # their copies are in the folder
+    next_step: Sentence  # how to go on, where rows are left
 
 
 class OpenRun(NamedTuple):
@@ -53,17 +51,13 @@ class OpenRun(NamedTuple):
 
     job: CheckJob
     chosen: Chosen
-    profile: Profile
-    """The chosen one, with its servers running."""
+    profile: Profile  # the chosen one, with its servers running
     ledger: SqliteLedger
-    before: Manifest | None
-    """The manifest that was there as it began."""
+    before: Manifest | None  # the manifest that was there as it began
     started: datetime
-    language: str
-    """Of the page and the workbook."""
+    language: str  # of the page and the workbook
     asked: AskingResult
-    reported: ReportedRun | None = None
-    """None where services were asked."""
+    reported: ReportedRun | None = None  # None where services were asked
 
     def next_step(self, left: QuestionsLeft) -> Sentence:
         """How to go on with what is left: questions, or parts that cannot be used."""
@@ -92,15 +86,11 @@ class DecidedRun(NamedTuple):
 
     summary: Summary
     written: WrittenOutcomes
-    files: Sequence[Path]
-    """All others that were written."""
+    files: Sequence[Path]  # all others that were written
     question_count: int
-    changes: Sequence[Change] = ()
-    """What changed since earlier runs, as far as a person looks at it."""
-    work: Sequence[Path] = ()
-    """Folders that nothing needs any more once the run has left."""
-    ended_by: PrecheckError | None = None
-    """Why not every payment is decided, though all was asked."""
+    changes: Sequence[Change] = ()  # what changed since earlier runs, as far as a person looks at it
+    work: Sequence[Path] = ()  # folders that nothing needs any more once the run has left
+    ended_by: PrecheckError | None = None  # why not every payment is decided, though all was asked
 
 
 def leave(run: OpenRun, decided: DecidedRun, left: QuestionsLeft, clock: Clock) -> None:

@@ -1,4 +1,4 @@
-"""What is not as it was in an earlier run: looked at first, with old and new side by side, masked."""
+"""Changes since an earlier run: shown first, old and new side by side, masked."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -77,7 +77,7 @@ def compared_with(comparison: Comparison) -> str:
 
 
 def counts_in_words(counts: Iterable[WarningCount]) -> str:
-    """How many payments have changed in which way, as a sentence; empty where none has."""
+    """The number of changed payments by kind of change, as a sentence; empty if none has changed."""
     words = [
         Sentence("changes.counted", payments=counted(count.row_count, "payment"), what=WORDS[count.code])
         for count in counts

@@ -44,10 +44,8 @@ class OfferedDecisions(NamedTuple):
     """What is offered beside some rows."""
 
     words: tuple[Decision, ...]
-    why: str
-    """Why release is not among them, and what to write where to change that; empty where it is."""
-    is_final: bool
-    """Whether no setting changes it."""
+    why: str  # why release is not among them, and what to write where to change that; empty where it is
+    is_final: bool  # whether no setting changes it
 
 
 class Policy(NamedTuple):
@@ -64,8 +62,7 @@ class RowSpan(NamedTuple):
     """Rows that follow one another and have one choice."""
 
     choice: OfferedDecisions
-    first: int
-    """Counted from 0."""
+    first: int  # counted from 0
     last: int
 
 
@@ -127,8 +124,7 @@ class PolicyLine(NamedTuple):
     key: str
     row_count: int
     verdict: str
-    words: tuple[Decision, ...]
-    """The decisions that it can follow."""
+    words: tuple[Decision, ...]  # the decisions that it can follow
     why: str
 
 
@@ -177,7 +173,7 @@ def policy_lines(summary: Summary, policy: Policy) -> list[PolicyLine]:
 def choice(never: str | None, held_by: Sequence[str], profile: str, *, can_fix: bool) -> OfferedDecisions:
     """What is offered beside a row under a profile.
 
-    `never` is the outcome of a row that no policy releases; `held_by` has the keys of the policy by which it
+    `never` is the outcome of a row that no policy releases; `held_by` has the keys of the policy that
     is held; `can_fix` says whether `precheck fix` can correct it.
     """
     fix = (Decision.FIX,) if can_fix else ()

@@ -19,7 +19,7 @@ _WRITTEN_BY = f"{sys.implementation.cache_tag}.jinja-{version('jinja2')}"
 
 
 def templates(package: str, *, extensions: Sequence[str] = (), optimized: bool = True) -> Environment:
-    """The templates of a package, in which every text is escaped and every name must be known."""
+    """The templates of a package: every text is escaped, and unknown names are errors."""
     return Environment(
         loader=FunctionLoader(lambda name: template_file(package, name)),
         autoescape=True,

@@ -42,10 +42,8 @@ class Piece(NamedTuple):
 class Difference(NamedTuple):
     """Two names, side by side."""
 
-    supplied: tuple[Piece, ...]
-    """The pieces, put together, are the supplied name."""
-    matched: tuple[Piece, ...]
-    """The pieces, put together, are the name at the bank."""
+    supplied: tuple[Piece, ...]  # the pieces, put together, are the supplied name
+    matched: tuple[Piece, ...]  # the pieces, put together, are the name at the bank
     sentences: tuple[Sentence, ...]
 
 
@@ -62,8 +60,7 @@ class _Word(NamedTuple):
     start: int
     end: int
     text: str
-    key: str
-    """The word without capitals, accents and punctuation: equal keys are the same word."""
+    key: str  # the word without capitals, accents and punctuation: equal keys are the same word
     kind: _Kind
 
 

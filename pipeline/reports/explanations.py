@@ -57,10 +57,8 @@ class CodesSection(StrEnum):
 class Case(NamedTuple):
     """One meaning of a code."""
 
-    where: Sentence
-    """The API or the fields that the code belongs to."""
-    outcome: Outcome | None
-    """None for a warning, which changes no outcome."""
+    where: Sentence  # the API or the fields that the code belongs to
+    outcome: Outcome | None  # None for a warning, which changes no outcome
     action: Action | None
     says: Sentence
     not_said: Sentence

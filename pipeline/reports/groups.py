@@ -55,17 +55,14 @@ class Row(NamedTuple):
     """One payment, as text to be shown."""
 
     number: int
-    place: str
-    """Where it stands in the file; empty where the format has no places."""
-    batch: str
-    """What it is booked with; empty where the format has no batches."""
+    place: str  # where it stands in the file; empty where the format has no places
+    batch: str  # what it is booked with; empty where the format has no batches
     payment_id: str
     names: Difference
     account: str
     amount: str
     currency: str
-    amount_rank: int
-    """Its place among the listed rows by amount, smallest first; 0 where there is no amount."""
+    amount_rank: int  # its place among the listed rows by amount, smallest first; 0 where there is no amount
     outcome: Outcome
     code: str
     reason: str
@@ -74,18 +71,13 @@ class Row(NamedTuple):
 class ActionGroup(NamedTuple):
     """The payments with which a person does the same."""
 
-    key: str
-    """Names it on the page: the action, and the code that has an advice of its own."""
+    key: str  # names it on the page: the action, and the code that has an advice of its own
     action: Action
-    advice: Sentence
-    """What a person does."""
+    advice: Sentence  # what a person does
     row_count: int
-    money: tuple[Money, ...]
-    """Totals per currency, largest first, of the rows with a readable amount."""
-    more_currency_count: int
-    """Currencies that are not in `money`."""
-    rows: tuple[Row, ...]
-    """Largest amounts first; fewer than `row_count` where the page is full."""
+    money: tuple[Money, ...]  # totals per currency, largest first, of the rows with a readable amount
+    more_currency_count: int  # currencies that are not in `money`
+    rows: tuple[Row, ...]  # largest amounts first; fewer than `row_count` where the page is full
 
 
 class Pending(NamedTuple):
@@ -202,7 +194,7 @@ def _sums(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_line(rows: pl.DataFrame) -> pl.DataFrame:
-    """All rows for `pending`, in the order in which a person looks at them.
+    """All rows for `pending`, in the order of review.
 
     `row`, `group` as `ActionGroup.key`, `check_outcome`, `check_action`, `decimal` and `currency`.
     """

@@ -41,7 +41,7 @@ REJECTS_SHOWN_MAX = 20
 CHANGES_SHOWN_MAX = 10
 _NO_PRICE = Sentence("terminal.no_price")
 HEADER_WIDTH_MAX = 28
-"""Of the first column on a narrow terminal; a longer header goes on in the next line."""
+"""Width of the first column on a narrow terminal; longer headers wrap."""
 
 
 def print_forecast(forecast: Forecast, console: Console) -> None:
@@ -301,10 +301,8 @@ class FileEnd(NamedTuple):
     """What became of one file of a command."""
 
     name: str
-    exit_code: int | None
-    """None where the command ended before the file was checked."""
-    summary: Summary | None
-    """None where there is no outcome file."""
+    exit_code: int | None  # None where the command ended before the file was checked
+    summary: Summary | None  # None where there is no outcome file
 
 
 def merged(outcomes: Sequence[Sequence[OutcomeTotal]]) -> list[OutcomeTotal]:

@@ -20,8 +20,7 @@ from schemas.summary import Summary
 class QuotaFigures:
     """How much of one daily cap is used."""
 
-    scope: str
-    """The server and the client."""
+    scope: str  # the server and the client
     used_count: int
     cap: int
 
@@ -34,8 +33,7 @@ class RunFigures:
     started: datetime
     finished: datetime
     exit_status: int
-    summaries: Sequence[Summary] = ()
-    """Of the files that came to an outcome file."""
+    summaries: Sequence[Summary] = ()  # of the files that came to an outcome file
     quotas: Sequence[QuotaFigures] = field(default=())
 
 

@@ -29,18 +29,15 @@ class OutcomeLine(NamedTuple):
     """One outcome."""
 
     outcome: Outcome
-    bars: tuple[Bar, ...]
-    """One for each header."""
+    bars: tuple[Bar, ...]  # one for each header
 
 
 class Total(NamedTuple):
     """The money of a currency that is not drawn, as text."""
 
     currency: str
-    whole: str
-    """Of the file."""
-    open: str
-    """Of the rows that are not a match; empty where there is none."""
+    whole: str  # of the file
+    open: str  # of the rows that are not a match; empty where there is none
 
 
 class Overview(NamedTuple):

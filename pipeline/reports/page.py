@@ -133,7 +133,7 @@ def template() -> Template:
         "bdi": partial(_within, "bdi"),
         "capital": lambda text: text[:1].upper() + text[1:],
         "script_words": _script_words,
-        "style": Markup(style),  # noqa: S704 (our own file, in which nothing is filled in)
+        "style": Markup(style),  # noqa: S704 (our own file, without placeholders)
         "script": Markup(script),  # noqa: S704 (the same)
         "policy": _policy(style, script),
         "counted": counted,
@@ -202,8 +202,7 @@ class WarningLine(NamedTuple):
     """What was odd about some rows."""
 
     message: str
-    rows: str
-    """Which: "row 2 (line 3)", or the first of them, "rows 2, 5 (lines 3, 6)"."""
+    rows: str  # which: "row 2 (line 3)", or the first of them, "rows 2, 5 (lines 3, 6)"
 
 
 def warning_lines(warnings: Iterable[WarningRow], positions: RowPositions | None) -> list[WarningLine]:

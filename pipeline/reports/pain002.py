@@ -44,12 +44,9 @@ _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+
 class ReportHeading(NamedTuple):
     """What the report says of itself."""
 
-    message_id: str
-    """At most 35 characters, and never the same for two reports."""
-    created: str
-    """When it is written: UTC, `2026-11-22T02:40:00Z`."""
-    simulated: bool
-    """Whether its answers come from a sandbox."""
+    message_id: str  # at most 35 characters, and never the same for two reports
+    created: str  # when it is written: UTC, `2026-11-22T02:40:00Z`
+    simulated: bool  # whether its answers come from a sandbox
 
 
 def report(message: Message, outcomes: pl.DataFrame, heading: ReportHeading) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""What stands behind the reasons of outcomes: sentences, for pages in other languages than the outcome file.
+"""The sentences behind the reasons of outcomes, for pages in other languages than the outcome file.
 
 A run keeps them beside its outcome file, each reason once. An earlier version kept none; its reasons stay
 English.
@@ -29,7 +29,7 @@ def sentences_of(reason: str, reasons: SaidReasons, positions: RowPositions | No
 
 
 def sentence_of(data: list[Any], positions: RowPositions | None) -> Sentence:
-    """A sentence of `frames.FINDINGS`, in which a row is a number."""
+    """A sentence of `frames.FINDINGS`; its rows are numbers."""
     return _located(Sentence.of_data(data), positions)
 
 

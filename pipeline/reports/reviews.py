@@ -45,7 +45,7 @@ def print_fix(done: Fix, console: Console) -> None:
 
 
 def _to_correct(done: Fix) -> Iterator[Sentence]:
-    """How many rows are to be corrected, and that no payment file was written where none was."""
+    """How many rows need correction, and whether a payment file was written."""
     if not done.row_count:
         yield Sentence("review.nothing_to_correct", corrections=done.corrections)
         return

@@ -1,4 +1,4 @@
-"""What goes on in a shared ledger, in lines for a person."""
+"""The activity in a shared ledger, printed for an operator."""
 
 from collections.abc import Iterator
 

@@ -30,14 +30,11 @@ class SheetColumn(NamedTuple):
 class ReportSheet(NamedTuple):
     """A sheet of rows."""
 
-    name: str
-    """English, as a column's header."""
-    title: str
-    """Key of its sentence."""
+    name: str  # English, as a column's header
+    title: str  # key of its sentence
     which: pl.Expr
     columns: Sequence[SheetColumn]
-    colour: str
-    """Of its tab."""
+    colour: str  # of its tab
 
 
 def header_in_words(header: str) -> str:

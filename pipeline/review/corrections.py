@@ -52,7 +52,7 @@ def fix(payments: Payments, outcomes: Outcomes, headers: Mapping[str, Sequence[s
 
 
 def correctable(corrections: Corrections) -> Corrections:
-    """The corrections of rows in which each correction can be written: a row is right whole or not at all."""
+    """The corrections of rows that can be corrected as a whole: a row is corrected whole or not at all."""
     stuck = corrections.filter(pl.col("obstacle").is_not_null())
     return Corrections(corrections.join(stuck, on="row", how="anti", maintain_order="left"))
 
@@ -66,7 +66,7 @@ def released_ones_stay(corrections: Corrections, released_in: Mapping[int, str])
 
 
 def accepted_corrections(corrections: Corrections, kinds: Sequence[Acceptance]) -> pl.DataFrame:
-    """The corrections of rows in which each correction is of an accepted kind."""
+    """The corrections of rows whose corrections are all of accepted kinds."""
     others = corrections.filter(~pl.col("kind").is_in(list(kinds)).fill_null(value=False))
     return corrections.join(others, on="row", how="anti", maintain_order="left")
 

@@ -22,15 +22,11 @@ NO_REASON = "no reason given"
 class RunDecisions(NamedTuple):
     """What people decided about one run, row by row."""
 
-    run_id: str
-    """Of the answers that they decided about."""
+    run_id: str  # of the answers that they decided about
     rows: Decisions
-    by: str
-    """The user who handed the decisions over for approval, else the uploader."""
-    time: str
-    """When; UTC, ISO 8601 with Z."""
-    shaped: Sequence[Shaped] = ()
-    """Who shaped the file at the desk."""
+    by: str  # the user who handed the decisions over for approval, else the uploader
+    time: str  # when; UTC, ISO 8601 with Z
+    shaped: Sequence[Shaped] = ()  # who shaped the file at the desk
 
 
 class Approver(NamedTuple):
@@ -66,7 +62,7 @@ class ReviewJob:
     sign_with: Path | None = None
     """The private key; None: that of the profile, if any."""
     released_in: Mapping[int, str] | None = None
-    """Row -> the file in which the payment was released before; None: found by the runs of its family."""
+    """Row -> the file that released the payment before; None: found by the runs of its family."""
 
     def released_before(self) -> Mapping[int, str]:
         """The same, found where it was not given; raises as `families.released_before`."""

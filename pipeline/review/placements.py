@@ -30,7 +30,7 @@ _IS_RELEASED_BY_PERSON = (_VERDICT != Verdict.HOLD) & pl.col("decision").eq_miss
 IS_RELEASED = (
     ANSWERED & ~_WAS_RELEASED & ~_IS_HELD_BY_PERSON & ((_VERDICT == Verdict.RELEASE) | _IS_RELEASED_BY_PERSON)
 )
-"""Whether a payment may be paid: of `verdicts` with the `decision` on each row and in which file it was
+"""Whether a payment may be paid: of `verdicts` with the `decision` on each row and the file where it was
 `released_in` before, each null where there is none."""
 _RELEASED_IN = {"row": DECISIONS["row"], "released_in": pl.String()}
 

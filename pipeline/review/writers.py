@@ -44,8 +44,7 @@ class TableWriter(NamedTuple):
     """Of a run whose payments are rows of a table; as `PaymentsWriter`."""
 
     run: FinishedRun
-    entry: FormatEntry
-    """Of the format that the table has."""
+    entry: FormatEntry  # of the format that the table has
 
     def fitted(self, corrections: Corrections) -> Corrections:
         """A cell holds any text."""

@@ -1,1 +1,1 @@
-"""The local rules: what must be true of a payment, and what is odd about it, before anyone is asked."""
+"""The local rules: errors and warnings about a payment before a bank is asked."""

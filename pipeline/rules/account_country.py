@@ -1,4 +1,4 @@
-"""In which country a domestic account is: a UK one only where something shows it.
+"""The country of a domestic account; it is a UK account only if something shows it.
 
 Fourteen digits are an account in a dozen countries, and six digits a bank's code in as many. The order of
 what shows the country is the same for every format: what the user says; then what speaks against the UK (the
@@ -20,7 +20,7 @@ from pipeline.rules.unasked import ACCOUNT_ELSEWHERE, ACCOUNT_SIGNS_DIFFER, COUN
 UK = ("GB", "JE", "GG", "IM")
 """The United Kingdom and the islands whose banks have UK sort codes."""
 _UK_CURRENCIES = ("GBP", "EUR", "USD")
-"""In which UK accounts are kept that sort codes reach; another currency speaks against the UK."""
+"""The currencies of UK accounts with a sort code; any other speaks against the UK."""
 _SEPARATORS = rf"[\s.{HYPHENS}]"
 _BOTH = r"^[0-9]{6}/?[0-9]{8}$"
 _BOTH_WRITTEN = rf"^\s*[0-9]{{2}}[{HYPHENS}][0-9]{{2}}[{HYPHENS}][0-9]{{2}}[\s{HYPHENS}/]*[0-9]{{8}}\s*$"

@@ -1,4 +1,4 @@
-"""Cleaning: what people may write differently and still mean the same."""
+"""Cleaning: normalise different spellings of the same value."""
 
 import polars as pl
 

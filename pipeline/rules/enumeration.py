@@ -1,6 +1,6 @@
 """Signs that the check itself is abused: to find out who holds an account, or which accounts exist.
 
-Whoever may ask about any name and any account can try names until one fits, or account numbers until
+A client that may ask about any name and account can try names until one fits, or account numbers until
 one exists. Neither looks like a payment file. The figures are judgements: none have been published.
 """
 
@@ -67,8 +67,7 @@ def many_payees(accepted: pl.DataFrame) -> pl.DataFrame:
 class ManyNames(NamedTuple):
     """The payments of a file, or of a part of one, that try names on accounts."""
 
-    rows: list[int]
-    """The first ten."""
+    rows: list[int]  # the first ten
     row_count: int
     account_count: int
 

@@ -1,4 +1,4 @@
-"""What is found about rows, as columns: English for documents, key and values for pages in any language."""
+"""Findings about rows, as columns: English for documents, key and values for pages in any language."""
 
 from collections.abc import Mapping
 

@@ -32,10 +32,8 @@ CARRIED = (PayeeStatus.CARRIED, PayeeStatus.CARRIED_UNSURE)
 class DecidedRows(NamedTuple):
     """What was decided about the payments of a run after it had ended, by their rows."""
 
-    released: Collection[int] = ()
-    """By a person."""
-    held: Collection[int] | None = None
-    """By the last `precheck split`; None where there was none."""
+    released: Collection[int] = ()  # by a person
+    held: Collection[int] | None = None  # by the last `precheck split`; None where there was none
 
 
 def payee_statuses(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFrame | None) -> pl.Series:
@@ -67,12 +65,9 @@ def payee_statuses(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFram
 class Knowledge(NamedTuple):
     """What a run has kept, now that all is decided."""
 
-    known: pl.DataFrame
-    """`PayeeKeys`."""
-    unsure: pl.DataFrame
-    """`PayeeKeys`, of payments that contradict nothing."""
-    carried: pl.DataFrame
-    """`KeptPayees` of earlier runs."""
+    known: pl.DataFrame  # `PayeeKeys`
+    unsure: pl.DataFrame  # `PayeeKeys`, of payments that contradict nothing
+    carried: pl.DataFrame  # `KeptPayees` of earlier runs
 
 
 def knowledge(kept: pl.DataFrame, decided: DecidedRows) -> Knowledge:

@@ -35,8 +35,7 @@ class Modulus(NamedTuple):
     """The tables that a run goes by."""
 
     tables: ModulusTables
-    is_old: bool
-    """Whether they are too old to reject a payment; one that fails then carries a warning."""
+    is_old: bool  # whether they are too old to reject a payment; one that fails then carries a warning
 
 
 def states(accounts: pl.Series, tables: ModulusTables) -> pl.Series:

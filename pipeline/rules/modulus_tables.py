@@ -47,8 +47,7 @@ class WeightedSum(NamedTuple):
     """One line of the weights: the sum over fourteen digits that a good account makes come out."""
 
     method: Method
-    weights: tuple[int, ...]
-    """Of the six digits of the sort code and the eight of the account number."""
+    weights: tuple[int, ...]  # of the six digits of the sort code and the eight of the account number
     exception: int | None = None
 
 
@@ -63,12 +62,9 @@ class Range(NamedTuple):
 class ModulusTables(NamedTuple):
     """Both tables."""
 
-    ranges: tuple[Range, ...]
-    """By their starts; none overlaps another."""
-    substitutions: dict[int, int]
-    """Sort code -> the one to check with in exception 5."""
-    valid_from: date
-    """The date of the tables, as the user gives it."""
+    ranges: tuple[Range, ...]  # by their starts; none overlaps another
+    substitutions: dict[int, int]  # sort code -> the one to check with in exception 5
+    valid_from: date  # the date of the tables, as the user gives it
     weights_sha256: str
     substitutions_sha256: str
 

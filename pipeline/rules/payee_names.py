@@ -1,6 +1,6 @@
 """Names of payees: asked about as they were entered, without what carries nothing, and never a lost value.
 
-A bank compares what it is sent with what it has, so nothing that spells a name is changed. What a spreadsheet
+A bank compares a name with the one on record, so no letter of a name is changed. What a spreadsheet
 may run is no matter of the question: the files that people open make it harmless (reports/safe_csv.py).
 Source: API reference, "NameVerificationRequest": the name as entered by the payment initiator. Where a joiner
 spells and where it only hides: after RFC 5892, appendix A.
@@ -75,10 +75,8 @@ DAMAGED = (
 class CleanNames(NamedTuple):
     """A column of names, cleaned."""
 
-    text: pl.Series
-    """As they are asked about; null where blank, or where something stands for a missing name."""
-    done: pl.Series
-    """What was done beside trimming: `UNWRAPPED`, `UNMARKED`, both in one text, or null."""
+    text: pl.Series  # as they are asked about; null where blank, or where something stands for a missing name
+    done: pl.Series  # what was done beside trimming: `UNWRAPPED`, `UNMARKED`, both in one text, or null
 
 
 def clean_names(written: pl.Series) -> CleanNames:

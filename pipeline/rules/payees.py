@@ -1,4 +1,4 @@
-"""Who is paid to which account: in the form in which two files are compared, and masked for people."""
+"""Payees and their accounts: normalised for comparing two files, and masked for people."""
 
 import re
 from collections.abc import Callable, Mapping

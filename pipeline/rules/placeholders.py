@@ -1,4 +1,4 @@
-"""Cells that only say that there is nothing: a dash, `n/a`, zeros, or NOTPROVIDED where a BIC would stand.
+"""Placeholders of empty cells: a dash, `n/a`, zeros, or NOTPROVIDED instead of a BIC.
 
 They are empty where an account, a BIC or an LEI would stand. Elsewhere they may mean something.
 """

@@ -28,8 +28,7 @@ class Rule(NamedTuple):
     field: str
     code: str
     broken: pl.Expr
-    own_sentence: Sentence | None = None
-    """Why the row is rejected; None: the words of the code."""
+    own_sentence: Sentence | None = None  # why the row is rejected; None: the words of the code
 
     @property
     def sentence(self) -> Sentence:

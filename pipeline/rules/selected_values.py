@@ -1,4 +1,4 @@
-"""Work on the few values of a column that need it: a file has millions, and most need nothing."""
+"""Apply slow functions only to the few values of a column that need them."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What is wrong with no payment by itself and should be looked at before it is paid: it stops nothing."""
+"""Warnings about payments that are valid but should be reviewed before they are paid; they stop nothing."""
 
 import re
 from collections.abc import Callable

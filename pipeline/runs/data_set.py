@@ -28,13 +28,10 @@ _PACKED = ".gz"
 class DataPart(NamedTuple):
     """One part of a data set: a file."""
 
-    number: int
-    """From 0, in the order of the names."""
-    file: Path
-    """Absolute: a worker elsewhere has another current folder."""
+    number: int  # from 0, in the order of the names
+    file: Path  # absolute: a worker elsewhere has another current folder
     name: str
-    outcome_name: str
-    """Of its outcome file, without the suffix."""
+    outcome_name: str  # of its outcome file, without the suffix
     sha256: str
     byte_count: int
 
@@ -151,7 +148,7 @@ def write_record(
 
 
 def places_in(parts: Iterable[DataPart], row_counts: Iterable[int]) -> RowPositions:
-    """Where the rows of a data set stand: in which part, and which of its rows they are."""
+    """Where the rows of a data set stand: part, and row within the part."""
     names, stretches, row = [], [], 1
     for number, (part, row_count) in enumerate(zip(parts, row_counts, strict=True), start=1):
         names.append(part.name)

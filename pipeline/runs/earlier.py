@@ -1,4 +1,4 @@
-"""The run that a folder holds already: it is never lost by a new one that starts over."""
+"""The run that a folder holds already: a new run never destroys it."""
 
 from glob import escape
 from pathlib import Path
@@ -40,11 +40,7 @@ class PriorRun(NamedTuple):
         return self.is_paid_for or was_reviewed
 
     def require_replaceable(self, environment: Environment) -> None:
-        """Refuse a simulated run in the place of a real one.
-
-        Raises:
-            OtherRunError: it would be in its place.
-        """
+        """Refuse a simulated run in the place of a real one (OtherRunError: it would be in its place)."""
         if environment is Environment.SANDBOX and self.is_paid_for:
             raise OtherRunError(
                 Sentence("runs.real_answers_there", folder=self.folder),

@@ -34,8 +34,7 @@ Content = Callable[[str], bytes]
 class RunPart(NamedTuple):
     """An outcome file of a run: the only one of a file, one for each part of a data set."""
 
-    name: str
-    """Of the payment file or part."""
+    name: str  # of the payment file or part
     path: Path
     sha256: str
     first_row: int
@@ -154,7 +153,7 @@ class EndedRun:
 
 
 def ended_run(folder: Path) -> EndedRun:
-    """Open a folder in which no run works.
+    """Open a folder that no run is using.
 
     Raises:
         UsageError: it is not the folder of a run that has ended.

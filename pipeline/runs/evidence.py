@@ -42,12 +42,9 @@ _ON_RECORD = "_on_record"
 class Finding(NamedTuple):
     """The result of one check of the evidence, or of one trial."""
 
-    what: Sentence | str
-    """A name in words, or that of a file."""
-    detail: Sentence
-    """What was found, or what differs and what to do."""
-    exit_code: int = 0
-    """0 where nothing is wrong."""
+    what: Sentence | str  # A name in words, or that of a file
+    detail: Sentence  # what was found, or what differs and what to do
+    exit_code: int = 0  # 0 where nothing is wrong
     is_tried: bool = True
 
 
@@ -58,8 +55,7 @@ class LedgerContents(NamedTuple):
     counts: LedgerCounts
     finish: FinishRecord | None
     answers: Iterable[FinalAnswer]
-    digests: Mapping[str, str]
-    """Of the lines that were there when the manifest was written."""
+    digests: Mapping[str, str]  # of the lines that were there when the manifest was written
 
 
 class LedgerAnswers(NamedTuple):
@@ -339,13 +335,10 @@ class _ComparedAnswers(NamedTuple):
     """The answered rows of a part, compared with the ledger."""
 
     row_count: int
-    compared_count: int
-    """Rows whose question the ledger knows."""
+    compared_count: int  # rows whose question the ledger knows
     unknown_name_count: int
-    strange: list[int]
-    """The other rows."""
-    differs: Mapping[str, pl.Series]
-    """Column -> the rows in which it is not as the ledger says."""
+    strange: list[int]  # the other rows
+    differs: Mapping[str, pl.Series]  # column -> the rows where it differs from the ledger
 
 
 def _compared_answers(

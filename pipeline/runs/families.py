@@ -30,8 +30,7 @@ class Origin(NamedTuple):
 
     folder: Path
     manifest: Manifest
-    rows: Sequence[int] | None
-    """Of each payment, its row in the file of that run; None: all, in their order."""
+    rows: Sequence[int] | None  # of each payment, its row in the file of that run; None: all, in their order
 
 
 def origin_in(folders: Iterable[Path], sha256: str) -> Origin | None:
@@ -53,7 +52,7 @@ def origin_in(folders: Iterable[Path], sha256: str) -> Origin | None:
 
 
 def made_of(file: Path, sha256: str, out: Path) -> MadeOf | None:
-    """Of which run a payment file was made, before it is checked in a folder; None of none that is known.
+    """The run that made a payment file, before it is checked in a folder; None if unknown.
 
     The folder that the file lies in is looked at, those beside the folder of its own run, and those of its
     name beside the parent of that.
@@ -108,7 +107,7 @@ def splitting(folder: Path) -> Iterator[None]:
 
 
 def released_before(folder: Path) -> dict[int, str]:
-    """Row -> the release file in which the payment was before, by the runs of its family.
+    """Row -> the release file that had the payment before, by the runs of its family.
 
     Of the folder's own releases those count whose answers were replaced: their files are gone. What was
     released on simulated answers is never paid: it counts only for simulated corrections.

@@ -24,11 +24,9 @@ class FinishedRun(NamedTuple):
 
     folder: Path
     summary: Summary
-    source: PaymentSource
-    """The outcome file as a payment file: its own columns, and the payments in them."""
+    source: PaymentSource  # the outcome file as a payment file: its own columns, and the payments in them
     outcomes: Outcomes
-    manifest: Manifest
-    """As it was proven."""
+    manifest: Manifest  # as it was proven
 
     def require_unchanged(self) -> None:
         """Refuse another manifest than the one that was proven: an InputError."""

@@ -59,7 +59,7 @@ def matching_folders(pattern: str) -> list[Path]:
 
 
 def require_idle(folder: Path) -> None:
-    """Refuse a folder that does not exist, and one in which another process works.
+    """Refuse a folder that does not exist or that another process is using.
 
     For jobs that read a file of the folder before the ledger, whose own lock is taken later.
 

@@ -19,12 +19,10 @@ class MessageFile(NamedTuple):
     """A payment file whose format is one of messages, read again."""
 
     name: str
-    data: bytes
-    """Unpacked."""
+    data: bytes  # unpacked
     entry: MessageEntry
     message: Message
-    arguments: ReadingArguments
-    """About how to read it, and what is made of it."""
+    arguments: ReadingArguments  # about how to read it, and what is made of it
 
 
 def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile:

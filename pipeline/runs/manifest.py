@@ -74,8 +74,7 @@ class LedgerSummary(NamedTuple):
     created_at: str
     finish_count: int
     digests: Mapping[str, str]
-    input_sha256: str | None = None
-    """By which it knows the payments; None: by that of the input."""
+    input_sha256: str | None = None  # its key for the payments; None: the hash of the input
 
 
 def write_manifest(  # noqa: PLR0913 (what is written)

@@ -17,10 +17,8 @@ class RunSettings(NamedTuple):
     profile_name: str
     profile: Profile
     fingerprint: str
-    mapping: Mapping[str, str]
-    """Canonical field -> header, as the user mapped them."""
-    language: str
-    """Of the page and the workbook."""
+    mapping: Mapping[str, str]  # canonical field -> header, as the user mapped them
+    language: str  # of the page and the workbook
 
 
 def profile_used(settings: RunSettings) -> ProfileUsed:

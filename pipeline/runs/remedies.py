@@ -1,4 +1,4 @@
-"""How to restore a file of a run without asking a bank; the one that is not as the run left it is kept."""
+"""How to restore a file of a run without asking a bank; a changed file is kept."""
 
 import shlex
 from collections.abc import Mapping

@@ -86,27 +86,20 @@ class CheckJob:
 class DataSetJob:
     """A data set, and how to check it."""
 
-    check: CheckJob
-    """Its file is the folder of the parts, or one large Parquet file."""
-    work: Path
-    """The folder for what lies between the parts and their outcomes."""
+    check: CheckJob  # its file is the folder of the parts, or one large Parquet file
+    work: Path  # the folder for what lies between the parts and their outcomes
     engine: Literal["pool", "dask"] = "pool"
-    scheduler: str | None = None
-    """The address of the scheduler of Dask; None: a cluster of this machine."""
-    asks: bool = True
-    """Whether this process asks; otherwise the workers of a shared ledger do."""
+    scheduler: str | None = None  # the address of the scheduler of Dask; None: a cluster of this machine
+    asks: bool = True  # whether this process asks; otherwise the workers of a shared ledger do
 
 
 class Phase(StrEnum):
     """Where on its road a run is."""
 
-    READING = "reading"
-    """The file is read, validated and planned."""
-    CONNECTING = "connecting"
-    """Servers are waited for, and greeted."""
+    READING = "reading"  # the file is read, validated and planned
+    CONNECTING = "connecting"  # servers are waited for, and greeted
     ASKING = "asking"
-    WRITING = "writing"
-    """All that is asked has been answered, or is left; the files are written."""
+    WRITING = "writing"  # all that is asked has been answered, or is left; the files are written
 
 
 class SetStep(StrEnum):
@@ -157,10 +150,8 @@ class RunObserver:
 class StopRequest(NamedTuple):
     """A request to end a run before all is asked."""
 
-    sentence: Sentence
-    """What stopped it, and how to go on."""
-    exit_code: int
-    """Of a command that ends by it."""
+    sentence: Sentence  # what stopped it, and how to go on
+    exit_code: int  # of a command that ends by it
 
 
 class StopSwitch:
@@ -199,13 +190,11 @@ class StopSwitch:
 
 
 class Notice(NamedTuple):
-    """Something that a person should know about a run that goes on."""
+    """Something that a person should know about a running job."""
 
     message: Sentence
-    facts: Mapping[str, str | int] = MappingProxyType({})
-    """Name -> value: rows, files; no personal data."""
-    is_vital: bool = False
-    """Whether a quiet command says it, too."""
+    facts: Mapping[str, str | int] = MappingProxyType({})  # name -> value: rows, files; no personal data
+    is_vital: bool = False  # whether a quiet command says it, too
 
 
 class Surface(NamedTuple):
@@ -214,7 +203,5 @@ class Surface(NamedTuple):
     watch: RunObserver
     clock: Clock
     stop: StopSwitch
-    notify: Callable[[Notice], object]
-    """Called with what a person should know, as soon as it is known."""
-    observer: "AskingObserver | None" = None
-    """Follows each question on its way, such as for metrics."""
+    notify: Callable[[Notice], object]  # called with what a person should know, as soon as it is known
+    observer: "AskingObserver | None" = None  # follows each question on its way, such as for metrics

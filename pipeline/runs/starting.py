@@ -107,10 +107,8 @@ def _has_name_of(folder: Path, file: Path) -> bool:
 class LocalReferences(NamedTuple):
     """What a file is checked against beside the APIs."""
 
-    compared_with: str | None
-    """The earlier runs that it is compared with, in words."""
-    modulus: Modulus | None
-    """The tables of the UK modulus check."""
+    compared_with: str | None  # the earlier runs that it is compared with, in words
+    modulus: Modulus | None  # the tables of the UK modulus check
 
 
 def finished_before(job: CheckJob, outcome_format: str | None, ledger: RunLedger) -> Summary | None:

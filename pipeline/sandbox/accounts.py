@@ -60,12 +60,9 @@ class DummyAnswer(NamedTuple):
 
     api: ApiName
     account: str
-    account_type: AccountType | None
-    """Confirmation of Payee only."""
-    asked: str
-    """The name, or the kind of identification and its value."""
-    code: str
-    """A reason code, MATCHED for a full match, or a code of Verification of Payee."""
+    account_type: AccountType | None  # Confirmation of Payee only
+    asked: str  # the name, or the kind of identification and its value
+    code: str  # A reason code, MATCHED for a full match, or a code of Verification of Payee
     matched_name: str | None
 
 

@@ -26,8 +26,7 @@ class Conditions:
     """What can be changed about a sandbox while it serves."""
 
     injector: Injector
-    daily_cap: DailyCap
-    """Of the role test."""
+    daily_cap: DailyCap  # of the role test
     rate: RateLimit
     clock: Clock
 

@@ -14,31 +14,22 @@ class Conduct(Enum):
     """How a bank behaves as a responder, when the sandbox is set to let banks misbehave."""
 
     STEADY = auto()
-    SLOW = auto()
-    """Answers just within the responder wait."""
-    FAILING = auto()
-    """Cannot check the name, or makes the gateway fail."""
-    SILENT = auto()
-    """Never answers: the gateway gives up after the responder wait."""
-    BROKEN_TLS = auto()
-    """Fails the TLS handshake with the gateway."""
+    SLOW = auto()  # answers just within the responder wait
+    FAILING = auto()  # cannot check the name, or makes the gateway fail
+    SILENT = auto()  # never answers: the gateway gives up after the responder wait
+    BROKEN_TLS = auto()  # fails the TLS handshake with the gateway
 
 
 @dataclass(frozen=True, slots=True)
 class Bank:
     """A responder."""
 
-    code: str
-    """Its key in the network; the bank code within an IBAN, or a word of ours for a UK bank."""
+    code: str  # its key in the network; the bank code within an IBAN, or a word of ours for a UK bank
     country: str
-    weight: int
-    """Its share of the payments in the samples, relative to the other banks of its network."""
-    bic: str = ""
-    """BIC11; empty for a UK bank, which is found by sort code."""
-    is_lenient: bool = False
-    """Whether a slight deviation of the name is a full match."""
-    has_roll_numbers: bool = False
-    """Whether a name can be checked only with a secondary reference."""
+    weight: int  # its share of the payments in the samples, relative to the other banks of its network
+    bic: str = ""  # BIC11; empty for a UK bank, which is found by sort code
+    is_lenient: bool = False  # whether a slight deviation of the name is a full match
+    has_roll_numbers: bool = False  # whether a name can be checked only with a secondary reference
     conduct: Conduct = Conduct.STEADY
 
 

@@ -96,11 +96,7 @@ class CallLog:
     """Appends calls to a file; each is written at once."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, mode 0600, for appending.
-
-        Raises:
-            OutputError, DiskError: it cannot be opened.
-        """
+        """Open the file, mode 0600, for appending (OutputError, DiskError: it cannot be opened)."""
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         except OSError as error:

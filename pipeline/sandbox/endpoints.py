@@ -1,6 +1,6 @@
 """The endpoints behind the paths: the token endpoint, and one endpoint per API and server.
 
-A check is handled in the order in which a gateway would: who asks, may it ask now, is the request
+A check is handled in the order of a gateway: who asks, may it ask now, is the request
 well formed, and only then what the responder answers.
 """
 
@@ -95,18 +95,12 @@ class CheckEndpoint:
     """One of the three APIs on one server."""
 
     api: NameCheckApi
-    role: Environment
-    """Which server."""
-    identity: IdentityProvider
-    """Knows the clients of gateways by their tokens."""
-    authority: x509.Certificate
-    """Issues the certificates of the others."""
-    limits: Sequence[DailyCap | RateLimit]
-    """What a client may not exceed here."""
-    answering: DummyAccounts | Network
-    """Who knows the answers."""
-    responder: Responder
-    """How long responders take, and how they fail."""
+    role: Environment  # which server
+    identity: IdentityProvider  # knows the clients of gateways by their tokens
+    authority: x509.Certificate  # issues the certificates of the others
+    limits: Sequence[DailyCap | RateLimit]  # what a client may not exceed here
+    answering: DummyAccounts | Network  # who knows the answers
+    responder: Responder  # how long responders take, and how they fail
     clock: Clock
     settings: SandboxSettings
     methods: tuple[str, ...] = ("POST",)

@@ -1,4 +1,4 @@
-"""How the body of a request arrives, and the rules that a request must keep before its question is read.
+"""Read the body of a request, and check the rules that a request must keep before its question is read.
 
 Source: API reference, "Request headers" and the field tables of "Resources and their fields". Every
 broken rule is 400 FORMAT_ERROR with a detail that names the header or the member, never its value.

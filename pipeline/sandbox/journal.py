@@ -1,4 +1,4 @@
-"""Everything that a client did: its connections, and its calls in the order in which they came."""
+"""Everything that a client did: its connections, and its calls in order of arrival."""
 
 import time
 from collections.abc import Mapping
@@ -13,19 +13,14 @@ from schemas.outcomes import ApiName
 class Visit:
     """One connection."""
 
-    number: int = 0
-    """Counted from 1."""
-    port: str = ""
-    """The word for the port: empty for the one that serves, else what is wrong with its TLS."""
+    number: int = 0  # counted from 1
+    port: str = ""  # the word for the port: empty for the one that serves, else what is wrong with its TLS
     started: float = field(default_factory=time.monotonic)
-    lasted_until: float | None = None
-    """Monotonic seconds; None while it lasts."""
+    lasted_until: float | None = None  # monotonic seconds; None while it lasts
     hello: ClientHello | None = None
-    version: str | None = None
-    """Of TLS, as agreed; None where the handshake was not done."""
+    version: str | None = None  # of TLS, as agreed; None where the handshake was not done
     suite: str | None = None
-    failure: str | None = None
-    """OpenSSL's word for why the handshake failed."""
+    failure: str | None = None  # openSSL's word for why the handshake failed
     is_plain_http: bool = False
 
 

@@ -25,10 +25,8 @@ class Likeness(IntEnum):
     """How alike two names, or two parts of them, are; a higher one is more alike."""
 
     OTHER = 0
-    NEAR = 1
-    """Perhaps the same: reversed, misspelt, or shortened to another first character."""
-    SLIGHT = 2
-    """The same surname and the same first character of the forename, and little else amiss."""
+    NEAR = 1  # perhaps the same: reversed, misspelt, or shortened to another first character
+    SLIGHT = 2  # the same surname and the same first character of the forename, and little else amiss
     EXACT = 3
 
 

@@ -26,8 +26,7 @@ _SHUTDOWN_S = 1.0  # for answers under way
 class Port:
     """Where connections are taken, and with which TLS."""
 
-    word: str
-    """What stands for it in the journal; empty for the port that serves."""
+    word: str  # what stands for it in the journal; empty for the port that serves
     listener: socket.socket
     context: ssl.SSLContext
 

@@ -41,8 +41,7 @@ _TITLES: Mapping[str, str] = {
 class Refusal(StrEnum):
     """What was wrong with a request, in a word for the call log."""
 
-    HTTP = "http"
-    """Not well-formed HTTP/1.1."""
+    HTTP = "http"  # not well-formed HTTP/1.1
     SLOW = "slow"
     EXPECTATION = "expectation"
     PATH = "path"
@@ -52,8 +51,7 @@ class Refusal(StrEnum):
     TOKEN_UNKNOWN = "token unknown"  # noqa: S105 (no password)
     TOKEN_EXPIRED = "token expired"  # noqa: S105 (no password)
     TOKEN_OF_ANOTHER_SERVER = "token of another server"  # noqa: S105 (no password)
-    CLIENT = "client"
-    """An unknown client at the token endpoint, a wrong secret or scope."""
+    CLIENT = "client"  # an unknown client at the token endpoint, a wrong secret or scope
     CERTIFICATE_MISSING = "certificate missing"
     CERTIFICATE = "certificate"
     REQUESTING_BANK = "requesting bank"

@@ -1,6 +1,6 @@
 """Invented answers for unknown accounts, in the mix that a bank network would give.
 
-Whoever tries their own file before there is a contract sees a usual mix instead of AC01 in every row. Each
+A user who tries a real file before there is a contract sees a usual mix instead of AC01 in every row. Each
 answer is drawn from a hash of its question, so that it is the same in every rehearsal.
 """
 

@@ -1,4 +1,4 @@
-"""What is about to leave, as a value, so that a fault can make something else of it."""
+"""A reply before it is sent, as a value that a fault can change."""
 
 from dataclasses import dataclass, replace
 from http import HTTPStatus

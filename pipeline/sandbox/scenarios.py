@@ -1,4 +1,4 @@
-"""Scenarios: what a client is walked through, and the rules that it then must have met.
+"""Scenarios: the walk of a client, and the rules that it must have met at the end.
 
 A scenario is settings of the sandbox and a payment file for it. Any client can walk it that asks about
 each row of the file once, with the profile that the scenario names.
@@ -48,10 +48,8 @@ class Scenario:
     """One walk."""
 
     name: str
-    what: str
-    """What to do with the client."""
-    expected: tuple[str, ...]
-    """The rules that a client meets on this walk."""
+    what: str  # what to do with the client
+    expected: tuple[str, ...]  # the rules that a client meets on this walk
     faults: tuple[str, ...] = ()
     daily_cap: int | None = None
     rate_per_s_max: int | None = None

@@ -1,4 +1,4 @@
-"""What can be set about a sandbox, and the names under which it is known."""
+"""The settings of a sandbox and their names."""
 
 import time
 from dataclasses import dataclass
@@ -27,22 +27,17 @@ class ServerCertificate(StrEnum):
     """What is wrong with the certificate of the server, if anything is."""
 
     GOOD = "good"
-    WRONG_AUTHORITY = "wrong-authority"
-    """Issued by another authority than the one in ca.pem."""
+    WRONG_AUTHORITY = "wrong-authority"  # issued by another authority than the one in ca.pem
     EXPIRED = "expired"
-    WRONG_HOST = "wrong-host"
-    """For another host than the one that serves."""
+    WRONG_HOST = "wrong-host"  # for another host than the one that serves
 
 
 class Tls(StrEnum):
     """Which versions and suites the server speaks."""
 
-    REFERENCE = "reference"
-    """Those of the API reference."""
-    OLD = "1.1-only"
-    """TLS 1.1 and nothing later."""
-    OTHER_SUITE = "other-suite"
-    """TLS 1.2 and 1.3, with suites that the reference does not list."""
+    REFERENCE = "reference"  # those of the API reference
+    OLD = "1.1-only"  # TLS 1.1 and nothing later
+    OTHER_SUITE = "other-suite"  # TLS 1.2 and 1.3, with suites that the reference does not list
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +96,7 @@ class SandboxSettings:
 class Clock:
     """The time of this machine, or one that is off on purpose."""
 
-    ahead_s: float = 0.0
-    """How far ahead of the machine's clock it goes; negative: behind."""
+    ahead_s: float = 0.0  # how far ahead of the machine's clock it goes; negative: behind
 
     def now(self) -> float:
         """Seconds since the epoch."""

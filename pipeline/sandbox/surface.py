@@ -17,12 +17,10 @@ class NameCheckApi:
     """One of the three."""
 
     name: ApiName
-    path: str
-    """Below the base URL of a server."""
+    path: str  # below the base URL of a server
     correlation_header: str
     document: type[Question]
-    roles: tuple[Environment, ...]
-    """The servers that offer it."""
+    roles: tuple[Environment, ...]  # the servers that offer it
 
 
 APIS = (

@@ -1,1 +1,1 @@
-"""What the sections of the configuration are made of: kinds of values, secrets, a server and its limits."""
+"""Building blocks of the configuration's sections: kinds of values, secrets, a server and its limits."""

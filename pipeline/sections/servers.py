@@ -1,4 +1,4 @@
-"""What the section of any API says: its server, the limits kept there, and how the server knows us."""
+"""The section of any API: its server, the limits kept there, and our credentials."""
 
 from abc import abstractmethod
 from collections.abc import Mapping

@@ -44,10 +44,8 @@ class ContradictedKeys(NamedTuple):
 class PayeeDifferences(NamedTuple):
     """What changed since earlier runs."""
 
-    changes: Changes
-    """`Changes`, by row and code."""
-    contradicted: list[ContradictedKeys]
-    """Of each earlier run."""
+    changes: Changes  # `Changes`, by row and code
+    contradicted: list[ContradictedKeys]  # of each earlier run
 
 
 def compare(payees: Payees, names: pl.Series, earlier: Sequence[EarlierPayees]) -> PayeeDifferences:
@@ -83,8 +81,7 @@ class _Unmatched(NamedTuple):
 
 class _Difference(NamedTuple):
     changes: pl.DataFrame
-    contradicted: pl.DataFrame
-    """`PayeeKeys`."""
+    contradicted: pl.DataFrame  # `PayeeKeys`
 
 
 def _compared_with(
@@ -128,16 +125,14 @@ def _known_by_id(payees: pl.DataFrame, runs: Sequence[tuple[EarlierPayees, pl.Da
 
 class _Match(NamedTuple):
     changes: pl.DataFrame
-    contradicted: pl.DataFrame
-    """`PayeeKeys`."""
-    left: pl.Series
-    """The rows whose payee, or account, this run says nothing of."""
+    contradicted: pl.DataFrame  # `PayeeKeys`
+    left: pl.Series  # the rows whose payee, or account, this run says nothing of
 
 
 def _paid_elsewhere(
     ours: pl.DataFrame, folder: str, keys: pl.DataFrame, by_id_elsewhere: pl.Series
 ) -> _Match:
-    """The payees of a run who are to be paid to none of the accounts that it paid them to.
+    """The payees of an earlier run who are now paid to other accounts only.
 
     A payee that an older run knows by its id is left to that one, where this one knows the name alone.
     """

@@ -23,10 +23,8 @@ class ApiLimits(NamedTuple):
 
     rate_per_s: float
     daily_cap: int | None
-    used_count: int = 0
-    """Of the cap, in the current window."""
-    price: Price | None = None
-    """Of a call; None where it is not known."""
+    used_count: int = 0  # of the cap, in the current window
+    price: Price | None = None  # of a call; None where it is not known
 
 
 class SparedChecks(NamedTuple):
@@ -74,12 +72,9 @@ class QuestionCounts(NamedTuple):
 
     row_count: int
     question_count: int
-    answered_count: int = 0
-    """Of the questions, those that have an answer in the folder of the run."""
-    reused_count: int = 0
-    """Of the questions, those that have a match in an earlier run that may be reused."""
-    call_count: int | None = None
-    """Those that are left; None: all."""
+    answered_count: int = 0  # of the questions, those that have an answer in the folder of the run
+    reused_count: int = 0  # of the questions, those that have a match in an earlier run that may be reused
+    call_count: int | None = None  # those that are left; None: all
 
 
 def forecast_by_counts(  # noqa: PLR0913 (one argument per fact of the file)
@@ -189,7 +184,7 @@ def _cost(call_count: int, price: Price | None) -> Price | None:
 
 
 def _totals(apis: Iterable[ApiForecast]) -> list[Price]:
-    """What they cost: one sum for each currency, in the order in which they come."""
+    """What they cost: one sum for each currency, in order of appearance."""
     totals: dict[str, Decimal] = {}
     for cost in (api.cost for api in apis if api.cost is not None):
         totals[cost.currency] = totals.get(cost.currency, Decimal()) + cost.amount

@@ -39,10 +39,8 @@ _KIND = ("api", "by_name", "state", "code", "day")
 class Resolved(NamedTuple):
     """Every payment, decided."""
 
-    outcomes: Outcomes
-    """In row order."""
-    reasons: Reasons
-    """What stands behind their reasons."""
+    outcomes: Outcomes  # in row order
+    reasons: Reasons  # what stands behind their reasons
 
 
 def resolve(

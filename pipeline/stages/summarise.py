@@ -45,22 +45,14 @@ class SummaryHeader(NamedTuple):
     started: str
     finished: str
     input: InputFile
-    routes: list[RouteCount]
-    """Which API was to check how many rows, and why."""
-    next_step: str
-    """How to go on, where rows are left for a later run."""
-    given_up: bool = False
-    """Whether no later run would ask about them."""
-    many_names_reason: str | None = None
-    """Why one account was allowed to be asked about by many names."""
-    compared: Comparison | None = None
-    """The earlier runs that the file was compared with."""
-    modulus: ModulusUsed | None = None
-    """The modulus tables that UK accounts were checked by first."""
-    bank_reports: Sequence[ReportUsed] = ()
-    """That the answers come from, where nothing was asked."""
-    message: Message | None = None
-    """What was read of a payment format, for its batches."""
+    routes: list[RouteCount]  # which API was to check how many rows, and why
+    next_step: str  # how to go on, where rows are left for a later run
+    given_up: bool = False  # whether no later run would ask about them
+    many_names_reason: str | None = None  # why one account was allowed to be asked about by many names
+    compared: Comparison | None = None  # the earlier runs that the file was compared with
+    modulus: ModulusUsed | None = None  # the modulus tables that UK accounts were checked by first
+    bank_reports: Sequence[ReportUsed] = ()  # that the answers come from, where nothing was asked
+    message: Message | None = None  # what was read of a payment format, for its batches
 
     def summary_fields(self, *, is_left: bool) -> dict[str, Any]:
         """The same as fields of `Summary`, given whether rows are left for a later run."""

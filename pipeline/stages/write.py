@@ -20,10 +20,8 @@ from schemas.outcomes import COLUMNS
 class WrittenOutcomes(NamedTuple):
     """The outcome file."""
 
-    path: Path
-    """Every payment of the input, in order, with its outcome."""
-    sha256: str
-    """Of the bytes of that file, as hexadecimal digits."""
+    path: Path  # every payment of the input, in order, with its outcome
+    sha256: str  # of the bytes of that file, as hexadecimal digits
 
 
 def write(  # noqa: PLR0913 (what, where and how)

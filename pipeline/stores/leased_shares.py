@@ -50,10 +50,8 @@ class WholeShare:
 class Waiting(NamedTuple):
     """How a process waits for others, where there is no share for it."""
 
-    announce: Callable[[LeaseHolder], None]
-    """Called with each that is waited for."""
-    deadline: float = inf
-    """On the clock of anyio."""
+    announce: Callable[[LeaseHolder], None]  # called with each that is waited for
+    deadline: float = inf  # on the clock of anyio
 
     def on(self, holder: LeaseHolder, announced: LeaseHolder | None) -> LeaseHolder:
         """Wait for this one, after that one; an IncompleteError at the deadline, and nothing was sent."""
@@ -74,14 +72,10 @@ class Waiting(NamedTuple):
 class LeaseTerms(NamedTuple):
     """The clocks for leasing shares, and how a process waits for others."""
 
-    clock: Callable[[], datetime]
-    """The time in UTC, which the other processes go by too."""
-    ticks: Callable[[], float]
-    """The monotonic clock that all processes of this machine have in common."""
-    waiting: Callable[[LeaseHolder], None]
-    """Called with each other process that is waited for."""
-    wait_max_s: float = inf
-    """How long to wait for them, in all."""
+    clock: Callable[[], datetime]  # the time in UTC, which the other processes go by too
+    ticks: Callable[[], float]  # the monotonic clock that all processes of this machine have in common
+    waiting: Callable[[LeaseHolder], None]  # called with each other process that is waited for
+    wait_max_s: float = inf  # how long to wait for them, in all
 
 
 class LeasedShare:
@@ -215,7 +209,7 @@ OpenDivisions = Callable[
 
 
 class LeasedShares:
-    """The accounts of a store, divided among the processes that ask at the same time."""
+    """The accounts of a store, divided among concurrent processes."""
 
     def __init__(self, open_divisions: OpenDivisions, terms: LeaseTerms, *, every_s: float) -> None:
         """Lease nothing yet; each lease is renewed so often, at least."""
@@ -254,7 +248,7 @@ async def leased_shares(
 ) -> AsyncIterator[Mapping[str, LeasedShare]]:
     """Hold a share of each account until the block ends, and renew each lease so often at least.
 
-    Whoever waits for another process holds nothing meanwhile that this one may wait for: all is given back,
+    A process that waits for another holds nothing that this one may wait for: all is given back,
     and the account that was missing comes first the next time. So no two wait for one another, also where one
     of them had a share of each and lost some, as after a sleep.
 

@@ -200,7 +200,7 @@ class Share(Protocol):
 
 
 class Shares(Protocol):
-    """Divides accounts among the processes that ask at the same time."""
+    """Divides accounts among concurrent processes."""
 
     def lease(self, accounts: Collection[ServerAccount]) -> AbstractAsyncContextManager[Mapping[str, Share]]:
         """Have a share of each account until the block ends, by the name of its API.

@@ -31,7 +31,7 @@ from pipeline.wording import Sentence
 LEDGER_WAIT_MAX_S = 300.0
 """How long a server that is away is waited for."""
 QuestionParts = Callable[[int], pl.DataFrame]
-"""The number of a part of the questions -> its `Checks`, in the order in which `PlannedChunk` counts them."""
+"""The number of a part of the questions -> its `Checks`, in the order of `PlannedChunk`."""
 RequestCopy = Callable[[Check, RecordedRequest], Awaitable[None]]
 """Takes a request of this process that is on record, and the question it was for."""
 
@@ -39,8 +39,7 @@ RequestCopy = Callable[[Check, RecordedRequest], Awaitable[None]]
 class StoreClocks(NamedTuple):
     """Time for what waits for a server."""
 
-    now: Callable[[], datetime]
-    """In UTC, for sentences."""
+    now: Callable[[], datetime]  # in UTC, for sentences
     monotonic: Callable[[], float]
     wait_max_s: float = LEDGER_WAIT_MAX_S
 
@@ -48,8 +47,7 @@ class StoreClocks(NamedTuple):
 class AskingProcess(NamedTuple):
     """This process, as others see it."""
 
-    id: UUID
-    """New for each process."""
+    id: UUID  # new for each process
     host: str
     pid: int
     tool_version: str
@@ -58,8 +56,7 @@ class AskingProcess(NamedTuple):
 class QuestionPlan(NamedTuple):
     """The questions of a run, as two hosts compare them."""
 
-    hash: bytes
-    """Keyed, of all of them in their order."""
+    hash: bytes  # keyed, of all of them in their order
     question_count: int
 
 
@@ -68,8 +65,7 @@ class StoredRun(NamedTuple):
 
     number: int
     id: UUID
-    tool_version: str
-    """Of the process that began it."""
+    tool_version: str  # of the process that began it
     created_at: str
     finished_at: str | None
 
@@ -77,8 +73,7 @@ class StoredRun(NamedTuple):
 class AccountCap(NamedTuple):
     """The cap of one server account."""
 
-    scope: str
-    """As `scopes.scope_of` gives it."""
+    scope: str  # as `scopes.scope_of` gives it
     cap: int
     window: Window
 
@@ -221,8 +216,7 @@ class ClosedRun(NamedTuple):
 
     question_count: int
     answer_count: int
-    was_closed: bool
-    """Whether it had finished, or was closed, before."""
+    was_closed: bool  # whether it had finished, or was closed, before
 
 
 class AccountState(NamedTuple):
@@ -231,19 +225,15 @@ class AccountState(NamedTuple):
     scope: str
     api: str
     division: Division
-    now: float
-    """On the clock of the division."""
+    now: float  # on the clock of the division
 
 
 class StoreState(NamedTuple):
-    """What goes on in a store at one moment; rows are named tuples with the fields that `status_of` reads."""
+    """A snapshot of a store; rows are named tuples with the fields that `status_of` reads."""
 
-    time: str
-    """Of the store, UTC, ISO 8601 with Z."""
-    runs: list[Any]
-    """Those that have not finished, the oldest first."""
-    holders: list[Any]
-    """Processes that were seen within the last minute, and have not left."""
+    time: str  # of the store, UTC, ISO 8601 with Z
+    runs: list[Any]  # those that have not finished, the oldest first
+    holders: list[Any]  # processes that were seen within the last minute, and have not left
     accounts: list[AccountState]
     caps: list[Any]
 
@@ -289,7 +279,7 @@ class StoreCare(Protocol):
         """Look at the store and its server, and at what a backup that was brought back leaves in doubt."""
 
     def state(self) -> StoreState:
-        """Look at what goes on in it."""
+        """Look at its activity."""
 
     def purge_names(self, run_id: UUID, *, answers_before: str) -> int:
         """Erase the names and details of a run that came before a time, and put it on record: how many names.

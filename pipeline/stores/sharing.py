@@ -1,4 +1,4 @@
-"""The division of a server account among the processes that ask at the same time; its clock is an argument.
+"""The division of a server account among concurrent processes; its clock is an argument.
 
 Each process leases a whole number of requests per window and of places in flight, and keeps to them by
 itself for as long as its lease. Equal parts: the remainder goes to those that came first, and where there is
@@ -10,7 +10,7 @@ The rules that keep the sum within the account, whatever joins, dies or sleeps:
   gives up is free one window later, as its last requests may count until then.
 - A process that no longer renews has what it had until its lease is over, and by its own clock asks nothing
   after that. Its requests are free a window after the lease, its places once the last reply is due.
-- What is not free is nobody else's.
+- Nothing can be taken that is not free.
 - Requests without a place are of no use, nor places without requests: a process takes both or neither. So no
   two wait for one another, each with what the other lacks.
 
@@ -32,8 +32,7 @@ PAUSE_MAX_S = 60.0
 class SharePart(NamedTuple):
     """A part of an account."""
 
-    requests: int
-    """In any window."""
+    requests: int  # in any window
     places: int
 
 
@@ -43,19 +42,14 @@ NOTHING = SharePart(0, 0)
 class HeldShare(NamedTuple):
     """What one process has of an account. Times are of one clock for all its processes, from 0 on."""
 
-    holder: str
-    """An id that no other process ever has."""
-    order: int
-    """A number greater than those of the processes that were there before it."""
+    holder: str  # an id that no other process ever has
+    order: int  # A number greater than those of the processes that were there before it
     who: LeaseHolder
-    rate_per_s: float
-    """What its configuration says of the account."""
+    rate_per_s: float  # what its configuration says of the account
     in_flight_max: int
     part: SharePart
-    until: float
-    """The end of its lease."""
-    given_up: SharePart
-    """What it had at any time in the last window before `given_up_until`."""
+    until: float  # the end of its lease
+    given_up: SharePart  # what it had at any time in the last window before `given_up_until`
     given_up_until: float
     daily_cap: int | None = None
     cap_window: str | None = None
@@ -70,8 +64,7 @@ class Division(NamedTuple):
     """An account, divided."""
 
     shares: tuple[HeldShare, ...] = ()
-    paused_until: float = 0.0
-    """The server asked for a pause: no process sends anything before."""
+    paused_until: float = 0.0  # the server asked for a pause: no process sends anything before
 
     def as_json(self) -> str:
         """As stores keep it, with names for what a person may look up."""
@@ -97,26 +90,19 @@ class Division(NamedTuple):
 class ShareWish(NamedTuple):
     """What a process reports and wants when it renews its lease."""
 
-    kept: SharePart
-    """It has used no more than this since before the renewal began."""
-    wants: bool = True
-    """Whether it has anything to ask; where not, it leaves."""
-    pause_s: float = 0.0
-    """For how long the server has asked it to send nothing."""
+    kept: SharePart  # it has used no more than this since before the renewal began
+    wants: bool = True  # whether it has anything to ask; where not, it leaves
+    pause_s: float = 0.0  # for how long the server has asked it to send nothing
 
 
 class ShareRenewal(NamedTuple):
     """What a process may use from now on, until `LEASE_S` after it asked."""
 
     part: SharePart
-    more_in_s: float
-    """When something may be free that it is still to get; inf where it has its part."""
-    paused_s: float
-    """How long nothing may be sent, whatever the part."""
-    behind: LeaseHolder | None
-    """The process that has to leave before this one gets anything."""
-    kept_places: int
-    """Places reserved for this process: its part, or those in flight if these are more."""
+    more_in_s: float  # when something may be free that it is still to get; inf where it has its part
+    paused_s: float  # how long nothing may be sent, whatever the part
+    behind: LeaseHolder | None  # the process that has to leave before this one gets anything
+    kept_places: int  # places reserved for this process: its part, or those in flight if these are more
 
 
 def renewed(

@@ -65,15 +65,11 @@ class FinalAnswer(NamedTuple):
 class ReusedAnswer(NamedTuple):
     """A question that was not asked, because an earlier run had the answer."""
 
-    question: bytes
-    """Its key in this ledger."""
+    question: bytes  # its key in this ledger
     code: str
-    request_id: str
-    """Of the request that was answered."""
-    time: str
-    """When the answer came, in whichever run; never when it was reused."""
-    source_sha256: str
-    """Of the input of the earlier run."""
+    request_id: str  # of the request that was answered
+    time: str  # when the answer came, in whichever run; never when it was reused
+    source_sha256: str  # of the input of the earlier run
     reused_at: str
 
     def as_answer(self, attempts: int) -> FinalAnswer:
@@ -113,72 +109,55 @@ class RecordedRequest(NamedTuple):
     """One request as a shared ledger has it, for the copy in a folder; or an answer of an earlier run."""
 
     question: bytes
-    attempt: int
-    """From 1; 0 where the question was not asked, as an earlier run had its answer."""
+    attempt: int  # from 1; 0 where the question was not asked, as an earlier run had its answer
     request_id: str
     sent_at: str
-    failed_with: str | None
-    """The code of a reply that was of no use."""
+    failed_with: str | None  # the code of a reply that was of no use
     failed_at: str | None
     answer: FinalAnswer | None
-    detail: str
-    """The server's description of a problem; empty where there is none."""
-    reused: ReusedAnswer | None = None
-    """The answer of the earlier run."""
+    detail: str  # the server's description of a problem; empty where there is none
+    reused: ReusedAnswer | None = None  # the answer of the earlier run
 
 
 class RoundState(NamedTuple):
     """How far the latest round of a shared run has come."""
 
-    number: int
-    """From 1; 0 where the run has no round yet."""
+    number: int  # from 1; 0 where the run has no round yet
     is_open: bool
-    undone_count: int
-    """Chunks that are not done, of all holders."""
-    free_count: int
-    """Those of them that any process may claim now."""
+    undone_count: int  # chunks that are not done, of all holders
+    free_count: int  # those of them that any process may claim now
 
 
 class PlannedChunk(NamedTuple):
     """Questions that one process is to ask at a time."""
 
     api: str
-    part: int
-    """Of the questions: 0 for those of an ordinary file."""
-    members: Sequence[int]
-    """Places in that part, from 0, in the order of asking."""
+    part: int  # of the questions: 0 for those of an ordinary file
+    members: Sequence[int]  # places in that part, from 0, in the order of asking
 
 
 class FruitlessQuestion(NamedTuple):
     """A question that no run so far got an answer to, because of a reply that is about the question."""
 
-    run_count: int
-    """Runs that failed so."""
-    code: str
-    """Of the latest such reply."""
-    attempts: int
-    """Requests for it, in all runs."""
+    run_count: int  # runs that failed so
+    code: str  # of the latest such reply
+    attempts: int  # requests for it, in all runs
 
 
 class LedgerCounts(NamedTuple):
     """How many requests and answers a ledger holds."""
 
-    attempt_count: int
-    """Requests that were sent, or were about to be."""
-    answer_count: int
-    """Questions with a final answer from a server."""
-    reused_count: int
-    """Questions answered by an earlier run."""
+    attempt_count: int  # requests that were sent, or were about to be
+    answer_count: int  # questions with a final answer from a server
+    reused_count: int  # questions answered by an earlier run
 
 
 class QuestionHistory(NamedTuple):
     """What a ledger knows of a question."""
 
     answer: FinalAnswer | None
-    attempts: int
-    """Requests that were sent for it, or were about to be when a run was killed."""
-    code: str | None
-    """Of the latest request, where it gave nothing usable."""
+    attempts: int  # requests that were sent for it, or were about to be when a run was killed
+    code: str | None  # of the latest request, where it gave nothing usable
 
 
 class ChunkLease(NamedTuple):
@@ -193,16 +172,13 @@ class Question(NamedTuple):
     """A check that is left to ask."""
 
     check: Check
-    key: bytes
-    """Its key in the ledger."""
-    attempts: int
-    """Requests for it in earlier runs."""
-    is_suspect: bool
-    """Whether an earlier run ended it by a reply that is about the question."""
+    key: bytes  # its key in the ledger
+    attempts: int  # requests for it in earlier runs
+    is_suspect: bool  # whether an earlier run ended it by a reply that is about the question
 
 
 class QuestionChunk(NamedTuple):
-    """Questions that one process asks, in this order, and no other at the same time."""
+    """Questions that one process asks alone, in this order."""
 
     hold: ChunkLease
     questions: Sequence[Question]
@@ -232,23 +208,17 @@ class ShareLimits(NamedTuple):
 
     rate_per_s: float
     in_flight_max: int
-    until: float = inf
-    """On this process's monotonic clock."""
-    kept_places: int = 0
-    """How many requests already in flight may finish; no other process gets their places."""
+    until: float = inf  # on this process's monotonic clock
+    kept_places: int = 0  # how many requests already in flight may finish; no other process gets their places
 
 
 class LeaseHolder(NamedTuple):
     """A run that asks a server."""
 
-    server: str
-    """Host and port."""
-    pid: int | None = None
-    """None where it has only just begun, and its record is not written yet."""
-    since: str | None = None
-    """UTC, ISO 8601 with Z."""
-    host: str | None = None
-    """None where it is this one."""
+    server: str  # host and port
+    pid: int | None = None  # None where it has only just begun, and its record is not written yet
+    since: str | None = None  # UTC, ISO 8601 with Z
+    host: str | None = None  # None where it is this one
 
     @property
     def name(self) -> Sentence:

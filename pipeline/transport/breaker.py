@@ -21,13 +21,10 @@ charged to them like any other trouble, so that every run ends."""
 class Patience:
     """How a breaker behaves."""
 
-    failures_max: int
-    """Failures in a row that open it."""
-    probe_wait_s: float
-    """From opening to the first probe; doubled for each further one."""
+    failures_max: int  # failures in a row that open it
+    probe_wait_s: float  # from opening to the first probe; doubled for each further one
     probe_wait_max_s: float
-    probes_max: int
-    """Probes that may fail before it gives up."""
+    probes_max: int  # probes that may fail before it gives up
 
 
 SERVER = Patience(failures_max=20, probe_wait_s=30.0, probe_wait_max_s=300.0, probes_max=5)

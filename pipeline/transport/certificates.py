@@ -32,14 +32,10 @@ class CertificateFacts:
     subject: str
     not_before: datetime
     not_after: datetime
-    organisation_identifier: str | None
-    """The authorisation number, such as PSDFR-ACPR-99999."""
-    client_authentication: bool
-    """Whether it may be used by a client."""
-    problems: tuple[Sentence, ...]
-    """Why a server would refuse it, each a sentence; empty where none is seen."""
-    expires_soon: bool
-    """Whether the next one is due."""
+    organisation_identifier: str | None  # the authorisation number, such as PSDFR-ACPR-99999
+    client_authentication: bool  # whether it may be used by a client
+    problems: tuple[Sentence, ...]  # why a server would refuse it, each a sentence; empty where none is seen
+    expires_soon: bool  # whether the next one is due
 
 
 def inspect_certificate(path: Path, *, now: datetime) -> CertificateFacts:

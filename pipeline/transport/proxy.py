@@ -39,10 +39,8 @@ class Proxy:
 
     host: str
     port: int
-    context: ssl.SSLContext | None = None
-    """Of its own TLS; None: it speaks plain HTTP."""
-    credentials: SecretStr | None = None
-    """`USER:PASSWORD`."""
+    context: ssl.SSLContext | None = None  # of its own TLS; None: it speaks plain HTTP
+    credentials: SecretStr | None = None  # `USER:PASSWORD`
     keys: Keys = OF_PROXY
 
     @property

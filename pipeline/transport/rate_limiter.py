@@ -29,7 +29,7 @@ _BURST_SHARE = 0.05
 
 
 class Pace:
-    """Hands out slots, one per request, in the order in which they were asked for.
+    """Hands out slots, one per request, first come, first served.
 
     From 1 per second up, any second sees at most the whole part of the rate, as no second holds half a
     request. Below 1 per second, any `1 / rate_per_s` seconds see at most one request. Another rate holds from

@@ -96,8 +96,7 @@ class GiveUp:
 class TurnAway:
     """The server refuses us for this question; the other questions show whether it refuses us for all."""
 
-    error: PrecheckError
-    """What ends the run where it is so with all of them."""
+    error: PrecheckError  # what ends the run where it is so with all of them
 
 
 Decision = Accept | Held | Refuse | RenewToken | Retry | GiveUp | TurnAway

@@ -34,10 +34,8 @@ def text_of(room: str, key: str, count: int, surface: str, language: str) -> str
 class _Catalogue(NamedTuple):
     """The words of a room in one language."""
 
-    entries: Mapping[tuple[str, str], Sequence[str]]
-    """Surface and key -> the forms of an entry."""
-    plural: Callable[[int], int]
-    """Count -> which of the forms of an entry says it."""
+    entries: Mapping[tuple[str, str], Sequence[str]]  # surface and key -> the forms of an entry
+    plural: Callable[[int], int]  # count -> which of the forms of an entry says it
 
 
 @cache

@@ -19,12 +19,9 @@ from schemas.localized import LocalizedText
 class SurfaceKind(StrEnum):
     """Where a sentence is read. The catalogue may have words of its own for each."""
 
-    ANY = ""
-    """Logs, documents and evidence."""
-    COMMAND = "command"
-    """Names options and commands."""
-    PAGE = "page"
-    """Names buttons and pages of the desk."""
+    ANY = ""  # logs, documents and evidence
+    COMMAND = "command"  # names options and commands
+    PAGE = "page"  # names buttons and pages of the desk
 
 
 class Moment(str):
@@ -122,11 +119,7 @@ class Sentence:
 
     @classmethod
     def of_data(cls, data: list[Any]) -> Self:
-        """A sentence from what `as_data` gave.
-
-        Raises:
-            ValueError: it is something else.
-        """
+        """A sentence from what `as_data` gave (ValueError: it is something else)."""
         match data:
             case [str(key), {**values}] if _KEY.fullmatch(key):
                 return cls(key, **{str(name): _of_data(value) for name, value in values.items()})

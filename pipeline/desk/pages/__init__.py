@@ -1,1 +1,1 @@
-"""The pages, a module for each kind: what was asked for in, a page or a way to the next one out."""
+"""The page handlers, a module for each kind: a request in, a page or a redirect out."""

@@ -1,4 +1,4 @@
-"""Coming in at one's own desk, and leaving it."""
+"""Sign-in and sign-out at a personal desk."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The first page: files come in here, and all of them are listed."""
+"""The first page: uploads, and the list of all files."""
 
 import asyncio
 from collections.abc import Iterable
@@ -177,10 +177,8 @@ class SameFile(NamedTuple):
     """Another file at the desk with the same bytes."""
 
     id: str
-    time: str
-    """When it was uploaded."""
-    was_released: bool
-    """Whether payments of it were, also where the approval does not count any more."""
+    time: str  # when it was uploaded
+    was_released: bool  # whether payments of it were, also where the approval does not count any more
 
 
 def same_files(context: Context, folder: FileFolder) -> list[SameFile]:

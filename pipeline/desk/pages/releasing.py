@@ -1,4 +1,4 @@
-"""Approval, the files that it makes, and what leaves the desk."""
+"""Approval, the files that it makes, and their download."""
 
 import asyncio
 import shutil

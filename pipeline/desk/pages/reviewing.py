@@ -1,4 +1,4 @@
-"""The rows to look at, and the decisions about them."""
+"""The rows to review, and the decisions on them."""
 
 import asyncio
 import re
@@ -327,7 +327,7 @@ def _query(asked: Asked) -> str:
 
 @routes.post("/files/{id}/hand-over")
 async def hand_over(request: web.Request) -> web.Response:
-    """Say that the review is done: now somebody may approve it."""
+    """Hand the review over for approval."""
     context, person, current = await opened_by(request, Deed.HANDED_OVER)
     run, words = await asyncio.to_thread(reviewed, current.folder)
     refuse_changed((await request.post()).get("shown"), shown_of(run, words, current.decisions))

@@ -1,4 +1,4 @@
-"""The search over all files, and the story of one row."""
+"""Search over all files, and the history of one row."""
 
 import asyncio
 from collections.abc import Mapping

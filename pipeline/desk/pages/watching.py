@@ -1,4 +1,4 @@
-"""How far a check is."""
+"""The progress page of a check."""
 
 import asyncio
 from datetime import datetime

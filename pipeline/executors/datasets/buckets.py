@@ -1,4 +1,4 @@
-"""Two of the four functions of a data set: what is done in a bucket.
+"""Two of the four functions of a data set: those that work on a bucket.
 
     bucket -plan_bucket->    distinct questions, which rows they are for, warnings across parts
     bucket -divide_answers-> answers by part

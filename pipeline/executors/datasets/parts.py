@@ -1,4 +1,4 @@
-"""Two of the four functions of a data set: what is done with a part.
+"""Two of the four functions of a data set: those that work on a part.
 
 part -read_part->   accepted payments by bucket, rejects, warnings
 part -decide_part-> outcome file, summary of the part
@@ -167,8 +167,7 @@ class _Kept(NamedTuple):
     """A part as it was read."""
 
     original: Original
-    payments: Payments
-    """With the fields that reports are made of; others are null."""
+    payments: Payments  # with the fields that reports are made of; others are null
 
 
 def _kept(task: DecideTask) -> _Kept:

@@ -34,8 +34,7 @@ class SetTask(NamedTuple):
     encoding: str | None
     bucket_count: int
     country: str | None = None
-    polars: str = POLARS
-    """An account is in the same bucket where this is the same."""
+    polars: str = POLARS  # an account is in the same bucket where this is the same
 
     def require_alike(self) -> None:
         """Refuse to work in a process with another library of frames.
@@ -59,8 +58,7 @@ class PartTask(NamedTuple):
 class UsableRows(NamedTuple):
     """The rows of a data set, by its usable parts."""
 
-    parts: Sequence[int]
-    """Their numbers, in order."""
+    parts: Sequence[int]  # their numbers, in order
     counts: Sequence[int]
     positions: RowPositions
 
@@ -71,7 +69,7 @@ class UsableRows(NamedTuple):
 
 
 class BucketTask(NamedTuple):
-    """One bucket to plan, or whose answers are to be divided."""
+    """One bucket: to plan, or to divide its answers."""
 
     shared: SetTask
     bucket: int
@@ -84,16 +82,11 @@ class DecideTask(NamedTuple):
     shared: SetTask
     part: DataPart
     read: PartRead
-    row_start: int
-    """How many rows of the data set come before."""
-    format: str
-    """Of its outcome file."""
-    out: Path
-    """The folder of the outcome files."""
+    row_start: int  # how many rows of the data set come before
+    format: str  # of its outcome file
+    out: Path  # the folder of the outcome files
     profile: str
     environment: Environment
     tool_version: str
-    answers: str
-    """Names the answers that it is decided by."""
-    basis: str
-    """The same of whatever else it is decided by."""
+    answers: str  # names the answers that it is decided by
+    basis: str  # the same of whatever else it is decided by

@@ -23,7 +23,7 @@ _STERLING = "00"
 
 
 class Totals(NamedTuple):
-    """What UTL1 has, in the order in which it has it. Contras count as what they are."""
+    """The totals of UTL1, in its order. Contras count as the debits or credits that they are."""
 
     debit_pence: int
     credit_pence: int

@@ -15,7 +15,7 @@ from pipeline.formats.text_lines import IS_BLANK, text_lines
 from pipeline.wording import Sentence
 
 LABELS = ("VOL1", "HDR1", "HDR2", "UHL1", "EOF1", "EOF2", "UTL1")
-"""In the order in which they stand; the payments stand before the fourth and the fifth of them."""
+"""In file order; the payments stand before the fourth and fifth."""
 LABEL_LENGTH = 80
 RECORD_LENGTHS = (100, 106)
 """Of a payment for the day of the file, and of one with a day of its own."""

@@ -1,9 +1,9 @@
 """CSV and its relatives: lines of cells with a delimiter between them (RFC 4180).
 
-There are two roads. The fast one is the parser of polars, for the file in which every row has as
+There are two parsers. The fast one is that of polars, for a file whose rows all have as
 many cells as the header line, and lines end with LF or CR LF. The careful one is the csv module of
 the standard library, for all others: it finds rows that are too long or too short, and loses no cell.
-Whichever was taken, the table must agree with a count that neither of them made
+Whichever is used, the table must agree with an independent count
 (`pipeline.formats.csv.tally`).
 """
 

@@ -1,4 +1,4 @@
-"""What a delimited file does not say about itself: its encoding, its delimiter, its header line."""
+"""Detect what a delimited file does not declare: encoding, delimiter and header line."""
 
 import codecs
 import csv
@@ -127,13 +127,11 @@ def _line_end(header: bytes) -> str:
 
 
 class _Line(NamedTuple):
-    """One of the first lines, or several where a quoted cell goes on."""
+    """One of the first lines, or several if a quoted cell spans them."""
 
     cells: tuple[str, ...]
-    number: int
-    """Of its first line."""
-    end: int
-    """The byte after it."""
+    number: int  # of its first line
+    end: int  # the byte after it
     next_number: int
 
 

@@ -1,4 +1,4 @@
-"""Read a delimited text a little at a time: a row that no payment has is found before it is in memory."""
+"""Read a delimited text in pieces: an oversized row is found before it is in memory."""
 
 import codecs
 import io
@@ -14,7 +14,7 @@ from pipeline.formats.encodings import codec_of, keeps_ascii, marked_encoding
 _PIECE_BYTES = 256 * 1024
 """Small, so that the memory of one is taken again for the next."""
 _HEAD_BYTES = 2 * RECORD_BYTES_MAX
-"""In which the header line stands, as `find_layout` looks for it."""
+"""The lines that `find_layout` searches for the header line."""
 
 
 def read_lines(

@@ -1,7 +1,7 @@
 """An independent count of a delimited file: how many rows, and how many bytes of text in them.
 
-The parsers of this program are other people's code, and a parser that takes a file for one row, or
-for none, says nothing. So the same bytes are counted here a second time, with nothing in common
+Parsers are third-party code, and a parser that takes a file for one row, or
+for none, reports no error. So the same bytes are counted here a second time, with nothing in common
 with a parser: by the rules of RFC 4180 alone, over the whole file at once. A table is believed
 only when its control totals are these.
 """
@@ -68,7 +68,7 @@ def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_fir
     A quoted cell opens only where a cell starts; a quote character elsewhere is text.
 
     Raises:
-        InputError: a quoted cell is not closed, or goes on after its closing quote, or is so long that no
+        InputError: a quoted cell is not closed, has text after its closing quote, or is so long that no
             payment has it.
     """
     mark = delimiter.encode()
@@ -130,10 +130,8 @@ _FIRST, _LAST = itemgetter(slice(1)), itemgetter(slice(-1, None))
 
 class _Outside(NamedTuple):
     separators: bytes
-    quote_byte_count: int
-    """Quotes that enclose a cell, and the first of every two inside."""
-    long_row: int | None
-    """The first row, counted from 1, that certainly is no payment."""
+    quote_byte_count: int  # quotes that enclose a cell, and the first of every two inside
+    long_row: int | None  # the first row, counted from 1, that certainly is no payment
 
 
 def _outside_quotes(body: Body, grammar: _Grammar) -> _Outside | None:
@@ -237,7 +235,7 @@ def whole_rows(text: bytes, start: int, *, delimiter: str) -> int:
 
 
 def unclosed_row(line: int, where: str) -> InputError:
-    """What to say of a row that no payment has, as a cell in it goes on and on."""
+    """The error for a row with an endless cell, which no payment has."""
     return InputError(
         Sentence("csv.line_quoted_cell", where=where, line=line, record_bytes_max=RECORD_BYTES_MAX)
     )

@@ -1,4 +1,4 @@
-"""Delimited text as this program writes it: outcomes, and payment files in the manner of another one.
+"""Write delimited text: outcomes, and payment files in the dialect of their input.
 
 What is kept is every cell. Quotes are written where a cell needs them, whatever the other file did; lines
 before its header line are not kept, as nothing is known of what they say.

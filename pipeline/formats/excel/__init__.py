@@ -154,7 +154,7 @@ def rewrite(table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: st
 
 
 def _all_numbers(body: pl.DataFrame, figures: Sequence[int]) -> Iterator[str]:
-    """The columns in which each filled cell is a number, by how many numbers a column has."""
+    """The columns whose filled cells are all numbers -> their count."""
     for position, count in zip(figures[::2], figures[1::2], strict=True):
         column = body.to_series(position - 1)
         if column.count() == count:
@@ -162,7 +162,7 @@ def _all_numbers(body: pl.DataFrame, figures: Sequence[int]) -> Iterator[str]:
 
 
 def _decimals(positions: pl.Series, headers: Sequence[str]) -> dict[str, list[int]]:
-    """Header -> the rows, from 0, in which a number stands whose text could be taken for thousands."""
+    """Header -> the rows, from 0, with a number whose text could be taken for thousands."""
     rows: dict[str, list[int]] = {}
     for row in positions.is_not_null().arg_true():
         for position in positions[row]:

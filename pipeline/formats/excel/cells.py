@@ -1,4 +1,4 @@
-"""What a sheet says of its cells, counted from its XML with nothing in common with the library that reads it.
+"""What the XML of a sheet says of its cells, counted independently of the library that reads it.
 
 The library gives every value as text. Which of them were numbers, and with which digits, which are errors,
 what is merged and which formulas were never calculated, is only here. Source: ECMA-376-1, 18.3.1
@@ -28,12 +28,9 @@ _CELL = re.compile("([A-Z]{1,3})([0-9]{1,7})")
 class Cell(NamedTuple):
     """One cell that is not text."""
 
-    row: int
-    """Counted from 1, as the sheet does."""
-    column: int
-    """Counted from 1."""
-    written: str
-    """As it stands in the file."""
+    row: int  # counted from 1, as the sheet does
+    column: int  # counted from 1
+    written: str  # as it stands in the file
 
 
 @dataclass(slots=True)
@@ -55,7 +52,7 @@ class Cells:
     row_last: int = 0
     column_first: int = COLUMNS_MAX + 1
     column_last: int = 0
-    """The range in which there is anything; none in an empty sheet."""
+    """The used range; none in an empty sheet."""
 
     def include(self, row: int, column: int) -> None:
         """Let the range reach as far as this cell."""

@@ -239,7 +239,7 @@ def _merged(cells: Cells, height: int) -> pl.Series:
 
 
 def _without_blank_end(values: pl.DataFrame) -> pl.DataFrame:
-    """Without the rows at the end in which formulas or blanks show nothing."""
+    """Without trailing rows of empty formulas and blanks."""
     has_text = pl.any_horizontal(pl.exclude(BESIDE).str.strip_chars() != "").fill_null(value=False)
     filled = values.select(has_text).to_series().arg_true()
     return values.head(0 if filled.is_empty() else int(filled[-1]) + 1)

@@ -24,8 +24,7 @@ class Sheet(NamedTuple):
 
     name: str
     is_visible: bool
-    part: str
-    """Its XML in the archive."""
+    part: str  # its XML in the archive
 
 
 def sheets_of(archive: zipfile.ZipFile) -> list[Sheet]:

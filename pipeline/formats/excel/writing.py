@@ -1,4 +1,4 @@
-"""Workbooks as this program writes them: one sheet, each cell as text, and amounts as they stood.
+"""Write workbooks: one sheet, each cell as text, amounts unchanged.
 
 Text is never a formula, and keeps leading zeros when the file is edited. A number is written as one only
 where the column of amounts had numbers, and where the same digits come out of it again.
@@ -32,11 +32,7 @@ _SHEET = "Payments"
 
 
 def workbook(table: pl.DataFrame, dialect: Dialect, *, where: str) -> bytes:
-    """A workbook of these rows.
-
-    Raises:
-        OutputError: a sheet cannot hold them.
-    """
+    """A workbook of these rows (OutputError: a sheet cannot hold them)."""
     texts = as_text(table)
     if texts.height >= ROWS_MAX:
         raise OutputError(Sentence("excel.rows_too_many", where=where, rows_max=ROWS_MAX - 1))

@@ -50,7 +50,7 @@ class LayoutFormat:
 
     @property
     def ORIGINS(self) -> Mapping[str, Sentence]:  # noqa: N802 - as the constants of other formats
-        """Field -> the cells in which it stands, counted from 1."""
+        """Field -> its cells, counted from 1."""
         numbers: dict[str, list[int]] = {}
         for kind in self.layout.payments:
             for field, place in kind.columns.items():

@@ -1,4 +1,4 @@
-"""Which line of a file is what, by a layout: header, batch, payment, something else, trailer."""
+"""Classify the lines of a file by a layout: header, batch, payment, other, trailer."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -36,7 +36,7 @@ class Named(NamedTuple):
 
 
 def kinds_of(layout: BankLayout) -> list[Named]:
-    """The kinds of lines that a layout has, in the order in which they are tried."""
+    """The kinds of lines of a layout, in the order of trial."""
     named = [
         Named(word, kind)
         for word, kind in ((HEADER, layout.header), (TRAILER, layout.trailer), (BATCH, layout.batch))

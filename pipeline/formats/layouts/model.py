@@ -1,4 +1,4 @@
-"""A layout: which line of a file is what, and what stands where in it; built in, or a user's own.
+"""The model of a layout: its kinds of lines and the cells in them; built in, or a user's own.
 
 A user's own is a section `[layouts.NAME]` of the configuration:
 
@@ -175,7 +175,7 @@ class PaymentLine(LineKind):
     """A payment."""
 
     columns: dict[Annotated[str, AfterValidator(_field)], Position]
-    """Field -> the cell in which it stands."""
+    """Field -> its cell."""
     currency: Annotated[str, Field(pattern="^[A-Z]{3}$")] | None = None
     """Of its amount, where no column says it."""
     code: Position | None = None

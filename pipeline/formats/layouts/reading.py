@@ -181,8 +181,7 @@ class DecodedText(NamedTuple):
     """A text, and where it stands in its file."""
 
     text: str
-    start: int
-    """The byte of its first character."""
+    start: int  # the byte of its first character
     encoding: str
 
     @property
@@ -210,10 +209,10 @@ def decoded(data: bytes, *, encoding: str | None, where: str) -> DecodedText:
 
 
 def encoding_of(name: str | None) -> str:
-    """An encoding in which each character is one byte, by one of its names, or UTF-8; UTF-8 for None.
+    """A single-byte encoding by one of its names, or UTF-8; UTF-8 for None.
 
     Raises:
-        UsageError: it is another one, in which edits cannot be placed.
+        UsageError: it is a multi-byte encoding, where edits cannot be placed.
     """
     codec = codec_of(name or _UTF_8)
     if is_utf_8(codec):

@@ -1,4 +1,4 @@
-"""Which layout a file has: by its tags and the shapes of its cells, never by one column alone."""
+"""Recognise the layout of a file by its tags and the shapes of its cells, never by one column alone."""
 
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What headers, trailers and batch lines say of the payments, and how a changed copy says it."""
+"""Totals in headers, trailers and batch lines: compared with the payments, recalculated for copies."""
 
 from collections.abc import Iterator
 from decimal import Decimal

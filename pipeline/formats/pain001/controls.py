@@ -1,4 +1,4 @@
-"""Control totals: what each level says of its payments beside what is there."""
+"""Control totals: what each level states, compared with its payments."""
 
 from collections.abc import Iterator
 from decimal import Decimal

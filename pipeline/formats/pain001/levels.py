@@ -1,4 +1,4 @@
-"""What a message and its batches say of themselves, and where in the bytes they say it."""
+"""The header data of a message and its batches, and their byte offsets."""
 
 import re
 from collections.abc import Sequence
@@ -56,20 +56,12 @@ class Levels:
         self._frames: list[pl.DataFrame] = []
 
     def enveloped(self, tag: str, attributes: Sequence[str]) -> None:
-        """Look at an element around the message.
-
-        Raises:
-            InputError: it is another message.
-        """
+        """Look at an element around the message (InputError: it is another message)."""
         self._declare(attributes)
         refuse_other_message(tag.rpartition(":")[2])
 
     def found(self, tag: str, attributes: Sequence[str]) -> None:
-        """Take note of the message.
-
-        Raises:
-            InputError: it is not the first.
-        """
+        """Take note of the message (InputError: it is not the first)."""
         if self.facts:
             raise InputError(Sentence("pain001.holds_several_messages"))
         self._declare(attributes)

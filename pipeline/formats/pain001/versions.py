@@ -1,4 +1,4 @@
-"""Which message a file is, in which version and encoding; and a sentence about any other message."""
+"""The message, version and encoding of a file; and an error for every other message."""
 
 import codecs
 import re

@@ -1,4 +1,4 @@
-"""Down and up the tree of elements with the parser: what it finds, where, and what is wrong there."""
+"""Walk the tree of elements with the parser: what it finds, where, and what is wrong there."""
 
 from collections.abc import Sequence
 from xml.parsers.expat import XMLParserType
@@ -47,11 +47,7 @@ class Found:
         self._stream, self._parser, self._data = stream, stream.parser, stream.data
 
     def text_so_far(self) -> str:
-        """The text of the element that is read.
-
-        Raises:
-            InputError: it is longer than any token.
-        """
+        """The text of the element that is read (InputError: it is longer than any token)."""
         if sum(map(len, self.text)) > TOKEN_BYTES_MAX:
             raise InputError(too_long(self._parser.CurrentLineNumber))
         return "".join(self.text)

@@ -41,8 +41,7 @@ class Reach(Enum):
     COP = frozenset[ApiName | None]({ApiName.COP})
     VOP = frozenset[ApiName | None](_VOP)
     TOKENS = frozenset[ApiName | None]({None})
-    CONNECTIONS = frozenset[ApiName | None]()
-    """None of them: it is the connection that it befalls, every one."""
+    CONNECTIONS = frozenset[ApiName | None]()  # None of them: it is the connection that it befalls, every one
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +50,8 @@ class Fault:
 
     name: str
     reach: Reach
-    what: str
-    """What the server does."""
-    client: str
-    """What a right client does."""
+    what: str  # what the server does
+    client: str  # what a right client does
     effects: tuple[Effect, ...]
 
     @property
@@ -499,7 +496,7 @@ SECTIONS: tuple[tuple[str, tuple[Fault, ...]], ...] = (
     ("Problem details", _PROBLEMS),
     ("Token endpoint", _TOKENS),
 )
-"""Every fault, in the order in which they are listed."""
+"""Every fault, in listing order."""
 
 FAULTS = {fault.name: fault for _, section in SECTIONS for fault in section}
 """The same by their names."""

@@ -1,4 +1,4 @@
-"""What a fault makes of a reply: other statuses, other headers, other bodies.
+"""How a fault changes a reply: other statuses, headers or bodies.
 
 Each function is called without its first two arguments, and gives an effect that has them. Where a body
 contradicts the reference, it holds a match as well: a client that reads only the part it likes is found out.

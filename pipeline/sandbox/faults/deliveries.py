@@ -1,4 +1,4 @@
-"""How a reply leaves in another way than whole and at once: written to the connection by hand."""
+"""Deliver a reply other than whole and at once: written to the connection by hand."""
 
 import asyncio
 import socket

@@ -13,23 +13,17 @@ class Scene:
     """What an effect may know of the exchange that it affects."""
 
     path: str
-    api: ApiName | None
-    """None for the token endpoint."""
-    correlation_header: str
-    """The header that carries the correlation id; empty for the token endpoint."""
-    time_s: float
-    """Seconds since the epoch."""
-    elsewhere: str
-    """The base URL of another port of this server."""
+    api: ApiName | None  # None for the token endpoint
+    correlation_header: str  # the header that carries the correlation id; empty for the token endpoint
+    time_s: float  # seconds since the epoch
+    elsewhere: str  # the base URL of another port of this server
 
 
 class Ending(Enum):
     """How a connection ends."""
 
-    CLOSE = auto()
-    """In order."""
-    RESET = auto()
-    """By a TCP reset."""
+    CLOSE = auto()  # in order
+    RESET = auto()  # by a TCP reset
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +49,8 @@ class ResponderPause:
 class Delivery:
     """Another way for the reply to leave than whole and at once; the connection is used up by it."""
 
-    pieces: Callable[[bytes, bytes], Iterable[bytes]]
-    """(head, body) -> what is written, piece by piece."""
-    pause_s: float = 0.0
-    """After each piece."""
+    pieces: Callable[[bytes, bytes], Iterable[bytes]]  # (head, body) -> what is written, piece by piece
+    pause_s: float = 0.0  # after each piece
     ending: Ending = Ending.CLOSE
 
 

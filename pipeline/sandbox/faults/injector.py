@@ -31,8 +31,7 @@ class Surroundings:
 
     correlation_headers: Mapping[ApiName, str]
     responder_waits_s: Mapping[ApiName, float]
-    elsewhere: str
-    """The base URL of another port of this server."""
+    elsewhere: str  # the base URL of another port of this server
     revoke_tokens: Callable[[], None]
 
 

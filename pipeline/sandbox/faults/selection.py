@@ -37,7 +37,7 @@ class Selection:
     """Sort code and account number, or the IBAN."""
     api: ApiName | None = None
     question: int | None = None
-    """Only the question that comes as the so-manieth different one, counted from 1."""
+    """Only the n-th distinct question, counted from 1."""
     first: int | None = None
     """Only the first attempts of each question, up to this number."""
     probability: float = 1.0
@@ -132,8 +132,7 @@ class Aim:
     _seen_count: int = 0
     _first_seen_s: float | None = None
     _attempts: Counter[str] = field(default_factory=Counter)
-    _numbers: dict[str, int] = field(default_factory=dict)
-    """Of each question, as the so-manieth it came."""
+    _numbers: dict[str, int] = field(default_factory=dict)  # question -> its number by order of arrival
 
     def meets(self, call: Call) -> bool:
         """Whether a request that is about to be answered meets the fault; counts it either way."""

@@ -1,4 +1,4 @@
-"""What a client did, held against the rules: those of the reference, of HTTP and TLS, and a few of manners.
+"""Judge what a client did by the rules of the reference, of HTTP and TLS, and of good manners.
 
     judgement.py    what comes of a rule: kept, broken or never met
     requests.py     the rules of connections, TLS and requests, one function each

@@ -26,8 +26,7 @@ class Judgement:
 
     met_count: int
     breach_count: int = 0
-    breaches: tuple[str, ...] = ()
-    """The calls or connections that show it, the first few."""
+    breaches: tuple[str, ...] = ()  # the calls or connections that show it, the first few
 
     @property
     def standing(self) -> RuleStatus:
@@ -62,5 +61,5 @@ def shown_visit(visit: Visit, note: str) -> str:
 
 
 def checks(journal: Journal) -> list[Call]:
-    """The calls about a payee, in the order in which they came."""
+    """The calls about a payee, in order of arrival."""
     return [call for call in journal.calls if call.asked is not None]

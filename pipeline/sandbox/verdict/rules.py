@@ -19,8 +19,7 @@ class Duty:
 
     name: str
     what: str
-    source: str
-    """Where it is written: a part of the API reference, an RFC, or manners, which are our choice."""
+    source: str  # where it is written: a part of the API reference, an RFC, or manners, which are our choice
     judge: Callable[[Journal], Judgement]
 
 

@@ -71,10 +71,10 @@ async def ask(  # noqa: PLR0913 (what asking takes)
     has_answered: Collection[ApiName] = (),
     answers: AnswerSink | None = None,
 ) -> pl.DataFrame:
-    """Ask every question that the source has, each API at its own pace, all at the same time.
+    """Ask every question of the source, all APIs concurrently, each at its own pace.
 
     Args:
-        source: what is left to ask; its chunks are asked in the order in which they are claimed.
+        source: what is left to ask; its chunks are asked in the order of claiming.
         channels: one per API that there are questions for: the share of an account is left as soon as there
             is nothing more to ask there, unless it stays for the next asking.
         ledger: the record of this run, open for writing.

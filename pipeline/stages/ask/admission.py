@@ -66,7 +66,7 @@ class Admission:
             again: whether it turned the same question away in an earlier run.
 
         Returns:
-            Whether the others are to be asked one at a time from now on.
+            Whether the others must be asked one at a time from now on.
         """
         self._turned_away[code] += 1
         self._last, self._last_code = error, code

@@ -26,7 +26,7 @@ DAY_WRONG_S = 12 * 3600.0
 ODD_S = 24 * 3600.0
 """A single stamp that differs by more, or is no date, says nothing about any clock."""
 AGREEING_COUNT = 3
-"""So many replies in a row must agree before a time stamp is believed: a single one may be anything."""
+"""Consecutive replies that must agree before a time stamp is believed; a single one proves nothing."""
 _AGREEMENT_S = 60.0
 _YEARS = range(2000, 2100)
 """A stamp of another year is none: it would overflow what it is compared with."""

@@ -29,8 +29,7 @@ class Send(NamedTuple):
 class Receive(NamedTuple):
     """A reply is here, or it is known that none will come. What it said is made durable."""
 
-    reply: str
-    """Its HTTP status such as `200`, or why there is none, such as `deadline`."""
+    reply: str  # its HTTP status such as `200`, or why there is none, such as `deadline`
 
 
 class Record(NamedTuple):

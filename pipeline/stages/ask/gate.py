@@ -1,4 +1,4 @@
-"""Whether a request may leave: the limits, pauses that the server asked for, and its recent failures."""
+"""Whether a request may leave: limits, pauses that the server asked for, and recent failures."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -39,10 +39,8 @@ Reply = httpx.Response | retry.NetworkFailure
 class DepartureState(NamedTuple):
     """The state of the gate when a request left."""
 
-    alone: bool
-    """It was sent one at a time."""
-    pause_count: int
-    """The number of pauses of this run before it."""
+    alone: bool  # it was sent one at a time
+    pause_count: int  # the number of pauses of this run before it
 
 
 class GateDecision(Enum):

@@ -1,4 +1,4 @@
-"""What a reply is worth: an answer, a refusal, or nothing."""
+"""Judge a reply: an answer, a refusal, or nothing usable."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -47,8 +47,7 @@ class FinalReply(NamedTuple):
     state: AnswerState
     code: str
     matched_name: str | None
-    detail: str = ""
-    """The server's description of the problem, where it refused the question."""
+    detail: str = ""  # the server's description of the problem, where it refused the question
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What is left to ask when a run begins, and what is known when it ends early.
+"""The questions left when a run begins, and the answers known if it ends early.
 
 The ledger is queried for a thousand questions at a time, so that its answers are never in memory all at once
 except as a frame.
@@ -18,7 +18,7 @@ from pipeline.stores.values import FruitlessQuestion, QuestionHistory
 from schemas.outcomes import ApiName
 
 RUNS_MAX = 3
-"""Runs in which a question may end by a reply that is about itself; after them it is not asked any more."""
+"""The number of runs that may end a question by a reply about itself; then it is not asked again."""
 
 _LOOKED_UP_AT_ONCE = 1_000
 _NOTHING = QuestionHistory(None, 0, None)
@@ -26,7 +26,7 @@ _APIS = {api.value: api for api in ApiName}
 
 
 class RemainingQuestions(NamedTuple):
-    """The questions of a run, by whether they are to be asked."""
+    """The questions of a run, by whether they must be asked."""
 
     answers: pl.DataFrame
     """`Answers` of those that are not: answered before, or given up."""

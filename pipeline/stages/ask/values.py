@@ -87,7 +87,7 @@ class Closure(NamedTuple):
 
 @dataclass(slots=True)
 class AskingTally:
-    """What a run has done so far; read by the progress display while the run goes on."""
+    """What a run has done so far; read by the progress display while it runs."""
 
     check_count: int = 0
     done_count: int = 0
@@ -210,8 +210,7 @@ class AskingContext:
     """What asking gets from outside: time and chance, the tally to fill, and the request to stop."""
 
     now: Callable[[], datetime]
-    clock: Callable[[], float]
-    """Seconds that never go back."""
+    clock: Callable[[], float]  # seconds that never go back
     chance: Callable[[], float]
     new_id: Callable[[], str]
     stop: anyio.Event

@@ -21,8 +21,7 @@ class Packing(NamedTuple):
     """How a file is compressed."""
 
     compression: Compression
-    unpacked_name: str
-    """Of what is in it; its suffix is that of a payment file."""
+    unpacked_name: str  # of what is in it; its suffix is that of a payment file
 
 
 class ReadingArguments(NamedTuple):
@@ -70,7 +69,7 @@ class PaymentSource(NamedTuple):
     layout: BankLayout | None
     """Of a format that is the user's own."""
     outcome_format: str
-    """In which the outcomes are written by default: the same one, where it can be written."""
+    """The default format of outcomes: that of the input, if it can be written."""
     dialect: Dialect
     """How the file is written."""
     sha256: str

@@ -19,16 +19,12 @@ _SAFE_MODE = "verify-full"
 class LedgerAddress(NamedTuple):
     """Where a ledger is, and as whom to go there. Has no secret in it."""
 
-    url: str
-    """As it stands in the configuration."""
-    host: str
-    """A name, an IP address, or the folder of a Unix socket."""
+    url: str  # as it stands in the configuration
+    host: str  # A name, an IP address, or the folder of a Unix socket
     port: int
-    user: str | None
-    """None: as libpq decides, by PGUSER or the user of the system."""
+    user: str | None  # None: as libpq decides, by PGUSER or the user of the system
     database: str
-    options: Mapping[str, str]
-    """More parameters of libpq, sslmode among them."""
+    options: Mapping[str, str]  # more parameters of libpq, sslmode among them
 
     @property
     def place(self) -> str:

@@ -77,7 +77,7 @@ class PostgresCare:
         return findings(self._database, is_restored=is_restored)
 
     def state(self) -> StoreState:
-        """Look at what goes on in it."""
+        """Look at its activity."""
         return self._database.run(state_of)
 
     def purge_names(self, run_id: UUID, *, answers_before: str) -> int:
@@ -113,7 +113,7 @@ def _require_owner(db: psycopg.Connection, place: str) -> None:
 
 def _create(db: psycopg.Connection, secret: SecretStr) -> bool:
     with db.transaction():
-        # Two that create it at the same time: the second one finds it there.
+        # Two processes may create it concurrently: the second one finds it there.
         db.execute("SELECT pg_advisory_xact_lock(hashtext('precheck'))")
         [is_there] = db.execute(_IS_THERE).fetchone() or (False,)
         if is_there:

@@ -42,7 +42,7 @@ _CONNECTING = {
 # does not hold the others up; a lock that another session keeps for longer counts as a server that is away.
 _SETTINGS = STATEMENTS["connection.settings"]
 _SYSTEM_TEXTS = {os.strerror(number): number for number in errorcode}
-"""What libpq quotes of the system -> its number, by which it is said in any language."""
+"""A system error as libpq quotes it -> its errno, to word it in any language."""
 _REFUSALS = {
     "root certificate file": Sentence("stores.no_authorities"),
     "password authentication failed": Sentence("stores.password_refused"),

@@ -27,8 +27,7 @@ class ServerFacts(NamedTuple):
     server_version: str
     has_fsync: bool
     has_full_page_writes: bool
-    synchronous_commit: str
-    """As it is set there; connections of this program switch it on where it is off."""
+    synchronous_commit: str  # as it is set there; connections of this program switch it on where it is off
     standby_count: int
     is_standby_synchronous: bool
     schema_version: int
@@ -36,10 +35,8 @@ class ServerFacts(NamedTuple):
     is_superuser: bool
     may_change_tables: bool
     may_delete: bool
-    surplus: tuple[str, ...]
-    """What else it may do with tables, as `UPDATE daily_cap.used`."""
-    missing_triggers: frozenset[tuple[str, str]]
-    """Table and name."""
+    surplus: tuple[str, ...]  # what else it may do with tables, as `UPDATE daily_cap.used`
+    missing_triggers: frozenset[tuple[str, str]]  # table and name
     run_count: int
     unfinished_count: int
 
@@ -47,10 +44,8 @@ class ServerFacts(NamedTuple):
 class DoubtfulRequests(NamedTuple):
     """What a backup that was brought back leaves open."""
 
-    in_doubt_count: int
-    """Requests of unfinished runs with no ending on record."""
-    latest: str | None
-    """When the latest request on record left: UTC, ISO 8601 with Z."""
+    in_doubt_count: int  # requests of unfinished runs with no ending on record
+    latest: str | None  # when the latest request on record left: UTC, ISO 8601 with Z
 
 
 def findings(database: Database, *, is_restored: bool) -> list[StoreFinding]:

@@ -133,7 +133,7 @@ def open_round(db: psycopg.Connection, run: int, chunks: Sequence[PlannedChunk],
 
 
 def end_round(db: psycopg.Connection, run: int, number: int, *, all_done: bool) -> bool:
-    """End a round in which no chunk is undone, or else none is held; whether it has ended.
+    """End a round with every chunk done, or else with none held; whether it has ended.
 
     A process that slept beyond its lease has lost its chunks: their questions are asked in the next round.
     """

@@ -21,7 +21,7 @@ _REUSED = STATEMENTS["recorded.reused"]
 def recorded(
     database: Database, keys: StoreKeys, run: StoredRun, *, at_once: int = _AT_ONCE
 ) -> Iterator[RecordedRequest]:
-    """The requests of a run in the order in which they were recorded, then the answers of earlier runs."""
+    """The requests of a run in the order of recording, then the answers of earlier runs."""
     lines = RunLines(keys, run, database.address.place)
     with database.another() as own:
         requests = _Requests(run.number, at_once)
@@ -40,14 +40,12 @@ def recorded(
 
 @dataclass(slots=True)
 class _Requests:
-    """The rows of a run, some at a time, sorted once by the server; goes on after a lost connection."""
+    """The rows of a run in batches, sorted once by the server; continues after a lost connection."""
 
     run: int
     at_once: int
-    latest: int = 0
-    """The last one that was taken."""
-    _reading: psycopg.Connection | None = None
-    """On which the cursor is."""
+    latest: int = 0  # the last one that was taken
+    _reading: psycopg.Connection | None = None  # on which the cursor is
 
     def more(self, db: psycopg.Connection) -> list[tuple[Any, ...]]:
         if self._reading is not db:

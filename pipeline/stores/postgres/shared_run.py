@@ -54,8 +54,7 @@ class _HeldChunk:
     """A chunk in the hands of this process."""
 
     api: ApiName
-    until: float
-    """When its lease ends at the earliest, by the clock of this process."""
+    until: float  # when its lease ends at the earliest, by the clock of this process
     questions: dict[bytes, Check] = field(default_factory=dict)
 
 
@@ -63,8 +62,7 @@ class _SentRequest(NamedTuple):
     """A request that left, as it was on record then."""
 
     lease: ChunkLease
-    check: Check | None
-    """None where its chunk has just been taken over."""
+    check: Check | None  # None where its chunk has just been taken over
     request_id: str
     time: str
 

@@ -1,4 +1,4 @@
-"""What goes on in a ledger that processes share, at one moment: its open runs, and who asks."""
+"""A snapshot of a shared ledger: its open runs, and who asks."""
 
 from typing import Any
 

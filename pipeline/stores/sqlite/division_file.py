@@ -5,7 +5,7 @@ one, which is the same for all processes and restarts with the machine: a time t
 a restart, and one that is past counts for nothing by then, however it came about (`sharing`).
 
 A process that is killed leaves the lock. One that is stopped just while it holds it, which is for some
-microseconds of a renewal, keeps the others from renewing until it goes on or is killed: their leases end,
+microseconds of a renewal, keeps the others from renewing until it continues or is killed: their leases end,
 and they send nothing until then.
 """
 

@@ -135,7 +135,7 @@ class SqliteLedger(OpenLedger):
         self._resources.close()
 
     def answers(self) -> Iterator[FinalAnswer]:
-        """Every final answer, in the order in which their requests left. Not while `writing()`.
+        """Every final answer, in the order of their requests. Not while `writing()`.
 
         Those of earlier runs, which `reuse` recorded, come last.
         """
@@ -222,7 +222,7 @@ class SqliteLedger(OpenLedger):
     def copy(self, requests: Sequence[RecordedRequest]) -> None:
         """Add requests of this run that other processes recorded elsewhere, as far as they are not here.
 
-        All of them are on disk when this returns, or none. Those for one question come in the order in which
+        All of them are on disk when this returns, or none. Those for one question come in the order that
         they left, as far as they are known; their questions are keys of this ledger.
         """
         with self._transaction():

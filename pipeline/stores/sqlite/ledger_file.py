@@ -131,7 +131,7 @@ def ledger_files(path: Path) -> tuple[Path, ...]:
 
 
 def require_ledger(path: Path) -> None:
-    """Refuse a folder in which no run was, or none that can be read; raises as `require_folder`."""
+    """Refuse a folder without a readable run; raises as `require_folder`."""
     require_folder(path.parent)
     if not os.path.lexists(path):
         raise UsageError(Sentence("stores.no_ledger_db", parent=path.parent))

@@ -10,7 +10,7 @@ window opens therefore counts in that window too.
 
 Time does not go back here. Each scope keeps the latest time it has seen and counts by that, so that
 setting a clock back opens no new day. After a clock that ran ahead a scope counts by that time until it
-has come, or until the server's replies agree on an earlier one. A unit stays in the day in which it was
+has come, or until the server's replies agree on an earlier one. A unit stays in the day when it was
 taken, and counts in the server's as well where that is another: while its clock is known to differ from
 ours, what was taken since either day began counts.
 
@@ -80,14 +80,12 @@ _TAKEN = (
 class QuotaUse(NamedTuple):
     """What one client has used of one server's cap, as last configured."""
 
-    scope: str
-    """As `scopes.scope_of` gives it."""
+    scope: str  # as `scopes.scope_of` gives it
     window: Window
     window_start: datetime
     used_count: int
     cap: int
-    closed: bool
-    """Whether the server itself reported that the day's cap is used up."""
+    closed: bool  # whether the server itself reported that the day's cap is used up
     resets_at: datetime
 
 
@@ -148,7 +146,7 @@ class SqliteQuota:
     def reserve(self, spare_count: int = 0) -> bool:
         """Take one unit, durably, for one request about to be sent; False where there is none.
 
-        So many spare units must be left afterwards, for requests that matter more. None is granted by a clock
+        This many units must be left afterwards, for requests that matter more. None is granted by a clock
         that `go_by` found on another day than the server's.
 
         Raises:
@@ -252,8 +250,7 @@ class _Count(NamedTuple):
     now_ms: int
     closed_until_ms: int
     ahead_ms: int
-    used_count: int
-    """The reservations that count."""
+    used_count: int  # the reservations that count
 
     @property
     def closed(self) -> bool:

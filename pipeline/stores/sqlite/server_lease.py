@@ -83,7 +83,7 @@ def file_name(subject: str) -> str:
 
 
 def _rest_s(ending: bytes, window_s: float, now_s: float) -> float:
-    """What is left of the window in which the last request of the previous run may still count."""
+    """The rest of the window where the last request of the previous run may still count."""
     if not ending:
         return 0.0
     try:
