@@ -82,6 +82,15 @@ def _ends_in_name(token: str) -> list[str]:
     return [stem for end in _NAME_ENDS if (stem := token.removesuffix(end)) not in {token, ""}]
 
 
+def without_name(token: str) -> str:
+    """A word without `name` at its end.
+
+    >>> without_name("vereinsname"), without_name("verein"), without_name("name")
+    ('vereins', 'verein', 'name')
+    """
+    return next(iter(_ends_in_name(token)), token)
+
+
 def _is_thing(word: str) -> bool:
     return word in _things() or word.removesuffix("s") in _things()
 

@@ -19,6 +19,7 @@ from pipeline.headers.parties import (
     is_of_unknown,
     names_unknown_party,
     names_unknown_payee,
+    without_name,
 )
 from pipeline.headers.spelling import known_and_unknown
 
@@ -79,7 +80,7 @@ def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool)
     names: dict[frozenset[str], list[str]] = {}
     for header in cells.headers:
         known, words = known_and_unknown(header)
-        words = frozenset(map(_stem, words))
+        words = frozenset(_stem(without_name(word)) for word in words)
         if meaning(header).what is not None or not words or not cells.is_filled(header):
             continue
         if (field := _account_of(known, header, cells)) is not None:

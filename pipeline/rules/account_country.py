@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.rules.amounts import read_amounts
+from pipeline.rules.amounts import OF_SEVERAL, read_amounts
 from pipeline.rules.currencies import completed, currencies, read_currencies
 from pipeline.rules.identifiers import HYPHENS, bic11, bic_faults, compact, iban_structures
 from pipeline.rules.placeholders import without_words
@@ -155,7 +155,7 @@ def _country() -> pl.Expr:
     known: list[tuple[pl.Expr, pl.Expr]] = [
         (says_uk & ~pl.col("bic_country").is_in(UK), pl.lit(ACCOUNT_SIGNS_DIFFER)),
         *((~pl.col(bank).is_in(UK), pl.col(bank)) for bank in ("bic_country", "bank_country")),
-        (~pl.col("currency").is_in(_UK_CURRENCIES), pl.col("currency").str.head(2)),
+        (~pl.col("currency").is_in(_UK_CURRENCIES), pl.col("currency").str.head(2).replace(OF_SEVERAL, "")),
         (is_irish & ~is_uk_bank.fill_null(value=False), pl.lit("IE")),
         *((~may_be_uk & is_of, pl.lit(country)) for country, is_of in is_like.items()),
         (says_uk | is_uk_bank | (pl.col("currency") == "GBP"), pl.lit("GB")),
@@ -190,10 +190,13 @@ def _currencies(some: pl.DataFrame) -> pl.Series:
     given = read_currencies(some["currency"])
     if given.null_count():
         nowhere = pl.Series([False]).new_from_index(0, some.height)
-        given = completed(given, read_amounts(some["amount"]).mark, nowhere)
+        marks = read_amounts(some["amount"]).mark
+        given = completed(given, marks, nowhere)
+        # Kronor and rupees: which currency it is the sign does not say, and it is none of the UK's.
+        given = given.zip_with(given.is_not_null() | marks.ne_missing(OF_SEVERAL), marks)
     if given.is_in(_UK_CURRENCIES).all():
         return given
-    return given.set(~given.is_in(sorted(currencies())), None)
+    return given.set(~given.is_in([*sorted(currencies()), OF_SEVERAL]), None)
 
 
 def _apart(payments: pl.DataFrame, rows: pl.Series, digits: pl.Series) -> pl.DataFrame:

@@ -62,7 +62,7 @@ def bank_identifiers(payments: pl.DataFrame) -> pl.Series:
     if not has_iban.any():
         return codes
     own = _banks_of(compact(payments["iban"].filter(has_iban)))
-    return codes.scatter(has_iban.arg_true(), own.zip_with(own.is_not_null(), codes.filter(has_iban)))
+    return codes.clone().scatter(has_iban.arg_true(), own.zip_with(own.is_not_null(), codes.filter(has_iban)))
 
 
 def _sort_codes(codes: pl.Series) -> pl.Series:

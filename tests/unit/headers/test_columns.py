@@ -340,8 +340,8 @@ def test_account_numbers_of_rows_without_an_iban_need_their_sort_code():
             "Payee": ["Ada", "Bo"],
             "IBAN": [None, "DE89370400440532013000"],
             "Account number": ["31926819", None],
-            "Bank ID number": ["200415", None],
+            "Bank zorblex": ["200415", None],
         }
     )
-    with refused(InputError, '--map "sort_code=Bank ID number"'):
+    with refused(InputError, '--map "sort_code=Bank zorblex"'):
         read_columns(cells, {}, where=WHERE)

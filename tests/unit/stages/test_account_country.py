@@ -81,6 +81,9 @@ def test_domestic_accounts_of_real_files(name, rows, warned):
         ("Sort code,Account,Currency", "010203,12345678,NGN", ELSEWHERE),
         ("Account,Currency", "01020312345678,MYR", ELSEWHERE),
         ("Account,Amount", "01020312345678,SEK 10.00", ELSEWHERE),
+        ("Sort code,Account,Amount", "010203,12345678,10.00 kr", ELSEWHERE),
+        ("Sort code,Account,Amount", "010203,12345678,$10.00", "01020312345678"),
+        ("Account,Account currency", "01020312345678,GBP", "01020312345678"),
         # A UK header beside a foreign bank.
         ("Sort code,Account,BIC", "010203,12345678,DABADKKK", "ACCOUNT_SIGNS_DIFFER"),
         ("Sort code,Account,BIC", "931152,12345678,AIBKGB2L", "93115212345678"),
