@@ -1,6 +1,7 @@
 """A bank's report on a payment file, from `precheck import` to the release file; nothing is asked."""
 
 import csv
+import gzip
 import json
 from dataclasses import replace
 
@@ -144,6 +145,34 @@ def test_what_is_no_report_on_the_file_is_refused_and_leaves_nothing(desk, file,
     assert refused.status == 65
     assert sentence in refused.err
     assert not (desk.folder / "pay.precheck").exists()
+
+
+def test_a_bomb_or_a_zip_with_other_things_in_it_is_refused(desk, file):
+    bomb = OF_ALL.replace(b"</Document>", b"<!--" + b" " * 40_000_000 + b"--></Document>")
+    entity = OF_ALL.replace(b"?>", b'?><!DOCTYPE d [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>', 1)
+    for name, said, sentence in (
+        ("bomb.zip", zipped(bomb), "unpacks"),
+        ("bomb.gz", gzip.compress(bomb), "unpacks"),
+        ("several.zip", zipped(OF_ALL, entity), "in document 2 of the ZIP"),
+        ("nested.zip", zipped(OF_ALL, zipped(OF_ALL)), "holds several files"),
+        ("empty.zip", zipped(), "not well-formed"),
+        ("many.zip", zipped(*[b"<a/>"] * 1_001), "more than 1,000"),
+    ):
+        refused = desk("import", file, "--report", desk.file(name, said))
+        assert refused.status == 65, name
+        assert sentence in refused.err, name
+    assert not (desk.folder / "pay.precheck").exists()
+
+
+def test_names_that_the_bank_returned_can_be_deleted_with_the_copies(desk, file):
+    assert desk("import", file, "--report", desk.file("vop.gz", gzip.compress(OF_ALL))).status == 0
+    assert (desk.folder / "pay.precheck" / "bank_report-1.xml.gz").exists()
+
+    purged = desk("purge", "pay.precheck", "--outcomes", "--reason", "kept long enough")
+
+    assert purged.status == 0, purged.err
+    assert not list((desk.folder / "pay.precheck").glob("bank_report-*"))
+    assert b"Farraday" not in b"".join(path.read_bytes() for path in (desk.folder / "pay.precheck").iterdir())
 
 
 def test_other_payment_files_have_no_ids_that_a_report_could_name(desk):
