@@ -356,7 +356,7 @@ def _have_standard_streams() -> None:
 
 
 def _stranger(name: str) -> str | None:
-    """Where a package would come from that is not beside this module; None where it is ours."""
+    """Where a package would come from that is not beside this module; None if it is ours."""
     spec = PathFinder.find_spec(name)
     found = None if spec is None else spec.origin
     ours = Path(__file__).resolve().parent / name / "__init__.py"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class PrecheckError(Exception):
-    """Something that ends the run, with the exit status of the command.
+    """An error that ends the run, with the exit status of the command.
 
     As text it is English, for logs. A surface asks for `sentences` in its own words and language.
     """
@@ -56,7 +56,7 @@ class PrecheckError(Exception):
 
     @property
     def messages(self) -> tuple[Sentence, ...]:
-        """What happened and what to do: a sentence, or one for each of several mistakes."""
+        """The problem and its remedy: one sentence, or one for each of several mistakes."""
         if not self.advice:
             return (self.reason,)
         return (Sentence("advice.reason_and_step", reason=self.reason, step=reduce(_either, self.advice)),)
@@ -192,7 +192,7 @@ class StoppedError(PrecheckError):
 
 
 def stopped_by(number: int) -> Sentence:
-    """What a signal did to a run.
+    """The sentence about a run that a signal stopped.
 
     >>> str(stopped_by(2))
     'stopped by Ctrl-C; what was answered is kept: run the same command again to go on'

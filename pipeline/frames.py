@@ -21,7 +21,7 @@ from schemas.payments import FIELDS
 
 
 class AnswerState(StrEnum):
-    """What became of one question."""
+    """The state of one question."""
 
     ANSWERED = "answered"  # a responder's outcome, in a well-formed 200
     REUSED = "reused"  # a match from an earlier run, reused instead of asking again
@@ -59,7 +59,7 @@ TURNED_AWAY_CODES = frozenset({OwnCode.CLOCK, *(f"HTTP_{status}" for status in T
 
 
 class Meaning(NamedTuple):
-    """What a code means for the payer."""
+    """The meaning of a code for the payer."""
 
     outcome: Outcome
     action: Action
@@ -81,7 +81,7 @@ UK_ROUTES = frozenset({RouteReason.GB_IBAN, RouteReason.SORT_CODE})
 
 
 class BicSource(StrEnum):
-    """Where the BIC of a responder comes from."""
+    """The source of a responder's BIC."""
 
     FILE = "file"
     TABLE = "table"  # the user's own
@@ -103,7 +103,7 @@ ACTION = pl.Enum(Action)
 
 PAYMENTS: Schema = {
     "row": pl.UInt32(),  # 1-based data row of the file; the header is not counted
-    "defect": pl.String(),  # what the reader found wrong with the row as a whole; null where nothing
+    "defect": pl.String(),  # what the reader found wrong with the row as a whole; null if nothing
     **{field: pl.String() for field in FIELDS},
 }
 
@@ -119,8 +119,8 @@ WARNINGS = FINDINGS
 
 PAYEES: Schema = {
     "row": pl.UInt32(),
-    "payee_id": pl.String(),  # what the payer knows the payee by, or an identification; null where neither
-    "name": pl.String(),  # null where the payee is asked for by identification
+    "payee_id": pl.String(),  # what the payer knows the payee by, or an identification; null if neither
+    "name": pl.String(),  # null if the payee is asked for by identification
     "account": pl.String(),  # one text for one account, however the file writes it
     "secondary_reference": pl.String(),
 }
@@ -148,16 +148,16 @@ KEPT_PAYEES: Schema = {
 CHANGES: Schema = {
     "row": pl.UInt32(),
     "code": pl.String(),  # ACCOUNT_CHANGED, NAME_CHANGED or PAYEE_NEW
-    "then": pl.String(),  # masked; null where the payee is new, or the earlier run no longer has it
+    "then": pl.String(),  # masked; null if the payee is new, or the earlier run no longer has it
     "now": pl.String(),  # masked
-    "earlier": pl.String(),  # the folder of the earlier run; null where the payee is new
+    "earlier": pl.String(),  # the folder of the earlier run; null if the payee is new
 }
 """What is not as it was in an earlier run: at most one row per payment and code."""
 
 QUESTION: Schema = {
     "api": API,
     "account": pl.String(),  # in the UK: sort code and account number, 14 digits; elsewhere: the IBAN
-    "name": pl.String(),  # null where the payee is asked for by identification
+    "name": pl.String(),  # null if the payee is asked for by identification
     "account_type": pl.Enum(AccountType),  # cop only
     "secondary_reference": pl.String(),  # cop only
     "lei": pl.String(),
@@ -175,7 +175,7 @@ ACCEPTED: Schema = {
     **QUESTION,
     "route_reason": pl.Enum(RouteReason),
     "bic_source": pl.Enum(BicSource),  # vop_standard only
-    "amount": MONEY,  # null where the file gives none
+    "amount": MONEY,  # null if the file gives none
     "currency": pl.String(),
 }
 
@@ -201,7 +201,7 @@ ANSWERS: Schema = {
     "matched_name": pl.String(),
     "request_id": pl.String(),  # correlation id of the accepted answer
     "time": pl.String(),  # UTC, milliseconds, Z
-    "attempts": pl.UInt32(),  # requests of this run for it; usually 0 where the answer is reused
+    "attempts": pl.UInt32(),  # requests of this run for it; usually 0 if the answer is reused
 }
 
 OUTCOMES: Schema = {
@@ -222,19 +222,19 @@ REASONS: Schema = {
 
 CORRECTIONS: Schema = {
     "row": pl.UInt32(),
-    "field": pl.String(),  # null where the reason alone says what is wrong
-    "kind": pl.String(),  # the Acceptance that it takes; null where no answer says what is right
-    "header": pl.String(),  # the column to write to; null where there is not exactly one
+    "field": pl.String(),  # null if the reason alone says what is wrong
+    "kind": pl.String(),  # the Acceptance that it takes; null if no answer says what is right
+    "header": pl.String(),  # the column to write to; null if there is not exactly one
     "from": pl.String(),
     "to": pl.String(),  # null where only the payee knows it
     "why": pl.String(),
-    "obstacle": pl.String(),  # why this program cannot write it, as a sentence; null where it can
+    "obstacle": pl.String(),  # why this program cannot write it, as a sentence; null if it can
 }
 
 DECISIONS: Schema = {
     "row": pl.UInt32(),
     "decision": pl.String(),  # a Decision
-    "reason": pl.String(),  # null only where the decision is to hold
+    "reason": pl.String(),  # null only if the decision is to hold
     "by": pl.String(),  # who decided
     "time": pl.String(),  # when, UTC, ISO 8601 with Z
     "claimed_by": pl.String(),  # the approver that a workbook names, unverified; null if none
@@ -250,7 +250,7 @@ WARNED: Schema = {
 PLACEMENTS: Schema = {
     "row": pl.UInt32(),
     "place": pl.String(),  # release or hold
-    "why": pl.String(),  # the key of the sentence that says why it is held; null where it is not
+    "why": pl.String(),  # the key of the sentence that says why it is held; null if it is not
     "why_of": pl.String(),  # what that sentence names
     "decided": pl.Boolean(),  # whether a person decided so
 }
@@ -280,7 +280,7 @@ Placements = NewType("Placements", pl.DataFrame)
 
 
 class Findings(NamedTuple):
-    """What was found about payments without asking anyone."""
+    """Findings about payments before a bank is asked."""
 
     rejects: Rejects
     warnings: Warnings
@@ -291,7 +291,7 @@ class Findings(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """What was asked, and for which payments."""
+    """The questions, and the payments they are for."""
 
     bases: Bases
     assignments: Assignments
@@ -316,7 +316,7 @@ class Check(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What came back for one question, as a row of `Answers`."""
+    """The result of one question, as a row of `Answers`."""
 
     check: int
     state: AnswerState

@@ -23,7 +23,7 @@ class Comparison(OwnDocument):
     said: str
     """The folders that the user gave, or the pattern whose newest match was taken."""
     runs: list[EarlierRun]
-    """Latest first; none where nothing fitted the pattern."""
+    """Latest first; none if nothing fitted the pattern."""
     payee_count: int
     """Payments that could be compared."""
     new_count: int
@@ -38,9 +38,9 @@ class Change(OwnDocument):
     row: int
     code: WarningCode
     then: str | None
-    """Masked; null where the payee is new, or where the earlier run no longer has it."""
+    """Masked; null if the payee is new, or where the earlier run no longer has it."""
     now: str
     earlier: str | None
-    """The folder of the earlier run; None where the payee is new."""
+    """The folder of the earlier run; None if the payee is new."""
     amount: Decimal | None = None
     currency: str | None = None

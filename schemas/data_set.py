@@ -12,7 +12,7 @@ class PartRead(OwnDocument):
     """What was found in a part without asking anyone; or why it cannot be used."""
 
     problem: LocalizedText | None = None
-    """Where, what, what to do; None where there is none. All that follows is then as it is for no rows."""
+    """Where, what, what to do; None if there is none. All that follows is then as it is for no rows."""
     row_count: int = 0
     accepted_count: int = 0
     headers: list[str] = []

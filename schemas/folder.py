@@ -6,7 +6,7 @@ from typing import Final
 
 LEDGER = "ledger.db"
 STORE = "store.json"
-"""Which run of a shared ledger the folder belongs to; absent where it has a ledger of its own alone."""
+"""Which run of a shared ledger the folder belongs to; absent if it has a ledger of its own alone."""
 SUMMARY = "summary.json"
 MANIFEST = "manifest.json"
 SIGNATURE = "manifest.json.sig"

@@ -26,7 +26,7 @@ class ApiForecast(OwnDocument):
     call_count: int
     """Questions that are left to be asked."""
     price_per_call: Price | None = None
-    """As the profile has it; null where it has none."""
+    """As the profile has it; null if it has none."""
     cost: Price | None = None
     """Of these calls, each made once: repeats are not in it. Null where there is no price."""
     rate_per_s: float
@@ -44,7 +44,7 @@ class RejectedRow(OwnDocument):
 
     row: int
     place: str | None = None
-    """Where the row stands in the file, such as `line 18`; None where the format has no lines."""
+    """Where the row stands in the file, such as `line 18`; None if the format has no lines."""
     field: str
     code: str
     message: str
@@ -84,7 +84,7 @@ class Forecast(OwnDocument):
     """All of them, those of most rows first."""
     warning_count: int
     refusal: Spoken | None = None
-    """Why a run of this file would send nothing; None where it would be asked about."""
+    """Why a run of this file would send nothing; None if it would be asked about."""
     warning_codes: list[WarningCount] = []
     """Every code of a warning that needs no answer."""
     compared: Comparison | None = None
@@ -92,12 +92,12 @@ class Forecast(OwnDocument):
     changes: list[Change] = []
     """What has changed since these; the first thousand of each code, largest amounts first."""
     why_uncounted: Spoken | None = None
-    """Why no answer of an earlier run in the same folder is counted; None where all of them are."""
+    """Why no answer of an earlier run in the same folder is counted; None if all of them are."""
     shared_ledger: str | None = None
     """The address of a ledger that hosts share, which is not asked: what other hosts have in it, answers and
     what they have used of a daily cap, is not counted."""
     places: RowPositions | None = None
-    """Where the rows stand in the file; None where the format has no lines."""
+    """Where the rows stand in the file; None if the format has no lines."""
     notes: list[Spoken] = []
     """What was decided about the columns that a person may want to know."""
     not_payments: list[NotPayment] = []

@@ -112,14 +112,14 @@ class SplitMade(OwnDocument):
     by: str
     """Who approved the files, and had them made."""
     self_approved: bool
-    """False where `by` is another person than any who decided or shaped the file, and all had to identify
+    """False if `by` is another person than any who decided or shaped the file, and all had to identify
     themselves."""
     shaped: list[Shaped] = []
     """Who shaped the file at a desk; empty for files that never were at one."""
     policy: dict[str, Verdict]
     """Outcome, code or warning -> verdict, as it was applied."""
     release: PaymentsEvidence | None
-    """None where no row was released."""
+    """None if no row was released."""
     hold: PaymentsEvidence | None
     reasons: FileEvidence
     refused_rows: list[int]
@@ -138,7 +138,7 @@ class Manifest(OwnDocument):
     profile: ProfileUsed
     environment: Environment
     simulated: bool
-    """True where the answers come from a sandbox and say nothing about any real account."""
+    """True if the answers come from a sandbox and say nothing about any real account."""
     many_names_reason: str | None
     """Why one account was allowed to be asked about by many names."""
     started: str

@@ -62,10 +62,10 @@ class Fix(OwnDocument):
     correctable_count: int
     """Of these, rows whose every correction is known and has a column to go to."""
     corrected: PaymentFile | None
-    """None where no correction was accepted."""
+    """None if no correction was accepted."""
     corrected_rows: list[int]
     places: RowPositions | None = None
-    """Where the rows stand in the file; None where it has no lines."""
+    """Where the rows stand in the file; None if it has no lines."""
     notes: list[Spoken] = []
     """What a bank may have against the file, and what of the input it lacks: a sentence each."""
     refused_rows: list[int]
@@ -91,11 +91,11 @@ class Split(OwnDocument):
     """Outcome, code or warning -> verdict, as it was applied; a code goes before its outcome."""
     input: ControlTotal
     release: PaymentFile | None
-    """None where no row may be paid."""
+    """None if no row may be paid."""
     hold: PaymentFile | None
-    """None where no row is held."""
+    """None if no row is held."""
     places: RowPositions | None = None
-    """Where the rows stand in the file; None where it has no lines."""
+    """Where the rows stand in the file; None if it has no lines."""
     differences: list[Spoken] = []
     """Where the file's own figures differ from its payments: a sentence each."""
     notes: list[Spoken] = []
@@ -103,7 +103,7 @@ class Split(OwnDocument):
     released_warnings: list[WarningCount]
     """What is odd about released rows, and did not hold them."""
     how_to_hold: Spoken | None
-    """How to hold the rows with a warning; None where none of them was released."""
+    """How to hold the rows with a warning; None if none of them was released."""
     reasons: str
     """The path of hold_reasons.csv."""
     held: list[HoldReason]

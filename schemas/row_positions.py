@@ -65,7 +65,7 @@ class RowPositions(OwnDocument):
 
 
 def position_text(row: int, positions: RowPositions | None) -> str:
-    """The place of a row in words; empty where the format has none.
+    """The place of a row in words; empty if the format has none.
 
     >>> position_text(1, RowPositions(unit="sheet row", stretches=[(1, 5, 1)])), position_text(1, None)
     ('sheet row 5', '')

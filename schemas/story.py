@@ -36,7 +36,7 @@ class StoryQuestion(OwnDocument):
     rows: list[int]
     """All rows that share it, this one included; the first hundred."""
     places: list[str] = []
-    """Where these rows stand in the file; none where the format has no places."""
+    """Where these rows stand in the file; none if the format has no places."""
     row_count: int
 
 
@@ -51,7 +51,7 @@ class StoryAttempt(OwnDocument):
     code: str | None
     ended_at: str | None
     detail: str | None = None
-    """What the server said of a problem, at most 200 characters, numbers of accounts masked; None where it
+    """What the server said of a problem, at most 200 characters, numbers of accounts masked; None if it
     said nothing, and where it was purged."""
     has_hidden_detail: bool = False
     """Whether it said something that is encrypted under a key which the usual configuration does not have."""
@@ -63,7 +63,7 @@ class StoryDecision(OwnDocument):
     by: str
     time: str
     decision: Decision | None
-    """None where it was refused, or is not on record."""
+    """None if it was refused, or is not on record."""
     what: str
     why: str
     approved_by: str
@@ -101,20 +101,20 @@ class Story(OwnDocument):
     file: str
     row: int
     made_of: StoryOrigin | None = None
-    """None where the file was made of no other that is known."""
+    """None if the file was made of no other that is known."""
     released_before: str | None = None
     """The release file of another file of the family that has the payment; None of none."""
     place: str | None = None
-    """Where it stands in the file, such as line 18; None where the format has no places."""
+    """Where it stands in the file, such as line 18; None if the format has no places."""
     batch: str | None = None
-    """What the file calls the batch that it is booked with; None where the format has no batches."""
+    """What the file calls the batch that it is booked with; None if the format has no batches."""
     environment: Environment
     simulated: bool
     payment: dict[str, str]
     """Field -> what the file holds, without empty ones; accounts are masked."""
     findings: list[StoryFinding]
     route: StoryRoute | None
-    """None where no API could be asked."""
+    """None if no API could be asked."""
     question: StoryQuestion | None
     attempts: list[StoryAttempt]
     answered_by_earlier_run: bool
@@ -122,4 +122,4 @@ class Story(OwnDocument):
     decisions: list[StoryDecision] = []
     """What people decided, oldest first, of what was approved."""
     payment_file: StoryPayment | None = None
-    """None where the file was not split."""
+    """None if the file was not split."""

@@ -29,7 +29,7 @@ class NotPayment(OwnDocument):
     """A row of the table that is no payment: it is in no outcome file, no count and no sum."""
 
     place: int | None
-    """The line, or the row of the sheet; None where the format has neither."""
+    """The line, or the row of the sheet; None if the format has neither."""
     row: int | None
     """The number that it would have as a payment; None of a second line of headers."""
     kind: Literal["headers", "total", "subtotal", "count", "note"]
@@ -39,7 +39,7 @@ class NotPayment(OwnDocument):
     currency: str | None = None
     payment_count: int | None = None
     agrees: bool | None = None
-    """Whether its figure is that of the payments; None where it has none."""
+    """Whether its figure is that of the payments; None if it has none."""
     said: LocalizedText
     """All of this."""
 
@@ -49,13 +49,13 @@ class StatedControl(OwnDocument):
 
     where: Spoken
     said: str
-    """Empty where the file says nothing that can be compared."""
+    """Empty if the file says nothing that can be compared."""
     found: str | None
-    """None where it cannot be added up."""
+    """None if it cannot be added up."""
     agrees: bool | None
-    """None where `found` is."""
+    """None if `found` is."""
     difference: LocalizedText | None
-    """How they differ; None where they do not."""
+    """How they differ; None if they do not."""
 
 
 class SetAside(OwnDocument):
@@ -113,7 +113,7 @@ class InputFile(OwnDocument):
     layout: dict[str, JsonValue] | None = None
     """Of a format that the configuration describes: that section; None of all that are built in."""
     compression: Literal["gzip", "zip"] | None = None
-    """How the file is packed; None where it is not."""
+    """How the file is packed; None if it is not."""
     unpacked_name: str | None = None
     """Of a file that is packed: the name of what is in it, whose suffix is that of a payment file."""
     encoding: str
@@ -132,7 +132,7 @@ class InputFile(OwnDocument):
     header_line: bool = True
     """Whether the file has one; where it has none, its columns are named by their places."""
     delimiter: str | None = None
-    """Between the cells of a line; None where the format has none."""
+    """Between the cells of a line; None if the format has none."""
     line_end: str | None = None
     byte_order_mark: bool = False
     sheet_name: str | None = None
@@ -142,7 +142,7 @@ class InputFile(OwnDocument):
     extra_column_count: int = 0
     """How many columns of the outcome file, the last before its own, hold what rows had too many."""
     places: RowPositions | None = None
-    """Where the rows stand in the file; None where the format has no lines, as Parquet."""
+    """Where the rows stand in the file; None if the format has no lines, as Parquet."""
     not_payments: list[NotPayment] = []
     """The rows of the table that are no payments, in the order of the file."""
     warning_codes: list[Literal["TOTALS_DIFFER"]] = []
@@ -177,7 +177,7 @@ class Money(OwnDocument):
     """A total in one currency."""
 
     currency: str | None
-    """None where the file gives no currency."""
+    """None if the file gives no currency."""
     row_count: int
     amount: Decimal
 
@@ -195,7 +195,7 @@ class BatchTotal(OwnDocument):
     """The rows of one batch of a payment format."""
 
     batch: str | None
-    """As the file names it; an account in it is masked. None where it has no name."""
+    """As the file names it; an account in it is masked. None if it has no name."""
     location: str
     """Where it stands: `PmtInf[2]`, or the line of its first payment."""
     row_count: int
@@ -211,9 +211,9 @@ class PartTotal(OwnDocument):
     name: str
     """Of its file."""
     problem: Spoken | None
-    """Why it cannot be used, and what to do; None where it was checked."""
+    """Why it cannot be used, and what to do; None if it was checked."""
     first_row: int | None
-    """The row of the data set that its first row is; None where it cannot be used."""
+    """The row of the data set that its first row is; None if it cannot be used."""
     row_count: int
     to_look_at_count: int
     """Rows that a person must look at before the file is paid: decided, and not a match."""
@@ -222,7 +222,7 @@ class PartTotal(OwnDocument):
     totals: list[Money]
     """By currency; rows without a readable amount are in `row_count` only."""
     outcome_file: str | None
-    """In the folder of the run; None where there is none."""
+    """In the folder of the run; None if there is none."""
     outcome_sha256: str | None = None
     outcome_byte_count: int = 0
 
@@ -345,9 +345,9 @@ class Summary(OwnDocument):
     profile: str
     environment: Environment
     simulated: bool
-    """True where the answers come from a sandbox and say nothing about any real account."""
+    """True if the answers come from a sandbox and say nothing about any real account."""
     many_names_reason: str | None = None
-    """Why one account was allowed to be asked about by many names; None where it was not allowed."""
+    """Why one account was allowed to be asked about by many names; None if it was not allowed."""
     started: str
     finished: str
     input: InputFile
@@ -379,7 +379,7 @@ class Summary(OwnDocument):
     compared: Comparison | None = None
     """With which earlier runs the file was compared; None where with none."""
     modulus: ModulusUsed | None = None
-    """None where the profile names no tables."""
+    """None if the profile names no tables."""
     bank_reports: list[ReportUsed] = []
     """Where a bank's reports were imported, and nothing was asked: those, oldest first."""
     complete: bool
@@ -387,7 +387,7 @@ class Summary(OwnDocument):
     next_step: str | None
     """When and how to go on, where the run is not complete."""
     given_up: bool = False
-    """True where it is not complete, and running the same command again would ask nothing: what is left was
+    """True if it is not complete, and running the same command again would ask nothing: what is left was
     asked in several runs without an answer."""
 
     @property

@@ -55,4 +55,4 @@ class TokenResponse(Document):
     access_token: Annotated[SecretStr, Field(min_length=1)]
     token_type: str | None = None
     expires_in: Annotated[Annotated[int, Field(ge=0)] | None, BeforeValidator(_bounded)] = None
-    """Seconds of life from the moment of the answer; None where the server does not state it."""
+    """Seconds of life from the moment of the answer; None if the server does not state it."""

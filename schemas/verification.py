@@ -17,5 +17,5 @@ class Verification(OwnDocument):
     """Everything that was looked at, in order."""
 
     well: bool
-    """True where all of it is."""
+    """True if all of it is."""
     findings: list[VerifiedItem]

@@ -30,7 +30,7 @@ IDENTIFICATION = frozenset(
 
 
 class Basis(StrEnum):
-    """What a question identifies the payee by."""
+    """How a question identifies the payee."""
 
     NAME = "name"
     IDENTIFICATION = "identification"
@@ -79,7 +79,7 @@ class Api(NamedTuple):
 
 
 class Route(NamedTuple):
-    """Which payments of one kind can go to an API, and what it is then asked about."""
+    """A route: the payments that can go to an API, and the kind of question it is asked."""
 
     account: pl.Expr
     """The account, as the API writes it, of a cleaned payment (stages/validate.py)."""
@@ -88,7 +88,7 @@ class Route(NamedTuple):
 
 
 class ApiDeclaration(NamedTuple):
-    """What the rest of the program has to know of one API."""
+    """The declaration of one API for the rest of the program."""
 
     name: ApiName
     key: str
@@ -129,7 +129,7 @@ class ReportDeclaration(NamedTuple):
 
 
 def basis_of(check: Check) -> Basis:
-    """Whether a question asks by name or, having none, by identification."""
+    """The basis of a question: the name or, without one, the identification."""
     return Basis.IDENTIFICATION if check.name is None else Basis.NAME
 
 

@@ -22,7 +22,7 @@ _WORD_CHARS_MIN = 2
 
 
 def problem_detail(response: httpx.Response, check: Check | None = None) -> str:
-    """The detail of a problem document, or its title where it has none; empty where it has neither.
+    """The detail of a problem document, or its title where it has none; empty if it has neither.
 
     The response may have any status and any body.
     """

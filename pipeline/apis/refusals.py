@@ -20,7 +20,7 @@ _MEDIA_TYPES = frozenset({"application/json", "application/problem+json"})
 
 
 def own_problem(response: httpx.Response) -> Problem | None:
-    """The problem details of a response in the form of the API; None where it has another form."""
+    """The problem details of a response in the form of the API; None if it has another form."""
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type not in _MEDIA_TYPES:
         return None

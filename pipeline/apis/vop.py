@@ -83,7 +83,7 @@ class VopStandard(MutualTls):
 
     @property
     def client(self) -> str:
-        """Who the server takes us for."""
+        """The client that the server knows us as."""
         return self.requesting_bic
 
     @property

@@ -23,7 +23,7 @@ from pipeline.wording import Sentence
 
 
 def is_mistake(end: BaseException) -> bool:
-    """Whether neither the program nor the library that reads the command line expects this end."""
+    """Whether this end is a crash: expected neither by the program nor by click."""
     if isinstance(end, (click.ClickException, click.Abort, click.exceptions.Exit)):
         return False
     from pipeline.files.disk_errors import is_expected_end
@@ -93,7 +93,7 @@ def _frames(error: BaseException) -> Iterator[str]:
 
 
 def _kept(text: str) -> Path | None:
-    """The new file, readable by its owner only; None where there is no place for one."""
+    """The new file, readable by its owner only; None if there is no place for one."""
     from platformdirs import user_state_path
 
     folders = [Path(tempfile.gettempdir())]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def how_to_check(
     given: Given, stack: ExitStack
 ) -> "tuple[Callable[[CheckJob, Surface], RunResult], KeptOpen | None]":
-    """What checks the files, each by itself, or the one there is as a data set; and what they share.
+    """The function that checks the files, one by one or as a data set; and what they share.
 
     That is open until the stack is closed.
 

@@ -130,7 +130,7 @@ def _heading(param: click.Parameter) -> str:
 
 
 def completed(words: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
-    """How a shell completes a value: by the words that begin like it."""
+    """Shell completion: the words that begin like the value."""
 
     def complete(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
         return [word for word in words() if word.casefold().startswith(incomplete.casefold())]

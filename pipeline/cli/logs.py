@@ -105,7 +105,7 @@ def log_file(name: str | None) -> None:
 
 
 class ProgressEvents(RunObserver):
-    """How far a run is, as an event every ten seconds."""
+    """Logs the progress of a run as an event every ten seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -148,7 +148,7 @@ def log_notice(notice: Notice) -> None:
 
 
 def file_warnings(summary: Summary, say: Callable[[Sentence | str], str] = str) -> list[str]:
-    """What a person must attend to that no row of the file shows."""
+    """Warnings about the file as a whole, which no row shows."""
     warnings = [f"{TOTALS_DIFFER}: {say(difference)}" for difference in summary.input.differences]
     if summary.modulus is not None and summary.modulus.is_old:
         warnings.append(say(Sentence("terminal.old_modulus_tables")))

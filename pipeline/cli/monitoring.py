@@ -41,7 +41,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class MonitoringTargets:
-    """Where to report how a command went."""
+    """Where to report the end of a command."""
 
     metrics: Path | None = None
     ping_url: str | None = None
@@ -53,7 +53,7 @@ class MonitoringTargets:
 
 @dataclass(slots=True)
 class MonitoredRun:
-    """What there is to report of a command so far."""
+    """The state of a command, for its report."""
 
     ends: Mapping[Path, FileEnd] = field(default_factory=dict)
     folders: Mapping[Path, Path] = field(default_factory=dict)  # file -> where its results go
@@ -148,7 +148,7 @@ def _quotas() -> list[QuotaFigures]:
 
 
 def write_or_warn(path: Path, text: bytes, *, warn: bool = True) -> bool:
-    """Write a metrics file; False where it cannot be written, with a warning."""
+    """Write a metrics file; False if it cannot be written, with a warning."""
     try:
         write_metrics(path, text)
     except (OutputError, DiskError) as error:

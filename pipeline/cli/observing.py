@@ -31,7 +31,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class ObservingTargets:
-    """Where to report what a process does, for as long as it works."""
+    """Where to report metrics and traces of a running process."""
 
     profile: str | None
     file: Path | None = None  # for a textfile collector; rewritten again and again
@@ -42,7 +42,7 @@ class ObservingTargets:
 
 @contextmanager
 def observed(targets: ObservingTargets) -> "Iterator[AskingObserver | None]":
-    """An observer of the questions that are asked in this block; None where there is nothing to report.
+    """An observer of the questions that are asked in this block; None if there is nothing to report.
 
     Raises:
         ConfigurationError: a library for it is not installed, or the environment cannot be used.

@@ -259,12 +259,12 @@ edited_input_option = click.option(
 
 
 def name_or_login(_context: click.Context, _option: click.Parameter, name: str | None) -> str | None:
-    """The name given, else the login name; None where this user has none."""
+    """The name given, else the login name; None if this user has none."""
     return name if name is not None and name.strip() else login_name()
 
 
 def login_name() -> str | None:
-    """The name under which this user has logged in; None where the system knows none."""
+    """The name under which this user has logged in; None if the system knows none."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # before Python 3.13, what the missing part of the system raises
@@ -339,7 +339,7 @@ def options(*groups: list[Callable[..., Any]]) -> Callable[[Callable[..., Any]],
 
 
 class Given(SimpleNamespace):
-    """What the user gave: the value of each argument and option, under its name in click."""
+    """The values of all arguments and options, by their names in click."""
 
     def make(self, kind: Callable[..., Made], **others: object) -> Made:
         """Make the arguments of a job: a field that is not among `others` has the option of its name."""

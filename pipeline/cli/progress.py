@@ -145,7 +145,7 @@ class ProgressLines(RunObserver):
 
 @contextmanager
 def progress(console: Console, file_name: str) -> Iterator[ProgressBar | ProgressLines]:
-    """What suits the console: a bar on a terminal, lines elsewhere."""
+    """The display for a console: a bar on a terminal, lines elsewhere."""
     if not console.is_terminal or console.is_dumb_terminal:
         yield ProgressLines(console, file_name)
     else:
@@ -201,7 +201,7 @@ class _TimeLeft(ProgressColumn):
         self._words = in_words(Sentence("progress.time_left", time="{}"))  # a thread draws, in no language
 
     def render(self, task: Task) -> Text:
-        """How long it still takes at that rate."""
+        """The remaining time at that rate."""
         if task.total is None or task.time_remaining is None:
             return Text()
         return Text(self._words.format(timedelta(seconds=task.time_remaining)))

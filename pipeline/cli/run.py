@@ -188,7 +188,7 @@ def run(given: Given) -> None:
         if len(given.files) > 1 and answers is not None:
             from pipeline.reports.listings import print_files
 
-            # Also where an error ends the command: the files before it are listed.
+            # Also if an error ends the command: the files before it are listed.
             stack.callback(print_files, ends.values(), answers)
         observer = stack.enter_context(observed(given.make(ObservingTargets)))
         for job, result, end in check_files([*starmap(job_of, outputs.items())], surfaces, how, kept):

@@ -10,7 +10,7 @@ HeaderName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9-]*$"
 
 
 class DeskRoles(Section):
-    """Who has which role, by the identities that the proxy gives."""
+    """The roles of users, by their identities at the proxy."""
 
     uploader: list[Words] = Field(default_factory=list)
     reviewer: list[Words] = Field(default_factory=list)

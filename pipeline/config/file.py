@@ -104,7 +104,7 @@ def find(explicit: Path | None) -> Path:
 
 
 def usual() -> Path | None:
-    """The configuration file that is found where none is named, or None where there is none."""
+    """The configuration file that is found where none is named, or None if there is none."""
     try:
         return find(None)
     except ConfigurationError:
@@ -120,7 +120,7 @@ class ConfigurationFile:
 
     @cached_property
     def path(self) -> Path:
-        """Where it is; raises as `find`."""
+        """Its path; raises as `find`."""
         return find(self.explicit)
 
     @cached_property
@@ -215,7 +215,7 @@ class ConfigurationFile:
 
     @property
     def inputs(self) -> Mapping[str, InputSection]:
-        """How files are read; what else stands in the file is looked at only where there are some.
+        """How files are read; what else stands in the file is looked at only if there are some.
 
         Raises:
             ConfigurationError: the file cannot be read, or has inputs and a mistake.

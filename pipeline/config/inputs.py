@@ -38,7 +38,7 @@ def _country(code: str) -> str:
 
 
 class InputSection(Section):
-    """How the files of a name are read; an option of the command goes before."""
+    """How files of a name are read; command options take precedence."""
 
     match: Annotated[Words, Field(description="Names of the files, such as `payroll-*.csv`.")]
     map: dict[Annotated[str, AfterValidator(_field)], Words] = Field(
@@ -55,7 +55,7 @@ class InputSection(Section):
 
 
 class ReadAs(NamedTuple):
-    """How a file is read, as far as a person says it; the names are those of the fields of a job."""
+    """The user's choices about reading a file, named as the fields of a job."""
 
     mapping: Mapping[str, str] = MappingProxyType({})
     encoding: str | None = None

@@ -64,7 +64,7 @@ def _country(code: str) -> str:
 
 
 class Choices(Section):
-    """What a profile says that is about no single API: how payments are routed, and what is kept."""
+    """The settings of a profile that concern no single API: routing and retention."""
 
     default_account_type: AccountType = AccountType.PERSONAL
     default_country: Annotated[str, AfterValidator(_country)] | None = None
@@ -134,7 +134,7 @@ class Choices(Section):
         return secret_if_named(self.ledger_key_env, self.ledger_key_file)
 
     def sign_with_password(self) -> SecretStr | None:
-        """Read the password of the signing key, or None where it has none; raises as `secret_if_named`."""
+        """Read the password of the signing key, or None if it has none; raises as `secret_if_named`."""
         return secret_if_named(self.sign_with_password_env, self.sign_with_password_file)
 
 
@@ -166,7 +166,7 @@ class Profile(_WithSections):
 
     @property
     def servers(self) -> tuple[Server, ...]:
-        """The sections that the profile has; none where its servers are those of the embedded sandbox."""
+        """The sections that the profile has; none if its servers are those of the embedded sandbox."""
         sections = (getattr(self, key) for key in SECTIONS)
         return tuple(section for section in sections if section is not None)
 

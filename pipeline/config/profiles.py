@@ -121,7 +121,7 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
 
 
 def built_in_fingerprint(name: str) -> str:
-    """What a profile that is built in is known by."""
+    """The fingerprint of a built-in profile."""
     return sha256(f"embedded {name}".encode()).hexdigest()
 
 
@@ -158,7 +158,7 @@ def ledger_key(chosen: Chosen) -> SecretStr | None:
 
 
 def ledger_url(chosen: Chosen) -> str | None:
-    """Where the ledger is that this run shares with others; None where it has its own. Has no password."""
+    """Where the ledger is that this run shares with others; None if it has its own. Has no password."""
     return None if chosen.profile is None else chosen.profile.ledger
 
 

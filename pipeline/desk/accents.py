@@ -15,7 +15,7 @@ _TWO = {"ß": "ss", "æ": "ae", "œ": "oe"}
 
 
 def without_accents(text: str) -> str:
-    """A text in small letters, the Latin ones without accents, however they are written.
+    """A text in lower case, the Latin ones without accents, however they are written.
 
     >>> without_accents("Steinwälder"), without_accents("SOLE\u0300NE"), without_accents("Straße")
     ('steinwalder', 'solene', 'strasse')
@@ -34,7 +34,7 @@ def _plain(letter: str) -> str:
 
 
 def pattern_of(plain: str, between: str = "") -> str:
-    """A regular expression, in capitals or not, for a text without accents, whatever accents it has.
+    """A regular expression, ignoring case, for a text without accents, whatever accents it has.
 
     Another expression says what may stand between two of its characters.
     """

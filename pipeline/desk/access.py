@@ -62,7 +62,7 @@ class LocalAccess:
             raise Forbidden(Sentence("desk.of_another_user"))
 
     def person(self, request: web.Request, *, counts: bool) -> Person:
-        """Whose session it is."""
+        """The user of the session."""
         person = self.sessions.person(request.cookies.get(self.cookie), counts=counts)
         if person is None:
             raise NoSession(Sentence("desk.session_ended"))
@@ -93,7 +93,7 @@ class ProxyAccess:
             raise Forbidden(Sentence("desk.only_the_proxy"))
 
     def person(self, request: web.Request, *, counts: bool) -> Person:  # noqa: ARG002 (the proxy has the sessions)
-        """Who the proxy says it is; it says so in one header, exactly once."""
+        """The user that the proxy names, in one header, exactly once."""
         names = request.headers.getall(self.settings.identity_header, [])
         if len(names) != 1 or not names[0].strip():
             raise NotNamed(Sentence("desk.proxy_named_nobody"))
@@ -120,7 +120,7 @@ Access = LocalAccess | ProxyAccess
 
 
 def uid_of(user: str) -> int | None:
-    """The number of a user of this computer; None where there is none of this name."""
+    """The number of a user of this computer; None if there is none of this name."""
     try:
         return pwd.getpwnam(user).pw_uid
     except KeyError:

@@ -56,7 +56,7 @@ def _record(
 
 
 def _own_rows(rows_before: Sequence[int] | None) -> Callable[[int], int | None]:
-    """From a row of the earlier file to the row of this one; None where it is not in it."""
+    """From a row of the earlier file to the row of this one; None if it is not in it."""
     if rows_before is None:
         return lambda row: row
     return {before: own for own, before in enumerate(rows_before, 1)}.get

@@ -61,7 +61,7 @@ def is_running(folder: FileFolder) -> bool:
 
 
 def progress_of(folder: FileFolder) -> CheckProgress | None:
-    """How far the last check is, or how it ended; None where there was none."""
+    """The progress or the end of the last check; None without one."""
     is_on = is_running(folder)  # first: a process says how it ended before it lets go of the lock
     read = _progress_in(folder)
     if is_on:

@@ -28,7 +28,7 @@ REFUSALS_KNOWN_MAX = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the pages of one desk share."""
+    """The state that all pages of a desk share."""
 
     home: DeskHome
     settings: DeskSection
@@ -103,7 +103,7 @@ CONTEXT = web.AppKey("context", Context)
 
 
 def context_of(request: web.Request) -> Context:
-    """What the pages of this desk share."""
+    """The state that all pages of this desk share."""
     return request.app[CONTEXT]
 
 

@@ -30,7 +30,7 @@ class Hit(NamedTuple):
 
 
 def has_text(text: str, columns: Iterable[str], accounts: Iterable[str]) -> pl.Expr:
-    """Whether a row has a text in one of these columns, in capitals or not, with accents or without.
+    """Whether a row has a text in one of these columns, ignoring case, with accents or without.
 
     In those of accounts, account numbers may be written in groups.
     """

@@ -176,7 +176,7 @@ class DeskHome:
             ) from error
 
     def correction_of(self, file_id: str) -> FileFolder | None:
-        """The newest file that is the correction of this one; None where there is none."""
+        """The newest file that is the correction of this one; None if there is none."""
         found = None
         for folder in self.folders():
             with suppress(InputError):

@@ -118,7 +118,7 @@ def _require_own_page(request: web.Request) -> None:
 
 
 def person_of(request: web.Request) -> Person:
-    """Who asks."""
+    """The user of a request."""
     if PERSON not in request:
         raise NoSession(Sentence("desk.not_signed_in"))
     return request[PERSON]

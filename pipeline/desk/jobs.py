@@ -49,7 +49,7 @@ def is_simulated(profile: str | None) -> bool:
 
 
 def job_of(folder: FileFolder) -> CheckJob:
-    """How to check the file of a folder, as people said.
+    """The job that checks the file of a folder, by the users' choices.
 
     The configuration is the usual one: PRECHECK_CONFIG names that of the desk, for it and its children.
 
@@ -201,7 +201,7 @@ def remember(home: DeskHome, read: ColumnsRead, mapping: RememberedMapping) -> N
 
 
 def remembered(home: DeskHome, read: ColumnsRead) -> RememberedMapping:
-    """What was said about a file with the same headers; nothing where there was none."""
+    """What was said about a file with the same headers; nothing if there was none."""
     return RememberedMapping(*_known(home).get(_key(read), ({}, ())))
 
 

@@ -54,7 +54,7 @@ class ListedRow(NamedTuple):
     verdict: str  # of the policy: release, review or hold
     policy_says: str  # the same as a sentence
     can_release: bool
-    fix: str  # what a correction does, in words; empty where none is known
+    fix: str  # what a correction does, in words; empty if none is known
     latest: LastDecision | None
     reason: list[Sentence | str]
     repeats: Repeated | None = None  # the same payment that another file released
@@ -91,7 +91,7 @@ class BulkChoice(NamedTuple):
     release_count: int  # of the rows that the policy leaves to people, without those that are no match
     one_by_one_count: int  # of these: one by one they may be released
     fix_count: int  # of those whose correction is known
-    fix: str  # what that does, in words; empty where there is none
+    fix: str  # what that does, in words; empty if there is none
 
 
 class Overrides(NamedTuple):
@@ -152,7 +152,7 @@ class Listing(NamedTuple):
         return mine.filter(pl.col("row").is_in([*ticked])) if ticked else mine
 
     def choice(self, asked: Asked, ticked: Collection[int] = ()) -> BulkChoice | None:
-        """What may be decided at once about the rows that were asked for; None where that is everything."""
+        """What may be decided at once about the rows that were asked for; None if that is everything."""
         if not asked.is_filtered:
             return None
         every = self.undecided(asked, Decision.HOLD, ticked)

@@ -11,7 +11,7 @@ from schemas.review import Act, Shaped
 
 
 class Role(StrEnum):
-    """What people are for at the desk. Each may look at every file."""
+    """The roles of users. Every role may look at every file."""
 
     UPLOADER = "uploader"
     REVIEWER = "reviewer"
@@ -68,7 +68,7 @@ class Person(NamedTuple):
             raise Forbidden(Sentence("desk.may_not", what=[Sentence(f"desk.may_{role}") for role in roles]))
 
     def is_one_of(self, names: Collection[str]) -> bool:
-        """Whether this person has one of these names, in capitals or not."""
+        """Whether this person has one of these names, ignoring case."""
         return folded(self.name) in {folded(name) for name in names}
 
 

@@ -43,7 +43,7 @@ class TooLarge(DeskRefusal):
 
 
 class NoSession(DeskRefusal):
-    """Who asks is not known."""
+    """The user is not signed in."""
 
     status = HTTPStatus.UNAUTHORIZED
 

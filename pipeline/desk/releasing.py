@@ -213,7 +213,7 @@ def _handed_over(current: FileStatus) -> tuple[str, str]:
 
 
 def signed(current: FileStatus, person: Person, now: datetime) -> Signed:
-    """That a person agreed with what was decided so far."""
+    """Record that a person agreed with the decisions so far."""
     run_id = "" if current.summary is None else current.summary.run_id
     return Signed(by=person.name, time=timestamp(now), decisions=current.decisions, run_id=run_id)
 
@@ -283,7 +283,7 @@ _UNRECORDED = (MANIFEST, SIGNATURE, APPROVALS)
 
 
 def _recorded(current: FileStatus) -> dict[str, str]:
-    """Name -> SHA-256 of each file in the evidence; none where there is no manifest."""
+    """Name -> SHA-256 of each file in the evidence; none if there is no manifest."""
     try:
         manifest = read_manifest(current.folder.run)
     except (InputError, UsageError):
@@ -335,10 +335,10 @@ def shaped_by(home: DeskHome, folder: FileFolder) -> list[Shaped]:
 
 
 def shaping(file: DeskFile, by: str, act: Act, time: str) -> Shaped:
-    """That a person shaped a file."""
+    """Record that a person shaped a file."""
     return Shaped(by=by, act=act, file=file.sha256, time=time)
 
 
 def corrected_file(folder: FileFolder) -> Path | None:
-    """The corrected payment file of a run; None where there is none."""
+    """The corrected payment file of a run; None if there is none."""
     return next(iter(sorted(folder.run.glob(f"{CORRECTED}.*"))), None)

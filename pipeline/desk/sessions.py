@@ -30,7 +30,7 @@ def new_link(home: Path, name: str, token: str, now_s: float) -> None:
 
 
 class Lifetime(NamedTuple):
-    """How long a session lasts."""
+    """The lifetime of a session."""
 
     idle_max_s: float  # without a request
     max_s: float  # in all, from the link that began it
@@ -44,7 +44,7 @@ class _Session:
 
 
 class Sessions:
-    """Who is at the desk."""
+    """The open sessions of a desk."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Sessions:
         self._sessions: dict[str, _Session] = {}
 
     def enter(self, token: str) -> tuple[str, Person] | None:
-        """Use a link up: a new session's token, and whose it is; None where there is no such link."""
+        """Use a link up: a new session's token, and whose it is; None if there is no such link."""
         path = self._links / _hash(token)
         with suppress(OSError, ValueError, KeyError, TypeError):
             stored = json.loads(path.read_bytes())

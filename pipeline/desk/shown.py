@@ -13,7 +13,7 @@ _DIGITS = 16
 
 
 class Shown(NamedTuple):
-    """What a page showed, each as a hash."""
+    """Hashes of what a page showed."""
 
     run: str
     outcomes: str

@@ -21,7 +21,7 @@ from schemas.summary import Summary
 
 
 class State(StrEnum):
-    """Where a file stands."""
+    """The state of a file."""
 
     NEW = "new"
     PLANNED = "planned"
@@ -62,15 +62,15 @@ _NOTHING_RELEASED = StateWords(_N("Approved: nothing to release"), _N("Get the f
 
 
 class FileStatus(NamedTuple):
-    """What the desk knows of one file now: its folder, state, progress and result."""
+    """The current status of a file: its folder, state, progress and result."""
 
     folder: FileFolder
     file: DeskFile
     state: State
     progress: CheckProgress | None
-    """Of the last check; None where there was none."""
+    """Of the last check; None if there was none."""
     summary: Summary | None
-    """Of its run, without the rows to look at, which are many; None where none has written one."""
+    """Of its run, without the rows to look at, which are many; None if none has written one."""
     decisions: str
     """The hash of the last decision."""
 
@@ -168,7 +168,7 @@ NEXT: Mapping[State, Deed] = MappingProxyType({
 
 
 def step_of(state: State, deed: Deed) -> Step | None:
-    """The step that is open in a state; None where there is none."""
+    """The step that is open in a state; None if there is none."""
     return next((step for step in STEPS if step.deed is deed and state in step.of), None)
 
 

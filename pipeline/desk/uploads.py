@@ -58,7 +58,7 @@ async def take(context: Context, request: web.Request, by: str) -> FileFolder:
         raise DiskError(Sentence("desk.cannot_kept_make", name=name, why=error)) from error
     finally:
         arriving[owner] -= bytes_max
-        if not is_whole:  # also where the browser has gone away
+        if not is_whole:  # also if the browser has gone away
             shutil.rmtree(folder.path, ignore_errors=True)
     return folder
 

@@ -139,7 +139,7 @@ class Asking(NamedTuple):
 
 
 class Way(Protocol):
-    """Who asks: this process alone, or together with others."""
+    """The way of asking: this process alone, or together with others."""
 
     @property
     def kept(self) -> KeptOpen | None:

@@ -75,7 +75,7 @@ async def watched(
 
 
 def or_stopped(ended_by: PrecheckError | None, name: str, stop: StopSwitch) -> PrecheckError | None:
-    """What ended the asking of a file early: a request to stop, or else an error.
+    """The error that ended an asking early: a stop request goes before others.
 
     Raises:
         StoppedError: it is to stop at once; what was answered is in the ledger.

@@ -111,7 +111,7 @@ def _refuse_payment_status(said: StatusReports, where: str) -> None:
 
 
 class ReportedAnswers(NamedTuple):
-    """What the reports say of the payments that were to be checked."""
+    """The statuses in the bank's reports for the payments to check."""
 
     answers: Answers
     notes: tuple[Sentence, ...]  # what a person must know of the reports
@@ -257,7 +257,7 @@ def _levels(report: ReceivedReport, number: int) -> pl.DataFrame:
 
 
 def _utc(time: str | None) -> str | None:
-    """A time as the outcome file has it; as it is written where it has no zone, None where it is none."""
+    """A time as the outcome file has it; as it is written where it has no zone, None if it is none."""
     try:
         read = datetime.fromisoformat(time or "")
         return time if read.tzinfo is None else f"{read.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
@@ -271,7 +271,7 @@ _FOUND = {
     "name": pl.String(),
     "report": pl.UInt32(),
     "message": pl.UInt32(),
-    "said": pl.UInt32(),  # the place among all transactions; null where the batch or the message answers
+    "said": pl.UInt32(),  # the place among all transactions; null if the batch or the message answers
 }
 _DOUBTS = {"row": pl.UInt32(), "doubt": pl.String(), "is_certain": pl.Boolean()}
 """Why a row stays unanswered: certainly, or unless something else names it exactly."""
@@ -384,7 +384,7 @@ def _of_levels(levels: pl.DataFrame, said: pl.DataFrame, payments: pl.DataFrame)
 
 
 def _of_match(field: str) -> pl.Expr:
-    """What the counts of a level state of matches; null where they do not."""
+    """What the counts of a level state of matches; null if they do not."""
     matches = pl.element().struct.field("status").str.strip_chars() == Status.MATCH
     return pl.col("counted").list.eval(pl.element().filter(matches).struct.field(field)).list.first()
 

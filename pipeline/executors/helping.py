@@ -36,7 +36,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger()
 
 
 class HelpWanted(NamedTuple):
-    """Which runs a worker helps with."""
+    """The runs that a worker helps with."""
 
     root: Path  # the work folder
     profile: Profile
@@ -50,7 +50,7 @@ class HelpWanted(NamedTuple):
 
 
 class HelpGiven(NamedTuple):
-    """What a worker did."""
+    """The work done by a worker."""
 
     answered_count: int
     is_idle: bool  # whether nothing was left to ask when it ended

@@ -32,7 +32,7 @@ HELD = "held"
 
 
 class RunInProgress(NamedTuple):
-    """What is asked now."""
+    """The run in progress, for metrics."""
 
     channels: Mapping[ApiName, ApiChannel]
     tally: AskingTally
@@ -113,7 +113,7 @@ class LiveMetrics(Collector):
             thread.join()
 
     def collect(self) -> Iterator[Metric]:
-        """What is looked up when it is read, maybe by another thread."""
+        """The metrics at the moment of reading, maybe in another thread."""
         runs = list(self._now)
         pauses = self._pauses.copy()
         rates, windows, closed = (dict.fromkeys(pauses, 0.0) for _ in range(3))
@@ -186,7 +186,7 @@ class _QuestionMetrics:
         self._of_api = of_api
         self._clock = clock
         self._since: float | None = None
-        """When its present step began; None where it has none."""
+        """When its present step began; None if it has none."""
 
     def event(self, event: QuestionEvent) -> None:
         """Count what happens to it."""

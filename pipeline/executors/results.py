@@ -23,7 +23,7 @@ _IS_UNDECIDED = pl.col("state").is_in([AnswerState.UNANSWERED, AnswerState.DEFER
 
 @dataclass(frozen=True, slots=True)
 class AskingResult:
-    """What came of an asking, beside its answers."""
+    """The result of an asking, except its answers."""
 
     caps: Caps
     tally: AskingTally
@@ -32,7 +32,7 @@ class AskingResult:
 
 
 class QuestionsLeft(NamedTuple):
-    """How many questions have no final answer."""
+    """Counts of questions without a final answer."""
 
     open_count: int
     given_up_count: int  # of these, those that no later run asks, unless the user requests it
@@ -45,7 +45,7 @@ class QuestionsLeft(NamedTuple):
 
 
 def questions_left(answers: Answers, bases: Bases, asked: AskingResult) -> QuestionsLeft:
-    """What the answers of a file leave to a later run."""
+    """The questions that a file leaves to a later run."""
     undecided = answers.filter(_IS_UNDECIDED)
     if not asked.caps:
         return QuestionsLeft(undecided.height, asked.given_up_count, {})
@@ -55,13 +55,13 @@ def questions_left(answers: Answers, bases: Bases, asked: AskingResult) -> Quest
 
 
 def question_counts(bases: Bases) -> dict[ApiName, int]:
-    """How many questions each API has."""
+    """Question counts by API."""
     counts = bases.group_by("api", maintain_order=True).len()
     return {ApiName(api): count for api, count in counts.iter_rows()}
 
 
 def calls_of(question_counts: Mapping[ApiName, int], tally: AskingTally) -> list[ApiCalls]:
-    """How many questions each API had, and what became of them."""
+    """Question counts by API and result."""
     return [
         ApiCalls(
             api=api,
@@ -79,7 +79,7 @@ def calls_of(question_counts: Mapping[ApiName, int], tally: AskingTally) -> list
 
 
 def next_step(left: QuestionsLeft, asked: AskingResult) -> Sentence:
-    """How to go on with the questions that are left, and when."""
+    """The sentence about how, and when, to continue with the questions left."""
     left_count = left.open_count - left.given_up_count
     given_up = Sentence("executors.given_up", run_count=RUNS_MAX, count=left.given_up_count)
     if left_count == 0:

@@ -26,7 +26,7 @@ CHUNK_SIZE = 100
 
 
 class SharedPart:
-    """What this process takes of a shared source: all it can get, or up to a number of questions."""
+    """The part of a shared source that this process claims: all it can get, or up to a limit."""
 
     is_shared = True
 
@@ -38,7 +38,7 @@ class SharedPart:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether this process is to ask no more."""
+        """Whether this process has reached its limit."""
         return self._left <= 0
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:

@@ -15,5 +15,5 @@ _NEEDED = frozenset(
 
 
 def environment() -> dict[str, str]:
-    """What an interpreter needs to find itself and its packages; no credentials."""
+    """The variables that an interpreter needs to find itself and its packages; no credentials."""
     return {name: value for name, value in os.environ.items() if name in _NEEDED or name.startswith("PYTHON")}

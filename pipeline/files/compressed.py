@@ -58,7 +58,7 @@ class UnpackedFile(NamedTuple):
 
 
 def sniff(head: bytes) -> Compression | None:
-    """How a file is compressed, by its first bytes; None of what is not, and of workbooks (ZIPs, too)."""
+    """The compression of a file, by its first bytes; None for plain files and workbooks (also ZIPs)."""
     if head.startswith(_GZIP_MAGIC):
         return Compression.GZIP
     if head.startswith(_ZIP_MAGIC) and not head[_NAME_AT:].startswith(_OF_WORKBOOKS):

@@ -41,7 +41,7 @@ def is_of_an_output(error: OSError) -> bool:
 
 
 def is_expected_end(end: BaseException) -> bool:
-    """Whether an end is no mistake of ours: an error of `errors`, a request to exit, or a failed output."""
+    """Whether an end is expected: an error of `errors`, a request to exit, or a failed output."""
     if isinstance(end, OSError):
         return is_of_an_output(end)
     # A panic of polars is no `Exception`.
@@ -84,7 +84,7 @@ def refuse_non_file(path: Path) -> None:
 
 
 def kind_of_non_file(found: os.stat_result) -> Sentence | None:
-    """What is in the place of a plain file with one name; None for such a file.
+    """The kind of a path that is not a plain file with one name; None for such a file.
 
     A file with a second name may belong to another user, who would lose it or find our data in it.
     """

@@ -133,7 +133,7 @@ def _owner(lock: int) -> Sentence:
 
 
 def _owner_in(content: bytes) -> Sentence | None:
-    """Who holds a lock, by its content; None where `locked` did not write that."""
+    """Who holds a lock, by its content; None if `locked` did not write that."""
     try:
         owner = json.loads(content)
         since = f"{owner['started_at'][:19].replace('T', ' ')} UTC"

@@ -25,7 +25,7 @@ def plain_bytes(path: Path) -> bytes:
 
 
 def real_path(path: Path) -> Path:
-    """Where a path leads; a circle of links as it is, so that opening it fails and says so.
+    """The resolved path; a loop of links unresolved, so that opening it fails with an error.
 
     `Path.resolve` raises a RuntimeError there, before Python 3.13.
     """

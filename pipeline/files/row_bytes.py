@@ -20,7 +20,7 @@ def _sum(columns: list[pa.Array], row_count: int) -> pa.Array:
 
 
 def _cell_bytes(column: pa.Array) -> pa.Array:
-    """The bytes of each cell of a column; none where it is null."""
+    """The bytes of each cell of a column; none if it is null."""
     kind = column.type
     if isinstance(column, pa.ExtensionArray):
         return _cell_bytes(column.storage)

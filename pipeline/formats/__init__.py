@@ -62,7 +62,7 @@ NAMES = tuple(_OUTCOME_FORMATS)
 
 
 class FormatChoice(NamedTuple):
-    """Which format the user says a file has, and the layouts that come into question."""
+    """The format that the user states, and the candidate layouts."""
 
     name: str | None = None  # from `--input-format`; None: the file itself shows it
     layouts: Mapping[str, BankLayout] = MappingProxyType({})  # the user's own, by name
@@ -220,7 +220,7 @@ _FOREIGN = tuple((re.compile(rb"\s*(?:" + start + rb")", re.IGNORECASE), kind) f
 
 
 def what_else_it_is(head: bytes) -> Sentence | None:
-    """What a file is by its first bytes, as a sentence about it; None where it could be a payment file.
+    """A sentence about a file that is no payment file, by its first bytes; None if it may be one.
 
     >>> what_else_it_is(b"%PDF-1.7"), what_else_it_is(b"name,iban")
     (Sentence('formats.is_pdf'), None)

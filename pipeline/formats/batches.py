@@ -22,7 +22,7 @@ class Batches(NamedTuple):
 
 
 def batch_totals(message: Message | None, rows: pl.DataFrame, *, listed_max: int = BATCHES_MAX) -> Batches:
-    """What the payments of each batch come to; nothing where they are of a table, which has no batches.
+    """The totals of each batch; empty for a table, which has no batches.
 
     The rows are those of its payments, in order: `check_outcome`, and `amount` and `currency` as
     `totals.money_of`.

@@ -91,7 +91,7 @@ def has_one_byte_each(codec: str) -> bool:
 
 
 def marked_encoding(head: Bytes) -> str | None:
-    """The encoding that a byte order mark tells, but for UTF-8; None where there is none.
+    """The encoding that a byte order mark tells, but for UTF-8; None if there is none.
 
     >>> marked_encoding("a".encode("utf-16")), marked_encoding("a".encode("utf-32")), marked_encoding(b"a")
     ('utf-16', 'utf-32', None)
@@ -110,7 +110,7 @@ def wide_encoding_of(start: bytes | str) -> str:
 
 
 def not_utf_8_at(text: Bytes) -> int | None:
-    """The first byte that is not UTF-8; None where all of the text is."""
+    """The first byte that is not UTF-8; None if all of the text is."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(text), _CHUNK_BYTES):
         stop = start + _CHUNK_BYTES
@@ -219,7 +219,7 @@ def _alphabets() -> Mapping[str, _Alphabet]:
 def _oddity(text: str, spoken: Iterable[str]) -> tuple[int, ...] | None:
     """How odd a reading is: languages that it takes, whether the headers speak none of them, signs.
 
-    None where it cannot be meant.
+    None if it cannot be meant.
     """
     if not text.isprintable() and any(
         unicodedata.category(letter) == "Cc" for letter in text if letter != "\n"

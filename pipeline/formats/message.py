@@ -31,8 +31,8 @@ LOCATIONS: Schema = {
     "end": pl.Int64(),  # one past them, its line end included
     "line": pl.UInt32(),  # the first line that it takes, counted from 1
     "path": pl.String(),  # within a document; null where lines are all there is
-    "batch": pl.String(),  # what the payment is booked with; null where the format has no batches
-    "code": pl.String(),  # the transaction code of the format; null where it has none
+    "batch": pl.String(),  # what the payment is booked with; null if the format has no batches
+    "code": pl.String(),  # the transaction code of the format; null if it has none
 }
 
 SET_ASIDE: Schema = {
@@ -46,10 +46,10 @@ SET_ASIDE: Schema = {
 CONTROLS: Schema = {
     "where": pl.String(),  # what says it, and of what: UTL1, number of credits
     "said": pl.String(),
-    "found": pl.String(),  # the same of the payments that are there; null where it cannot be known
-    "agrees": pl.Boolean(),  # null where `found` is
-    "difference": pl.String(),  # how they differ, as `Sentence.as_text` gives it; null where they do not
-    "place": pl.String(),  # `where`, as `Sentence.as_text` gives it; null where it is a path
+    "found": pl.String(),  # the same of the payments that are there; null if it cannot be known
+    "agrees": pl.Boolean(),  # null if `found` is
+    "difference": pl.String(),  # how they differ, as `Sentence.as_text` gives it; null if they do not
+    "place": pl.String(),  # `where`, as `Sentence.as_text` gives it; null if it is a path
 }
 """Every total that a file says of itself."""
 
@@ -61,7 +61,7 @@ class StatedTotal(NamedTuple):
     """One row of `CONTROLS`."""
 
     where: Sentence
-    stated: str | None  # None where the file says nothing that can be compared
+    stated: str | None  # None if the file says nothing that can be compared
     found: str | None
     difference: Sentence | None = None  # how they differ, where `difference_of` does not say it
 
@@ -78,7 +78,7 @@ def controls_frame(totals: Iterable[StatedTotal]) -> pl.DataFrame:
 
 
 def difference_of(where: Sentence | str, stated: str, found: str | None) -> Sentence:
-    """How a control total and the payments differ; None found: they cannot be added up."""
+    """The sentence about a control total that differs; None found: the payments cannot be added up."""
     if found is None:
         return Sentence("formats.cannot_be_added", file=THE_FILE, said=stated, where=where)
     return Sentence("formats.control_differs", file=THE_FILE, said=stated, where=where, found=found)
@@ -97,7 +97,7 @@ class Message(NamedTuple):
     payments: pl.DataFrame
     """`PAYMENT_FIELDS`: one row per payment, in file order; null where absent."""
     defects: pl.Series
-    """Why a payment cannot be checked, as a key of `unasked.SENTENCES`; null where nothing is in the way.
+    """Why a payment cannot be checked, as a key of `unasked.SENTENCES`; null if nothing is in the way.
     Same height."""
     locations: pl.DataFrame
     """`LOCATIONS`: where each payment stands, and what else the format needs for its changes."""
@@ -119,7 +119,7 @@ class Message(NamedTuple):
     """What a person may want to know of how the file was read."""
 
     signs: AccountSigns | None = None
-    """What shows the country of each account that is no IBAN; None where the format is one of UK accounts."""
+    """What shows the country of each account that is no IBAN; None if the format is one of UK accounts."""
     identity: FileIdentity | None = None
     """Of the bytes that were parsed; None where who gave them knows it."""
 
@@ -134,7 +134,7 @@ class Message(NamedTuple):
 
 
 def split_obstacle(message: Message) -> Sentence | None:
-    """Why payments cannot be taken out of a file; None where they can."""
+    """Why payments cannot be taken out of a file; None if they can."""
     for line, _, what in message.set_aside.head(1).iter_rows():
         return Sentence("formats.mixed_with_payments", file=THE_FILE, what=in_words(what), line=line)
     unknown = message.locations["line"].filter(message.defects.eq_missing(CODE_UNKNOWN))

@@ -23,7 +23,7 @@ LINE_CHARS_MAX = 105
 
 
 class Status(StrEnum):
-    """What is reported of a payment. Source: ISO 20022, ExternalPaymentTransactionStatus1Code."""
+    """The reported status of a payment. Source: ISO 20022, ExternalPaymentTransactionStatus1Code."""
 
     MATCH = "RCVC"
     CLOSE_MATCH = "RVMC"

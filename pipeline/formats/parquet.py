@@ -4,7 +4,7 @@ The types are held to: an account number that was stored as a number has lost it
 good, and an amount that was stored as a float is not exact. Both are refused, not repaired.
 
 A few changed bytes can make a Parquet parser abort its process, so strangers' files are parsed in a
-child. What changed bytes within a cell did to the cell is known only where the writer of the file added
+child. What changed bytes within a cell did to the cell is known only if the writer of the file added
 checksums to its pages, which most do not: Parquet without them promises nothing about damage.
 """
 

@@ -19,7 +19,7 @@ from pipeline.wording import Sentence
 
 
 class Format(Protocol):
-    """What every format says of itself."""
+    """The declarations of every format."""
 
     @property
     def NAME(self) -> str:  # noqa: N802 - a constant of the module
@@ -31,19 +31,19 @@ class Format(Protocol):
 
     @property
     def KNOWN_BY(self) -> Sentence:  # noqa: N802 - a constant of the module
-        """By what its files are known, in words; of a message, what they start with."""
+        """How its files are recognised, in words; for a message, their start."""
 
     @property
     def SUFFIXES(self) -> tuple[str, ...]:  # noqa: N802 - a constant of the module
-        """In what the names of its files end, in small letters. Several formats may share one."""
+        """In what the names of its files end, in lower case. Several formats may share one."""
 
     @property
     def MEMORY_PER_BYTE(self) -> int:  # noqa: N802 - a constant of the module
-        """Of a file, in bytes, that a run needs."""
+        """Memory of a run in bytes, per byte of the file."""
 
     @property
     def OPTIONS(self) -> tuple[str, ...]:  # noqa: N802 - a constant of the module
-        """What of `ReadingOptions` it heeds, beside the mapping."""
+        """The `ReadingOptions` that it supports, beside the mapping."""
 
     def sniff(self, head: bytes) -> bool:
         """Whether a file starts as those of this format do, and of no other one."""
@@ -59,7 +59,7 @@ class TabularFormat(Format, Protocol):
         """Read a file; raises InputError where it cannot be read in one way only."""
 
     def obstacle(self, dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:
-        """Why a file cannot be written again from the outcome file that a run kept; None where it can."""
+        """Why a file cannot be written again from the outcome file that a run kept; None if it can."""
 
 
 class OutcomeFormat(TabularFormat, Protocol):
@@ -67,7 +67,7 @@ class OutcomeFormat(TabularFormat, Protocol):
 
     @property
     def SUFFIX(self) -> str:  # noqa: N802 - a constant of the module
-        """What the name of a file of this format ends in, when this program names it."""
+        """The suffix of files of this format that this program names."""
 
     @property
     def BUCKET_BYTES(self) -> int:  # noqa: N802 - a constant of the module
@@ -85,7 +85,7 @@ class PaymentsFormat(TabularFormat, Protocol):
 
     @property
     def SUFFIX(self) -> str:  # noqa: N802 - a constant of the module
-        """What the name of a file of this format ends in, when this program names it."""
+        """The suffix of files of this format that this program names."""
 
     def rewrite(self, table: pl.DataFrame, file: IO[bytes], dialect: Dialect, *, where: str) -> bytes:
         """Write a table in the manner of another file.
@@ -106,16 +106,16 @@ class MessageFormat(Format, Protocol):
         """Read a file; raises InputError where it cannot be read in one way only."""
 
     def fitted(self, name: str) -> str | None:
-        """A name as a file of this format holds it; None where it cannot."""
+        """A name as a file of this format holds it; None if it cannot."""
 
     def obstacle(self, message: Message) -> Sentence | None:
-        """Why a file must not be changed; None where it may."""
+        """Why a file must not be changed; None if it may."""
 
     def split_obstacle(self, message: Message) -> Sentence | None:
-        """Why payments cannot be taken out of a file; None where they can."""
+        """Why payments cannot be taken out of a file; None if they can."""
 
     def name_obstacle(self, message: Message, row: int, name: str) -> Sentence | None:
-        """Why a payee cannot get a name; None where it can."""
+        """Why a payee cannot get a name; None if it can."""
 
     def renamed(self, data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
         """The edits that give payees new names, by row; neither the message nor a name has an obstacle.

@@ -12,7 +12,7 @@ from schemas.row_positions import RowPositions
 
 
 class ReadingOptions(NamedTuple):
-    """What a user says about how to read a file. A format heeds those of its `OPTIONS`, and the mapping."""
+    """The user's options for reading a file. A format supports those of its `OPTIONS`, and the mapping."""
 
     mapping: Mapping[str, str] | None
     """From `--map FIELD=HEADER`: these headers help to find the header line. None: this program wrote the
@@ -29,7 +29,7 @@ def load(file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:  # n
 
 
 class Dialect(NamedTuple):
-    """How a file is written; a field is None where its format has no such thing."""
+    """The dialect of a file; a field is None if its format has no such thing."""
 
     delimiter: str | None = None
     """Between the cells of a line."""
@@ -61,12 +61,12 @@ class Table(NamedTuple):
     """The columns of the file, in order. From CSV and Excel all are text and an empty cell is null;
     from Parquet they keep their types. Cells of rows that were too long follow as extra_1, extra_2..."""
     defects: pl.Series
-    """What is wrong with each row as a whole, as text; null where nothing is. Same height."""
+    """What is wrong with each row as a whole, as text; null if nothing is. Same height."""
     dialect: Dialect
     extra_column_count: int = 0
     """How many of the columns, the last ones, hold cells of rows that were too long."""
     positions: RowPositions | None = None
-    """Where the rows stand in the file; None where the format knows no lines."""
+    """Where the rows stand in the file; None if the format knows no lines."""
     repeated_headers: tuple[int, ...] = ()
     """The places of lines below the header line that were headers again, and are not in the cells."""
     decimals: Mapping[str, Sequence[int]] = MappingProxyType({})

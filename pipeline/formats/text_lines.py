@@ -81,7 +81,7 @@ _BLANKS = re.compile(r" +")
 def in_bacs_characters(name: str) -> str | None:
     """A name in capitals, without accents, other marks as blanks.
 
-    None where a letter or digit of it has no place in Bacs: the name would be another one.
+    None if a letter or digit of it has no place in Bacs: the name would be another one.
 
     >>> in_bacs_characters("Zoë O'Brien & Søn (Leeds) Ltd."), in_bacs_characters("Λ & Σ")
     ('ZOE O BRIEN & SON LEEDS LTD.', None)

@@ -215,7 +215,7 @@ def _marked_first(candidates: Mapping[str, HeaderMeaning], cells: ColumnCells) -
 
 
 def _one(field: str, headers: Sequence[str], others: tuple[str, ...], cells: ColumnCells) -> ColumnChoice:
-    """The one column of a field; several only where no row has two different things in them."""
+    """The one column of a field; several only if no row has two different things in them."""
     _refuse_ledger_accounts(field, headers, others, cells)
     looking = [header for header in headers if _looks_like(field, cells.sample(header))] or list(headers)
     # A supplier's account may be its number in our books.

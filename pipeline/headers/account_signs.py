@@ -61,7 +61,7 @@ def account_signs(
     mapping: Mapping[str, str],
     country: str | None,
 ) -> AccountSigns:
-    """What a table shows of the country of each account.
+    """The signs of each account's country in a table.
 
     Args:
         cells: The columns of the file.
@@ -120,7 +120,7 @@ def is_code_elsewhere(header: str) -> bool:
 def kinds_of_codes(header: str, cells: ColumnCells) -> pl.Series | None:
     """The country whose code each cell of a column is, where another column names its kind.
 
-    None where none does: `routing_code_value` needs `routing_code_type`, over cells such as `aba`.
+    None if none does: `routing_code_value` needs `routing_code_type`, over cells such as `aba`.
     """
     words = [word for word in tokens_of(header) if word not in _VALUE_WORDS]
     kinds = [
@@ -143,7 +143,7 @@ def _says_kind(header: str) -> bool:
 
 
 def _countries_of_kinds(kinds: pl.Series) -> pl.Series | None:
-    """The country of each kind of code; None where the column names no kinds that are known."""
+    """The country of each kind of code; None if the column names no kinds that are known."""
     named = kinds.drop_nulls().unique()
     if len(named) > _KINDS_MAX:
         return None

@@ -33,11 +33,11 @@ class ColumnCells:
 
     @cached_property
     def row_count(self) -> int:
-        """How many rows there are."""
+        """The row count."""
         return self._frame.height
 
     def text(self, header: str) -> pl.Series:
-        """A column as text without blanks at the ends; null where there is nothing else."""
+        """A column as text without blanks at the ends; null if there is nothing else."""
         if header not in self._texts and self.row_count <= SAMPLE_ROWS:
             # All columns at once: of few rows, a call of polars takes longer than its work.
             stripped = pl.col(pl.String).str.strip_chars().replace("", None)
@@ -68,7 +68,7 @@ class ColumnCells:
         return tuple(islice(dict.fromkeys(self.sample(header)), VALUES_SHOWN))
 
     def joined(self, headers: Sequence[str]) -> pl.Series:
-        """The cells of some columns joined with blanks, row by row; null where all are empty."""
+        """The cells of some columns joined with blanks, row by row; null if all are empty."""
         if len(headers) == 1:
             return self.text(headers[0])
         parts = pl.select(

@@ -40,7 +40,7 @@ class ColumnsRefused(Exception):  # noqa: N818 (no error of the program: it beco
     Attributes:
         reason: why.
         advice: what to do about it, or several ways.
-        field: for which the choice is open; empty where it is not about one.
+        field: for which the choice is open; empty if it is not about one.
         candidates: the columns that it could be.
     """
 

@@ -39,7 +39,7 @@ class ColumnsError(InputError):
     """The headers of a file do not show which column is which field.
 
     Attributes:
-        readings: how each header would be read, as far as that is known; empty where it is not.
+        readings: how each header would be read, as far as that is known; empty if it is not.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class ColumnsError(InputError):
 
 
 class Columns(NamedTuple):
-    """How the columns of a file are read."""
+    """The interpretation of a file's columns."""
 
     readings: tuple[ColumnReading, ...]
     """One per header, in file order."""
@@ -180,7 +180,7 @@ def _choices(
 ) -> list[ColumnChoice]:
     """What the headers and the cells show of the fields that `--map` leaves open.
 
-    Insisted, a file is read even where it looks like no payment file.
+    Insisted, a file is read even if it looks like no payment file.
     """
     taken = {header for sources in mapped.values() for parts in sources for header in parts}
     left = cells.without(taken)

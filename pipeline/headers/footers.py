@@ -76,7 +76,7 @@ class _Sums(NamedTuple):
 
     @property
     def row_count(self) -> int:
-        """How many payments there are."""
+        """The number of payments."""
         return self.money.height
 
     def by_currency(self) -> dict[str | None, Decimal]:
@@ -100,7 +100,7 @@ class _Sums(NamedTuple):
 
 
 class Footers(NamedTuple):
-    """How a table ends."""
+    """The rows at the end of a table that are no payments."""
 
     payment_count: int  # the rows above; blank ones between them and the first footer belong to neither
     rows: list[NotPayment]

@@ -32,7 +32,7 @@ _DATE = re.compile(
 
 
 class Guess(NamedTuple):
-    """What the cells of a column look like."""
+    """A guess about a column from its cells."""
 
     field: str | None
     """What it could be; None for nothing that is read."""
@@ -52,7 +52,7 @@ def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
     looks = _with_bic(looks, cells)
     for field in FIELDS:
         rivals = [header for header, look in looks.items() if look.field == field]
-        # Beside IBANs, eight digits that are a day are no account number, even where nothing else is one.
+        # Beside IBANs, eight digits that are a day are no account number, even if nothing else is one.
         is_needed = field != "account_number" or all(look.field != "iban" for look in looks.values())
         left = _without(
             rivals, lambda header: _are(_DATE, cells.sample(header).to_list()), is_needed=is_needed
@@ -154,7 +154,7 @@ def are_amounts(values: Sequence[str]) -> bool:
 
 
 def _with_bic(looks: dict[str, Guess], cells: ColumnCells) -> dict[str, Guess]:
-    """A word of eight or eleven letters is a BIC only where it has the country of the IBAN beside it."""
+    """A word of eight or eleven letters is a BIC only if it has the country of the IBAN beside it."""
     ibans = [header for header, look in looks.items() if look.field == "iban"]
     for header, look in looks.items():
         if look.field is None and _are_mostly(_BIC, cells.sample(header).to_list()):

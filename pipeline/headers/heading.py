@@ -35,7 +35,7 @@ _DATA = re.compile(r"^[^A-Za-z]*[0-9][^A-Za-z]*$|[0-9]{3}")
 
 
 class Heading(NamedTuple):
-    """Where the headers of a table stand."""
+    """The position of a table's headers."""
 
     start: int  # the first line of them, counted from 0
     cells: tuple[str, ...]  # the headers; of labels over two or three rows, what all of them say
@@ -44,7 +44,7 @@ class Heading(NamedTuple):
 
 
 def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> Heading:
-    """Which of the first lines is the header line.
+    """Find the header line among the first lines.
 
     The first line with a known account and payee, or the next, if more is known there; else the first
     of more than one cell. Where that looks like a payment and `--map` gives places, the file has no headers.

@@ -24,7 +24,7 @@ from schemas.payments import FIELDS
 
 
 class Side(StrEnum):
-    """Whose column it is."""
+    """The party of a column."""
 
     OURS = "ours"
     PAYEE = "the payee's"
@@ -32,7 +32,7 @@ class Side(StrEnum):
 
 
 class Rank(IntEnum):
-    """How explicitly a column names who is paid; the smaller, the more."""
+    """How explicitly a column names the payee; smaller is more explicit."""
 
     HOLDER = 1
     PAYEE = 2
@@ -43,11 +43,11 @@ class Rank(IntEnum):
 
 
 class HeaderMeaning(NamedTuple):
-    """What a header means, if it means anything."""
+    """The meaning of a header, if it has one."""
 
     what: str | None
     """A canonical field, a part of a name (`GIVEN` to `SECOND`), or what the header states of the file or of
-    who is not asked about (`BALANCE` to `NEVER`); None where the words leave it open."""
+    who is not asked about (`BALANCE` to `NEVER`); None if the words leave it open."""
     rule: str
     """By what it is known, in words."""
     side: Side = Side.UNSAID
@@ -116,7 +116,7 @@ _KEPT_MAX = 4_000
 
 @lru_cache(maxsize=_KEPT_MAX)
 def meaning(header: str) -> HeaderMeaning:
-    """What a header means.
+    """The meaning of a header.
 
     >>> meaning("Beneficiary account no.").what, meaning("Beneficiary account no.").side
     ('account_number', <Side.PAYEE: "the payee's">)

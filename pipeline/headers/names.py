@@ -67,7 +67,7 @@ class Candidate(NamedTuple):
 
 
 class NameColumns(NamedTuple):
-    """What the headers of a file name, without empty columns and those of our side."""
+    """The name columns of a file, without empty columns and those of our side."""
 
     whole: list[Candidate]
     companies: list[Candidate]

@@ -34,7 +34,7 @@ INSIST = Sentence("headers.insist", columns=[ColumnPair("name", ANY_COLUMN), Col
 
 
 def why_not_payments(cells: ColumnCells) -> Sentence | None:
-    """What shows that a file holds no payments to others, as a sentence; None where nothing does.
+    """What shows that a file holds no payments to others, as a sentence; None if nothing does.
 
     Empty columns are no cue.
     """

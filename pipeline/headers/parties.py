@@ -22,7 +22,7 @@ _STEM_LENGTH = 9
 
 
 def party_of(header: str) -> str | None:
-    """The party that a header names; None where it names none.
+    """The party that a header names; None if it names none.
 
     Employees and staff are one party, and so are suppliers and vendors; a tenant, a landlord or a pupil is
     each a party of its own.
@@ -122,7 +122,7 @@ _RANKS = {
 
 
 def payee_id_header(headers: Sequence[str]) -> str | None:
-    """The header of the column that distinguishes payees, or None where there is none.
+    """The header of the column that distinguishes payees, or None if there is none.
 
     Where several could, the first in the order of `_WHO` is taken, and of two such the first in the file: it
     decides what is compared with an earlier file, and never who is asked about.

@@ -40,7 +40,7 @@ _OURS = rule_of("the same in every row where the payee differs, so taken for you
 
 
 def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoice]:
-    """Where the payee's name is read from; nothing where no column names one.
+    """Choose the columns of the payee's name; none if no column names one.
 
     Args:
         cells: The columns that `--map` does not name.

@@ -22,7 +22,7 @@ from schemas.payments import FIELDS
 
 
 class ColumnReading(NamedTuple):
-    """How one header was read."""
+    """The report on one header."""
 
     header: str
     field: str | None
@@ -45,7 +45,7 @@ def readings_of(
     *,
     ignored: Collection[str] = (),
 ) -> tuple[ColumnReading, ...]:
-    """How each header is read, in file order.
+    """The report on each header, in file order.
 
     A disputed header could be a field, as well as the other columns that it comes with.
     """

@@ -15,12 +15,12 @@ from pipeline.headers.words import CURRENCIES, WORDS, Cue
 
 
 class Words(NamedTuple):
-    """What the words of a header are cues of."""
+    """The words of a header with their cues."""
 
     cues: frozenset[Cue]
     order: tuple[Cue, ...]
     currency: str | None  # the one that the header names
-    number: int  # the largest digit that stands alone, as in `Name 2`; 0 where none does
+    number: int  # the largest digit that stands alone, as in `Name 2`; 0 if none does
 
 
 Found = Cue | int | str
@@ -128,7 +128,7 @@ def is_known(token: str) -> bool:
 
 
 def cue_of(token: str) -> Found | None:
-    """What a word stands for by itself."""
+    """The cue of a single word."""
     return _found([token])
 
 
@@ -138,7 +138,7 @@ def is_ours(header: str) -> bool:
 
 
 def words_of(header: str) -> Words | None:
-    """The words of a header as it is written; None where one is not known."""
+    """The words of a header as it is written; None if one is not known."""
     outside = _looked_up(tokens_of(_BRACKETS.sub(" ", header)))
     if outside is None:
         return None
@@ -157,7 +157,7 @@ def words_of(header: str) -> Words | None:
 
 
 def words_outside_brackets(header: str) -> Words | None:
-    """The words of a header without those in brackets; None where one is not known."""
+    """The words of a header without those in brackets; None if one is not known."""
     return words_of(_BRACKETS.sub(" ", header))
 
 
@@ -179,7 +179,7 @@ def known_and_unknown(header: str) -> tuple[str, frozenset[str]]:
 
 
 def _looked_up(tokens: Sequence[str]) -> list[Found] | None:
-    """What each word stands for: a cue, a number or a currency; None where one is not known."""
+    """What each word stands for: a cue, a number or a currency; None if one is not known."""
     every: list[Found] = []
     for _, found in _pieces(tokens):
         if found is None:
@@ -226,7 +226,7 @@ def _without_ending(token: str) -> Cue | None:
 
 
 def _segmented(text: str) -> list[Found] | None:
-    """A compound as its fewest words; None where it is not made of known ones."""
+    """A compound as its fewest words; None if it is not made of known ones."""
     if len(text) > _COMPOUND_LENGTH_MAX:
         return None
     best: list[list[Found] | None] = [[]]

@@ -1,6 +1,6 @@
 """Name columns that no header binds to the account: they may be the payee's.
 
-A column with an unknown header may hold the payees, so a name beside it is asked about only where a header
+A column with an unknown header may hold the payees, so a name beside it is asked about only if a header
 or the cells show that it is the right one. A word that the headers of a name and of an account share, and
 no other has, binds the two, whatever it means: `Zorblex name` beside `Zorblex IBAN`.
 """

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Cue(StrEnum):
-    """What a word of a header says about its column."""
+    """The meaning of a word in a header."""
 
     OURS = "our side"
     THEIRS = "the payee"

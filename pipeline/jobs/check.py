@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class RunInput(Protocol):
-    """What a run checks: how it is read, planned, decided and written; the order of that is here."""
+    """The input of a run, and its steps: read, plan, decide and write; `check` calls them in order."""
 
     @property
     def job(self) -> CheckJob:
@@ -76,10 +76,10 @@ class RunInput(Protocol):
 
 
 class RunResult(NamedTuple):
-    """What a run leaves behind."""
+    """The result of a run."""
 
     summary: Summary
-    already_finished: bool  # True where an earlier run had finished the job, and nothing was left to do
+    already_finished: bool  # True if an earlier run had finished the job, and nothing was left to do
     changes: Sequence[Change] = ()  # what changed since earlier runs, as far as a person looks at it
     next_step: Sentence | None = None  # how to go on, where rows are left; the summary has it in English
     ended_by: PrecheckError | None = None  # what ended the run early; its results are of that moment
@@ -92,7 +92,7 @@ class RunResult(NamedTuple):
 def check(
     job: CheckJob, surface: Surface, kept: "KeptOpen | None" = None, ahead: PaymentSource | None = None
 ) -> RunResult:
-    """Check one payment file, and say what it leaves behind; also where an error ended the asking.
+    """Check one payment file, and say what it leaves behind; also if an error ended the asking.
 
     What is kept open stays so for the next file, and this one may have been read ahead.
 

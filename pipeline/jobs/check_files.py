@@ -14,11 +14,11 @@ from pipeline.stages.read import PaymentSource
 
 
 class FileResult(NamedTuple):
-    """What became of one file."""
+    """The result of one file."""
 
     job: CheckJob
     result: RunResult | None
-    """None where it could not be checked."""
+    """None if it could not be checked."""
     end: BaseException | None
     """What prevented the check or ended it early: an error, or a mistake of this program."""
 
@@ -77,5 +77,5 @@ class _Turns:
 
 
 def concerns_one_file(end: BaseException) -> bool:
-    """Whether the next file can be checked all the same: so it is after a mistake of ours, too."""
+    """Whether the next file can still be checked, as after a bug of ours."""
     return isinstance(end, CONCERN_ONE_FILE) or not is_expected_end(end)

@@ -121,7 +121,7 @@ def _name_in_parts(source: PaymentSource) -> NameInParts | None:
 
 
 def _table(readings: Sequence[ColumnReading], dialect: Dialect | None) -> list[Column]:
-    """The columns of a table; the dialect is None where it could not be read as payments."""
+    """The columns of a table; the dialect is None if it could not be read as payments."""
     has_headers = dialect is None or dialect.header_line
     return [
         Column(

@@ -47,7 +47,7 @@ PROBLEMS_NAMED_MAX = 5
 def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
     """Check every part of a data set, and say what it leaves behind, as `check`.
 
-    That is said also where a part cannot be used.
+    That is said also if a part cannot be used.
     """
     return check_input(job.check, partial(CheckedSet.read, of=job), surface, asks=job.asks)
 

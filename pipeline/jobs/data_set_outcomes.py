@@ -41,7 +41,7 @@ _READ = ["check", "state", "code", "time", "attempts"]
 
 
 class Answered(NamedTuple):
-    """What is known of the answers as a whole."""
+    """Facts about the answers as a whole."""
 
     left: QuestionsLeft
     state: str  # names these answers: where it is the same, they are

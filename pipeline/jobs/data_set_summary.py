@@ -33,7 +33,7 @@ class CheckedPart(NamedTuple):
 
     part: DataPart
     read: PartRead
-    decided: PartDecided | None  # None where it cannot be used
+    decided: PartDecided | None  # None if it cannot be used
 
 
 def add_up(
@@ -130,7 +130,7 @@ def _part_totals(parts: Iterable[CheckedPart]) -> Iterator[PartTotal]:
 
 
 def routes_of(parts: Iterable[PartRead]) -> list[RouteCount]:
-    """How many rows of all parts went which way."""
+    """Row counts of all parts by route."""
     found: dict[tuple[ApiName, str, str | None], int] = {}
     for route in (route for part in parts for route in part.routes):
         way = route.api, route.reason, route.bic_source

@@ -52,7 +52,7 @@ from schemas.strict import timestamp
 
 @dataclass(frozen=True, slots=True)
 class FixJob(ReviewJob):
-    """What to correct in the folder of a run."""
+    """The arguments of `precheck fix`."""
 
     accept: Sequence[Acceptance] = ()  # instead of decisions
     reason: str | None = None  # why `accept`; each decision of a workbook has its own

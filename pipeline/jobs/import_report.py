@@ -55,7 +55,7 @@ class ImportJob:
 
     check: CheckJob
     reports: Sequence[Path]
-    by: str | None  # who provides the reports; None where the user has no name
+    by: str | None  # who provides the reports; None if the user has no name
 
 
 def import_report(job: ImportJob, surface: Surface) -> RunResult:

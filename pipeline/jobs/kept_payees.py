@@ -49,7 +49,7 @@ class KnownRun(NamedTuple):
 
 
 def ids_of(original: pl.DataFrame) -> pl.Series | None:
-    """The payee id of the payer's own system in each row; None where no text column has it."""
+    """The payee id of the payer's own system in each row; None if no text column has it."""
     header = payee_id_header(original.columns)
     if header is None:
         return None

@@ -20,7 +20,7 @@ from pipeline.wording import Sentence
 
 
 class LedgerJob(NamedTuple):
-    """Which ledger, and as whom."""
+    """The ledger, and the role to use there."""
 
     profile: str
     config: ConfigurationFile | Path | None

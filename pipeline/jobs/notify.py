@@ -48,7 +48,7 @@ async def notify(
 
 
 def notified_file(name: str, folder: Path, status: int | None, summary: Summary | None) -> NotifiedFile:
-    """What a notification has of one file."""
+    """The part of a notification about one file."""
     if summary is None:
         return NotifiedFile(file=name, folder=str(folder), status=status)
     return NotifiedFile(

@@ -49,7 +49,7 @@ class PreparedFile(NamedTuple):
     assignments: Assignments
     routes: list[RouteCount]
     refusal: Sentence | None  # why nothing may be asked about this file, unless the user allows it
-    compared: ComparedRun | None  # with earlier runs; None where that was not requested
+    compared: ComparedRun | None  # with earlier runs; None if that was not requested
     modulus: ModulusUsed | None  # the tables that UK accounts were checked by
     notes: tuple[Sentence, ...] = ()  # what was assumed about the payments
 
@@ -87,7 +87,7 @@ def read_file(job: CheckJob, file: ConfigurationFile) -> PaymentSource:
 
 
 def read_ahead(job: CheckJob, file: ConfigurationFile) -> PaymentSource | None:
-    """Read a file before its turn; None where it is large, or cannot be read: its turn says why."""
+    """Read a file before its turn; None if it is large, or cannot be read: its turn says why."""
     with suppress(Exception):
         if job.file.is_file() and job.file.stat().st_size <= READ_AHEAD_BYTES_MAX:
             file, _ = file.for_profile(job.profile)
@@ -118,7 +118,7 @@ def _lost_layout(job: CheckJob, format_choice: FormatChoice) -> str | None:
 
 
 def identity_of(input_sha256: str, chosen: Chosen) -> RunIdentity:
-    """What makes two runs the same: the same payments, asked about in the same way."""
+    """The identity of a run: the same payments, asked about in the same way."""
     return RunIdentity(input_sha256, chosen.fingerprint, chosen.environment.value, VERSION)
 
 

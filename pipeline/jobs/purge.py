@@ -34,17 +34,17 @@ _PATTERN = frozenset("*?[")
 
 @dataclass(frozen=True, slots=True)
 class PurgeJob:
-    """What to delete, and on whose decision."""
+    """The arguments of `precheck purge`."""
 
     older_than: timedelta = timedelta()
-    """Names of younger answers are kept; 0 keeps none, also where the run has not finished."""
+    """Names of younger answers are kept; 0 keeps none, also if the run has not finished."""
     with_files: bool = False
-    """Delete the files that hold the names too; all of them, also where some names are kept, but none where
+    """Delete the files that hold the names too; all of them, also if some names are kept, but none where
     nothing is old enough."""
     with_payments: bool = False
     """With them also what `precheck split` wrote, and the keyed hashes of payees."""
     by: str | None = None
-    """None where the user has no name, as in a container."""
+    """None if the user has no name, as in a container."""
     reason: str | None = None
     sign_with: Path | None = None
     """The private key that signs the manifest; None: that of the profile of the run, if any."""
@@ -52,17 +52,17 @@ class PurgeJob:
 
 
 class PurgeResult(NamedTuple):
-    """What was deleted, and what was not."""
+    """The result of a purge."""
 
     name_count: int  # names deleted from the ledger
     detail_count: int  # details of problems deleted from the ledger: texts of the server
     deleted: list[str]  # files that were deleted
     left: list[str]  # files that hold such names, or may, as their content is not known
-    was_due: bool = True  # False where nothing was old enough, or nothing was left, and nothing was touched
+    was_due: bool = True  # False if nothing was old enough, or nothing was left, and nothing was touched
 
 
 class PurgeForecast(NamedTuple):
-    """What a purge would delete."""
+    """The forecast of a purge."""
 
     name_count: int
     detail_count: int

@@ -42,7 +42,7 @@ def _whose(scope: str, client: str | None) -> str:
 
 
 def _profiles() -> dict[str, Profile]:
-    """Those of the usual configuration file; none where it has a mistake, which `doctor` reports."""
+    """Those of the usual configuration file; none if it has a mistake, which `doctor` reports."""
     path = usual()
     try:
         return {} if path is None else read(path).profiles
@@ -60,5 +60,5 @@ def _clients(profiles: dict[str, Profile]) -> Iterator[tuple[str, str]]:
 
 
 def quota_usage(now: datetime) -> list[QuotaUse]:
-    """How much of each daily cap of this user is used, by the scope of its server."""
+    """The use of each daily cap of this user, by the scope of its server."""
     return usage(quota_path(), now)

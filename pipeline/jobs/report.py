@@ -99,7 +99,7 @@ def _adopting_signer(run: EndedRun, key: Path | None, *, now: datetime) -> Signe
 
 
 def _policy_today(profile: str) -> Mapping[str, Verdict] | None:
-    """The policy of a profile in the usual configuration now; None where that has no such profile."""
+    """The policy of a profile in the usual configuration now; None if that has no such profile."""
     try:
         return choose(profile, None).policy
     except ConfigurationError:

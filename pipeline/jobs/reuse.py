@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class EarlierAnswers(NamedTuple):
-    """What another run was answered, by its own folder or by the ledger that it shares."""
+    """The answers of another run, from its folder or from a shared ledger."""
 
     question_key: Callable[[Check], bytes]
     """Gives the key of a question there."""

@@ -38,7 +38,7 @@ _Questions = TypeVar("_Questions", bound=RunQuestions)
 
 
 class AskingPlan(NamedTuple, Generic[_Questions]):
-    """What to ask, and of whom."""
+    """The questions of a run, and the APIs to ask."""
 
     questions: _Questions
     chosen: Chosen
@@ -59,7 +59,7 @@ class AskingPlan(NamedTuple, Generic[_Questions]):
 def joined_run(
     job: CheckJob, plan: AskingPlan[_Questions], identity: RunIdentity, surface: Surface
 ) -> Iterator["JoinedRun | None"]:
-    """The shared run of these questions, joined or begun; None where the profile has no shared ledger.
+    """The shared run of these questions, joined or begun; None if the profile has no shared ledger.
 
     Its folder, which is locked, is noted to belong to it; its questions lie where workers find them, if the
     job says so.

@@ -75,8 +75,8 @@ class RowContext(NamedTuple):
     accepted: pl.DataFrame  # `Accepted`, without rows that nothing was to be asked for
     planned: tuple[pl.DataFrame, pl.DataFrame]  # `Checks` and `Assignments`
     outcomes: pl.DataFrame  # `Outcomes`
-    positions: RowPositions | None = None  # of the rows in their file; None where they have none
-    batches: pl.Series | None = None  # of each row; None where the format has none
+    positions: RowPositions | None = None  # of the rows in their file; None if they have none
+    batches: pl.Series | None = None  # of each row; None if the format has none
 
 
 def story(folder: Path, row: int, *, now: datetime) -> Story:
@@ -263,7 +263,7 @@ def _route(accepted: pl.DataFrame) -> StoryRoute | None:
 
 
 def _check_of(row: int, planned: tuple[pl.DataFrame, pl.DataFrame]) -> Check | None:
-    """The question that answers a row, or None where there is none."""
+    """The question that answers a row, or None if there is none."""
     checks, assignments = planned
     assert checks.schema == CHECKS
     assert assignments.schema == ASSIGNMENTS

@@ -56,7 +56,7 @@ from schemas.summary import WarningCount
 
 @dataclass(frozen=True, slots=True)
 class SplitJob(ReviewJob):
-    """How to split the payments of a run."""
+    """The arguments of `precheck split`."""
 
     config: Path | None = None
     hold_undecided: bool = False

@@ -68,7 +68,7 @@ _VERSION = version("payee-precheck")
 
 @dataclass(frozen=True, slots=True)
 class VerifyJob:
-    """Which folder to look at, and what there is beside it to compare it with."""
+    """The arguments of `precheck verify`: the folder, and what to compare it with."""
 
     folder: Path
     input_file: Path | None = None
@@ -428,7 +428,7 @@ def _shaped(one: Shaped) -> Sentence:
 
 
 def _fault_of_approvals(manifest: Manifest) -> Sentence | None:
-    """What cannot be true of who decided and who approved; None where nothing is."""
+    """What cannot be true of who decided and who approved; None if nothing is."""
     splits = {split.time: split for split in manifest.splits}
     for number, approval in enumerate(manifest.approvals, start=1):
         if any(not 1 <= row <= manifest.input.row_count for row in approval.rows):

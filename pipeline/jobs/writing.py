@@ -40,7 +40,7 @@ from schemas.summary import InputFile, ReportUsed, Summary
 
 
 class ReportedRun(NamedTuple):
-    """What a run has instead of an asking: the reports of a bank."""
+    """Reports of a bank, which replace the asking of a run."""
 
     reports: Sequence[ReportUsed]  # their copies are in the folder
     next_step: Sentence  # how to go on, where rows are left
@@ -60,7 +60,7 @@ class OpenRun(NamedTuple):
     reported: ReportedRun | None = None  # None where services were asked
 
     def next_step(self, left: QuestionsLeft) -> Sentence:
-        """How to go on with what is left: questions, or parts that cannot be used."""
+        """The sentence about what is left: questions, or parts that cannot be used."""
         if self.reported is not None:
             return self.reported.next_step
         return next_step(left, self.asked) if left.open_count else Sentence("jobs.correct_the_parts")

@@ -55,7 +55,7 @@ def listed(changes: pl.DataFrame, payments: pl.DataFrame, comparison: Comparison
 
 
 def changes_of(summary: Summary, payments: pl.DataFrame, changes: pl.DataFrame | None) -> list[Change]:
-    """What of a run's changes a person looks at; nothing where they are gone, or there were none."""
+    """What of a run's changes a person looks at; nothing if they are gone, or there were none."""
     if summary.compared is None or changes is None:
         return []
     return listed(changes, payments, summary.compared)

@@ -41,18 +41,18 @@ _SAID: Mapping[str, str] = {
 
 
 class OfferedDecisions(NamedTuple):
-    """What is offered beside some rows."""
+    """The decisions offered beside some rows."""
 
     words: tuple[Decision, ...]
-    why: str  # why release is not among them, and what to write where to change that; empty where it is
+    why: str  # why release is not among them, and what to write where to change that; empty if it is
     is_final: bool  # whether no setting changes it
 
 
 class Policy(NamedTuple):
-    """What decides over a run."""
+    """The policy of a run."""
 
     verdicts: Mapping[str, Verdict] | None
-    """By outcome, code or warning; None where it is not known, so that it may be any."""
+    """By outcome, code or warning; None if it is not known, so that it may be any."""
     warned: Warned
     """`Warned`."""
     profile: str
@@ -129,7 +129,7 @@ class PolicyLine(NamedTuple):
 
 
 def policy_lines(summary: Summary, policy: Policy) -> list[PolicyLine]:
-    """The verdicts of the policy on the rows of a run, by their keys; empty where the policy is not known."""
+    """The verdicts of the policy on the rows of a run, by their keys; empty if the policy is not known."""
     if policy.verdicts is None:
         return []
     judged = verdicts(

@@ -39,9 +39,9 @@ class Rows(NamedTuple):
     original: Original
     """The columns of the file, untouched."""
     changes: Changes | None = None
-    """`frames.CHANGES`; None where there are none, or none any more."""
+    """`frames.CHANGES`; None if there are none, or none any more."""
     reasons: SaidReasons = MappingProxyType({})
-    """What stands behind the reasons of the outcomes; empty where an earlier version decided them."""
+    """What stands behind the reasons of the outcomes; empty if an earlier version decided them."""
 
 
 def reports(

@@ -46,7 +46,7 @@ _RULES_NOT_SAID: Mapping[str, Sentence] = {
 
 
 class CodesSection(StrEnum):
-    """Where codes come from; the headings of the page."""
+    """The sources of codes; the headings of the page."""
 
     ANSWERS = "Answers of banks"
     NO_ANSWER = "No answer"

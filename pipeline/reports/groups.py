@@ -55,14 +55,14 @@ class Row(NamedTuple):
     """One payment, as text to be shown."""
 
     number: int
-    place: str  # where it stands in the file; empty where the format has no places
-    batch: str  # what it is booked with; empty where the format has no batches
+    place: str  # where it stands in the file; empty if the format has no places
+    batch: str  # what it is booked with; empty if the format has no batches
     payment_id: str
     names: Difference
     account: str
     amount: str
     currency: str
-    amount_rank: int  # its place among the listed rows by amount, smallest first; 0 where there is no amount
+    amount_rank: int  # its place among the listed rows by amount, smallest first; 0 if there is no amount
     outcome: Outcome
     code: str
     reason: str
@@ -88,7 +88,7 @@ class Pending(NamedTuple):
     row_count: int
     listed_count: int
     matches: ActionGroup | None
-    """The payments that are a match, which are found by a search; None where the file has too many rows."""
+    """The payments that are a match, which are found by a search; None if the file has too many rows."""
 
 
 def pending(

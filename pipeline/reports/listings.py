@@ -123,7 +123,7 @@ def _spared(forecast: Forecast) -> Iterator[Sentence]:
 
 
 def _costs(forecast: Forecast) -> Iterator[Sentence]:
-    """What the calls cost, and what is not in it; nothing where no price is known."""
+    """What the calls cost, and what is not in it; nothing if no price is known."""
     if not forecast.costs:
         return
     prices = [
@@ -298,11 +298,11 @@ def print_changes(result: Summary | Forecast, changes: Sequence[Change], console
 
 
 class FileEnd(NamedTuple):
-    """What became of one file of a command."""
+    """The result of one file of a command."""
 
     name: str
-    exit_code: int | None  # None where the command ended before the file was checked
-    summary: Summary | None  # None where there is no outcome file
+    exit_code: int | None  # None if the command ended before the file was checked
+    summary: Summary | None  # None if there is no outcome file
 
 
 def merged(outcomes: Sequence[Sequence[OutcomeTotal]]) -> list[OutcomeTotal]:

@@ -18,7 +18,7 @@ from schemas.summary import Summary
 
 @dataclass(frozen=True, slots=True)
 class QuotaFigures:
-    """How much of one daily cap is used."""
+    """The use of one daily cap."""
 
     scope: str  # the server and the client
     used_count: int
@@ -27,7 +27,7 @@ class QuotaFigures:
 
 @dataclass(slots=True)
 class RunFigures:
-    """What is known of a command when it ends, however it ends."""
+    """The figures of a command at its end, however it ends."""
 
     version: str
     started: datetime

@@ -20,7 +20,7 @@ class Bar(NamedTuple):
     """A number, and a bar beside it."""
 
     text: str
-    """Empty where there is nothing to count."""
+    """Empty if there is nothing to count."""
     share: int
     """In percent, of the whole file's rows or money of that currency; at least 1 where there is anything."""
 
@@ -37,11 +37,11 @@ class Total(NamedTuple):
 
     currency: str
     whole: str  # of the file
-    open: str  # of the rows that are not a match; empty where there is none
+    open: str  # of the rows that are not a match; empty if there is none
 
 
 class Overview(NamedTuple):
-    """What the picture shows."""
+    """The contents of the picture."""
 
     headers: tuple[str, ...]
     """Rows first, then the currencies that most rows have, as many as there is room for."""

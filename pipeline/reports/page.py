@@ -199,7 +199,7 @@ LINES_MAX = 20
 
 
 class WarningLine(NamedTuple):
-    """What was odd about some rows."""
+    """A warning about some rows."""
 
     message: str
     rows: str  # which: "row 2 (line 3)", or the first of them, "rows 2, 5 (lines 3, 6)"

@@ -42,7 +42,7 @@ _TIME = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+
 
 
 class ReportHeading(NamedTuple):
-    """What the report says of itself."""
+    """The header data of the report."""
 
     message_id: str  # at most 35 characters, and never the same for two reports
     created: str  # when it is written: UTC, `2026-11-22T02:40:00Z`
@@ -255,10 +255,10 @@ def _fitting(column: str, pattern: str) -> pl.Expr:
 
 
 def _element(tag: str, text: pl.Expr) -> pl.Expr:
-    """An element with a text; nothing where there is none."""
+    """An element with a text; nothing if there is none."""
     return pl.format(f"<{tag}>{{}}</{tag}>", text.str.replace_many(_MARKUP)).fill_null("")
 
 
 def _around(tag: str, inside: pl.Expr) -> pl.Expr:
-    """An element with others in it; nothing where there are none."""
+    """An element with others in it; nothing if there are none."""
     return pl.when(inside != "").then(pl.format(f"<{tag}>{{}}</{tag}>", inside)).otherwise(pl.lit(""))

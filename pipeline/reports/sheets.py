@@ -18,13 +18,13 @@ class SheetColumn(NamedTuple):
     header: str
     """English; a person sees `in_words` of it."""
     source: str | None
-    """The column of the rows; None where a person fills it in."""
+    """The column of the rows; None if a person fills it in."""
     width: int
     """In characters, at most; of an amount at least, as a number is shown whole or not at all."""
     wraps: bool = False
     is_printed: bool = True
     is_input: bool = False
-    """Whether people write into it; it is there also where the rows have nothing for it yet."""
+    """Whether people write into it; it is there also if the rows have nothing for it yet."""
 
 
 class ReportSheet(NamedTuple):

@@ -63,7 +63,7 @@ def between_words(sentence: str, width: int) -> str:
 
 
 def advice(action: Action, code: str) -> Sentence:
-    """What a person does next about a row."""
+    """The next step for a row."""
     return ADVICE_BY_CODE.get(code) or ADVICE[action]
 
 
@@ -101,7 +101,7 @@ def which_rows(
 
 
 def positions_in_words(rows: Sequence[int], positions: RowPositions | None) -> str:
-    """Where rows are, such as `lines 24, 25`; empty where the format has no places, or there is no row."""
+    """Where rows are, such as `lines 24, 25`; empty if the format has no places, or there is no row."""
     return say("places.at", places=positions_named(rows, positions)) if positions is not None and rows else ""
 
 

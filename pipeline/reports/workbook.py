@@ -79,7 +79,7 @@ _OPTIONS = {
 
 
 class Payments(NamedTuple):
-    """What the workbook shows."""
+    """The contents of the workbook."""
 
     rows: pl.DataFrame
     """`Payments` joined with `Outcomes` on `row`, in row order; where there is a `decision` and a `reason`
@@ -87,7 +87,7 @@ class Payments(NamedTuple):
     changes: Sequence[Change] = ()
     """What is not as it was in an earlier run, as `changes.listed` gives it."""
     policy: Mapping[str, Verdict] | None = None
-    """What may be paid by the profile, which decides what is offered beside a row; None where it is
+    """What may be paid by the profile, which decides what is offered beside a row; None if it is
     not known."""
 
 

@@ -20,7 +20,7 @@ NO_REASON = "no reason given"
 
 
 class RunDecisions(NamedTuple):
-    """What people decided about one run, row by row."""
+    """The decisions of people about one run, row by row."""
 
     run_id: str  # of the answers that they decided about
     rows: Decisions
@@ -30,7 +30,7 @@ class RunDecisions(NamedTuple):
 
 
 class Approver(NamedTuple):
-    """Who has payment files made of what was decided."""
+    """The user who approves decisions and has payment files written."""
 
     by: str
     time: str
@@ -46,7 +46,7 @@ class Approver(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReviewJob:
-    """What people decided about the payments of a run, and how the files made of it are written."""
+    """The decisions about the payments of a run, and how its files are written."""
 
     folder: Path
     """Of the run."""
@@ -83,7 +83,7 @@ def refuse_simulated(run: FinishedRun, *, allowed: bool) -> None:
 
 
 def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: Approver) -> Decisions:
-    """`Decisions` about this run; none where none are given.
+    """`Decisions` about this run; none if none are given.
 
     Those of a workbook count as the approver's own; others were recorded.
 

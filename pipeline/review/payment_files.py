@@ -31,7 +31,7 @@ from schemas.summary import InputFile
 
 
 def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter:
-    """What writes the payments of a run again, in the manner of their file, which is found if it is needed.
+    """The writer for the payments of a run, in the manner of their file, which is found if needed.
 
     Raises:
         UsageError: the file is needed and not there, or not needed and named.
@@ -80,7 +80,7 @@ def payments_in(
 
 
 def payment_path(run: FinishedRun, stem: str) -> Path:
-    """Where a payment file goes; its name says if the answers were simulated."""
+    """The path of a payment file; its name shows if answers were simulated."""
     simulated = ".simulated" if run.summary.simulated else ""
     return run.folder / f"{stem}{simulated}{_suffix_of(run.summary.input)}"
 

@@ -31,7 +31,7 @@ IS_RELEASED = (
     ANSWERED & ~_WAS_RELEASED & ~_IS_HELD_BY_PERSON & ((_VERDICT == Verdict.RELEASE) | _IS_RELEASED_BY_PERSON)
 )
 """Whether a payment may be paid: of `verdicts` with the `decision` on each row and the file where it was
-`released_in` before, each null where there is none."""
+`released_in` before, each null if there is none."""
 _RELEASED_IN = {"row": DECISIONS["row"], "released_in": pl.String()}
 
 
@@ -99,7 +99,7 @@ def _why_of() -> pl.Expr:
 
 
 class Preview(NamedTuple):
-    """What would be released and held."""
+    """The payments that would be released and held."""
 
     release: ControlTotal
     hold: ControlTotal

@@ -40,7 +40,7 @@ _NUMBER_LENGTHS = (6, 7, 8, 10, 12, 13, 14)
 
 
 class AccountSigns(NamedTuple):
-    """What else shows the country of accounts, beside digits, BIC and currency: a cell for each."""
+    """Signs of the country of accounts, beside digits, BIC and currency: a cell for each."""
 
     bank_country: pl.Series
     """Two letters: of the bank, by its address, its clearing system or a code of such a system."""
@@ -66,7 +66,7 @@ class Located(NamedTuple):
 
     payments: pl.DataFrame
     defects: pl.Series
-    """A key of `unasked.SENTENCES`; null where the account may be a UK one, or is an IBAN."""
+    """A key of `unasked.SENTENCES`; null if the account may be a UK one, or is an IBAN."""
     is_open: bool
     """Whether there are domestic accounts, no IBAN, and nothing shows of any of them that it is a UK one."""
 
@@ -116,7 +116,7 @@ def _are_plainly_british(payments: pl.DataFrame, signs: AccountSigns) -> pl.Seri
 def _judged(some: pl.DataFrame, signs: AccountSigns) -> pl.DataFrame:
     """`digits` of domestic accounts, whether they are sort code and number (`is_both`), and their `country`.
 
-    The country is null where the account may be a UK one, `?` where nothing shows it, and empty where it is
+    The country is null if the account may be a UK one, `?` where nothing shows it, and empty if it is
     not known and no UK one.
     """
     written = some["account_number"].str.replace(_REVERSED, "$2 $1")
@@ -186,7 +186,7 @@ def _bic_countries(bics: pl.Series) -> pl.Series:
 
 
 def _currencies(some: pl.DataFrame) -> pl.Series:
-    """The currency of each amount by its column or by the mark beside it; null where none is known."""
+    """The currency of each amount by its column or by the mark beside it; null if none is known."""
     given = read_currencies(some["currency"])
     if given.null_count():
         nowhere = pl.Series([False]).new_from_index(0, some.height)

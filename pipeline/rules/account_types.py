@@ -47,7 +47,7 @@ _LEGEND = re.compile(r"\b([0-9A-Za-z]{1,2})\s*[=:]\s*([A-Za-z]+)")
 
 
 def account_type_in(cell: str) -> AccountType | None:
-    """The account type that a whole cell means; None where it means none, or both.
+    """The account type that a whole cell means; None if it means none, or both.
 
     >>> [account_type_in(cell) for cell in ("Business Current", "Privat", "Savings", "Private Limited")]
     [<AccountType.BUSINESS: 'Business'>, <AccountType.PERSONAL: 'Personal'>, None, None]
@@ -77,7 +77,7 @@ def tells_no_holder(cell: str) -> bool:
 
 
 def read_account_types(written: pl.Series) -> pl.Series:
-    """The account types that are meant; null where a cell does not tell who holds; anything else as it is."""
+    """The account types that are meant; null if a cell does not tell who holds; anything else as it is."""
     return replaced(written, where=~written.is_in(list(AccountType)), by=_read)
 
 

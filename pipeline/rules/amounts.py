@@ -62,9 +62,9 @@ class Amounts(NamedTuple):
     text: pl.Series
     """With a decimal point and no grouping; what could be read in two ways is kept as it was."""
     money: pl.Series
-    """`frames.MONEY`: the exact amount, or null where the text is not one amount and no other."""
+    """`frames.MONEY`: the exact amount, or null if the text is not one amount and no other."""
     mark: pl.Series
-    """The sign or code beside it: £, €, $ or a code; null where there is none."""
+    """The sign or code beside it: £, €, $ or a code; null if there is none."""
 
 
 def read_amounts(written: pl.Series) -> Amounts:

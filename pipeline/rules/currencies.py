@@ -49,7 +49,7 @@ def _are_usual(codes: _Codes) -> _Codes:
 
 
 def read_currencies(written: pl.Series) -> pl.Series:
-    """Codes of three capital letters; null where a cell holds something else, which may be anything."""
+    """Codes of three capital letters; null if a cell holds something else, which may be anything."""
     return replaced(written, where=~_are_usual(written), by=_codes_only)
 
 
@@ -99,7 +99,7 @@ def with_three_decimals(amounts: pl.Series, codes: pl.Series | None) -> pl.Serie
 
 
 def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency: pl.Series) -> pl.Series:
-    """What is wrong with an amount beside its currency.
+    """The faults of amounts beside their currency.
 
     Args:
         money: `frames.MONEY`.
@@ -108,7 +108,7 @@ def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency
         currency: the same, `completed`.
 
     Returns:
-        `OTHER`, `DECIMALS`, or null where they agree.
+        `OTHER`, `DECIMALS`, or null if they agree.
     """
     rows = pl.DataFrame({"money": money, "mark": marks, "given": given, "currency": currency})
     is_usual = _are_usual(pl.col("currency")).fill_null(value=True)
@@ -155,7 +155,7 @@ def _codes_only(written: pl.Series) -> pl.Series:
 
 
 def _said_by(marks: pl.Series) -> pl.Series:
-    """The code that a mark stands for; null where it stands for none or for several."""
+    """The code that a mark stands for; null if it stands for none or for several."""
     if not marks.count():
         return marks
     codes = marks.replace(_OF_SIGNS)

@@ -103,7 +103,7 @@ def unknown_in_sequence(asked: pl.DataFrame, assignments: Assignments, answers: 
         answers: `Answers`, of a run or of all runs so far.
 
     Returns:
-        `Warnings`: one for each payment to such an account; none where they are few.
+        `Warnings`: one for each payment to such an account; none if they are few.
     """
     assert (assignments.schema, answers.schema) == (ASSIGNMENTS, ANSWERS)
     unknown = unknown_accounts(asked, answers)

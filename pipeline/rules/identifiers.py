@@ -1,7 +1,7 @@
 """The identifiers that the APIs accept: how each is cleaned, and what can be wrong with it.
 
 Everything works on whole columns. A *fault* is the code of the first rule that a value breaks, or
-null where it breaks none; the sentences that go with the codes belong to the validate stage.
+null if it breaks none; the sentences that go with the codes belong to the validate stage.
 
 Sources: ISO 13616 (IBAN; country structures from schwifty's copy of the SWIFT registry), ISO 9362
 (BIC), ISO 3166 (its countries, from pycountry), ISO 17442 (LEI), ISO 7064 MOD 97-10 (check digits).
@@ -109,7 +109,7 @@ def _bic_faults(bics: pl.Series) -> pl.Series:
 
 
 def other_countries(bics: pl.Series, ibans: pl.Series) -> pl.Series:
-    """Whether a BIC is of another country than the IBAN beside it; false where either is missing."""
+    """Whether a BIC is of another country than the IBAN beside it; false if either is missing."""
     if not bics.count():
         return pl.repeat(False, bics.len(), dtype=pl.Boolean, eager=True)
     ours, theirs = ibans.str.slice(0, 2), bics.str.slice(4, 2)
@@ -142,7 +142,7 @@ def iban_faults(ibans: pl.Series) -> pl.Series:
 
 
 def _iban_faults(ibans: pl.Series) -> pl.Series:
-    # The structure of a country gives length and characters as well: they are asked about only where it is
+    # The structure of a country gives length and characters as well: they are asked about only if it is
     # another one.
     structure = "|".join(f"{country}[0-9]{{2}}{body}" for country, (_, body) in iban_structures().items())
     is_structured = ibans.str.contains(f"^(?:{structure})$")

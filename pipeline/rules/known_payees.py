@@ -1,7 +1,7 @@
 """Which payments of a run make their payee's account known to the next one: those that were good to go.
 
 A payment was good to go where the last `precheck split` released it or, without one, where a bank answered
-with a match; another account than before only where a person released it. What was known stays known.
+with a match; another account than before only if a person released it. What was known stays known.
 """
 
 from collections.abc import Collection
@@ -30,10 +30,10 @@ CARRIED = (PayeeStatus.CARRIED, PayeeStatus.CARRIED_UNSURE)
 
 
 class DecidedRows(NamedTuple):
-    """What was decided about the payments of a run after it had ended, by their rows."""
+    """The decisions on a run's payments after its end, by row."""
 
     released: Collection[int] = ()  # by a person
-    held: Collection[int] | None = None  # by the last `precheck split`; None where there was none
+    held: Collection[int] | None = None  # by the last `precheck split`; None if there was none
 
 
 def payee_statuses(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFrame | None) -> pl.Series:
@@ -42,7 +42,7 @@ def payee_statuses(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFram
     Args:
         rows: of the payments.
         outcomes: with `row` and `check_outcome` of `Outcomes`.
-        changes: `Changes`; None where there was nothing to compare with.
+        changes: `Changes`; None if there was nothing to compare with.
     """
     matches = outcomes.filter(check_outcome=Outcome.MATCH)["row"]
     by_answer = (

@@ -39,10 +39,10 @@ class Modulus(NamedTuple):
 
 
 def states(accounts: pl.Series, tables: ModulusTables) -> pl.Series:
-    """Check every account: sort code and account number, 14 digits; null where there is none to check.
+    """Check every account: sort code and account number, 14 digits; null if there is none to check.
 
     Returns:
-        `modulus`: of each account its `ModulusState`; null where there is none to check.
+        `modulus`: of each account its `ModulusState`; null if there is none to check.
     """
     given = pl.DataFrame({"account": accounts}).with_row_index("position").drop_nulls()
     numbers = pl.col("account").cast(pl.Int64)
@@ -108,7 +108,7 @@ def _distinct_checks(tables: ModulusTables) -> list[tuple[WeightedSum, ...]]:
 
 
 def _kinds(codes: pl.Series, tables: ModulusTables) -> pl.Series:
-    """`kind`: where in `_distinct_checks` the checks of each sort code are; null where it has none."""
+    """`kind`: where in `_distinct_checks` the checks of each sort code are; null if it has none."""
     numbers = {checks: number for number, checks in enumerate(_distinct_checks(tables))}
     ranges = pl.DataFrame(
         [(found.start, found.end, numbers[found.checks]) for found in tables.ranges],

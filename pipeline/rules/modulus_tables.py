@@ -36,7 +36,7 @@ class TableLine(NamedTuple):
 
 
 class Method(StrEnum):
-    """What is done with the weighted digits."""
+    """The method for the weighted digits."""
 
     MOD10 = "MOD10"  # their sum must be a multiple of 10
     MOD11 = "MOD11"  # their sum must be a multiple of 11
@@ -70,7 +70,7 @@ class ModulusTables(NamedTuple):
 
 
 def age_days(valid_from: date, today: date) -> int:
-    """How old tables are.
+    """The age of tables in days.
 
     Raises:
         ConfigurationError: they are not valid yet: the date is a slip, or they were taken too early. Tables

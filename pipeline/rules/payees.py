@@ -22,14 +22,14 @@ _WORD_SHOWN_FROM_CHARS = 4
 def payees_of(accepted: Accepted, ids: pl.Series | None) -> Payees:
     """Make `Payees` of the payments that can be asked about.
 
-    Names are one where they differ in case or white space only, and a GB IBAN is one with the sort code and
+    Names are one if they differ in case or white space only, and a GB IBAN is one with the sort code and
     account number in it. An id beside more than `PAYEES_MAX` names identifies no payee: a company's number
     at its payroll office, say.
 
     Args:
         accepted: `Accepted`.
         ids: what the payer's own system knows the payee of every row of the file by, null or blank where it
-            says nothing; None where the file has no such column.
+            says nothing; None if the file has no such column.
     """
     assert accepted.schema == ACCEPTED
     account, is_gb_iban = pl.col("account"), pl.col("account").str.starts_with("GB")

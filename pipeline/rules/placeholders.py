@@ -1,6 +1,6 @@
 """Placeholders of empty cells: a dash, `n/a`, zeros, or NOTPROVIDED instead of a BIC.
 
-They are empty where an account, a BIC or an LEI would stand. Elsewhere they may mean something.
+They are empty if an account, a BIC or an LEI would stand. Elsewhere they may mean something.
 """
 
 import polars as pl
@@ -31,7 +31,7 @@ _NO_BICS = [word.ljust(11, "X") for word in _LIKE_BICS.split()]
 
 
 def without_placeholders(cells: pl.Series) -> pl.Series:
-    """A column of accounts, BICs or LEIs with null where a cell says that there is nothing."""
+    """A column of accounts, BICs or LEIs with null if a cell says that there is nothing."""
     some = cells.filter(~cells.str.contains(_IS_SOMETHING)).unique()
     if some.is_empty():
         return cells
@@ -45,7 +45,7 @@ def are_no_names(names: pl.Series) -> pl.Series:
 
 
 def without_words(bics: pl.Series) -> pl.Series:
-    """BICs of eleven characters, as `bic11` gives them, null where a word only has the form of one."""
+    """BICs of eleven characters, as `bic11` gives them, null if a word only has the form of one."""
     is_word = bics.is_in(_NO_BICS).fill_null(value=False)
     return bics.set(is_word, None) if is_word.any() else bics
 

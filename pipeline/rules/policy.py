@@ -30,7 +30,7 @@ def verdicts(outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]) 
     Returns:
         The outcomes, in their order, with `by_answer` and `answer_key`, the verdict on the answer and the
         outcome or code that it is of; `by_warning` and `warnings`, the strictest verdict on the warnings and
-        their codes with a space between, null where the policy names none of them; `verdict`, and the keys
+        their codes with a space between, null if the policy names none of them; `verdict`, and the keys
         that it was `decided_by`, with " and " between.
     """
     rows = (
@@ -79,5 +79,5 @@ def _strictest(warned: pl.DataFrame, policy: Mapping[str, Verdict]) -> pl.DataFr
 
 
 def _strictness(column: str) -> pl.Expr:
-    """0 for the mildest verdict, also where there is none."""
+    """0 for the mildest verdict, also if there is none."""
     return pl.col(column).cast(_BY_STRICTNESS).to_physical().fill_null(0)

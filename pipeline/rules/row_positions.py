@@ -42,7 +42,7 @@ def _runs(values: pl.Series) -> pl.DataFrame:
 
 
 def position_texts(rows: pl.Series, positions: RowPositions | None, pattern: str = "") -> pl.Series:
-    """The place of each row, in any order, in words such as `line 18`; null where the format has none.
+    """The place of each row, in any order, in words such as `line 18`; null if the format has none.
 
     With a pattern such as `Zeile {}` a line or a sheet row is in other words.
     """

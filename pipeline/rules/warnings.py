@@ -31,7 +31,7 @@ def warnings_about(
     Args:
         accepted: `Accepted`: all payments to each of its accounts.
         references_of: the payment references of the file.
-        positions: of the rows in their file; None where they have none.
+        positions: of the rows in their file; None if they have none.
     """
     assert accepted.schema == ACCEPTED
     # Most accounts are paid once; no other text of their payments need be compared.

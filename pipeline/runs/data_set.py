@@ -37,7 +37,7 @@ class DataPart(NamedTuple):
 
 
 class DataSet(NamedTuple):
-    """What a data set consists of."""
+    """A data set: its parts."""
 
     path: Path
     format: str
@@ -124,7 +124,7 @@ def identity_in(data: DataSet, folder: Path) -> str:
 
 
 def read_record(folder: Path) -> DataSetRecord | None:
-    """The parts of the data set whose run the folder holds; None where it holds none."""
+    """The parts of the data set whose run the folder holds; None if it holds none."""
     try:
         return parse(DataSetRecord, plain_bytes(folder / DATA_SET))
     except (OSError, ValueError):

@@ -19,7 +19,7 @@ _OTHER_FOLDER = Sentence("advice.other_folder")
 
 
 class PriorRun(NamedTuple):
-    """What a new run would take the place of."""
+    """The earlier run that a new one would replace."""
 
     folder: Path
     environment: Environment | None

@@ -71,7 +71,7 @@ class EndedRun:
         ]
 
     def forgotten(self, name: str) -> Sentence | None:
-        """When a purge deleted a file, as a value of a sentence; None where none did."""
+        """When a purge deleted a file, as a value of a sentence; None if none did."""
         time = None if (self.folder / name).exists() else purged(self.manifest, name)
         return None if time is None else Sentence("evidence.deleted", time=Moment(time))
 
@@ -174,13 +174,13 @@ def outcomes_in(source: PaymentSource, path: Path) -> Outcomes:
 
 
 def changes_in(folder: Path, content: Content | None = None) -> Changes | None:
-    """`Changes` of a run, or an InputError; None where it compared nothing, or where they are purged."""
+    """`Changes` of a run, or an InputError; None if it compared nothing, or where they are purged."""
     found = _frame_in(folder / CHANGES_NAME, content, CHANGES)
     return None if found is None else Changes(found)
 
 
 def reasons_in(folder: Path, content: Content | None = None) -> SaidReasons:
-    """What stands behind the reasons of a run; empty where an earlier version wrote it, or they are purged.
+    """What stands behind the reasons of a run; empty if an earlier version wrote it, or they are purged.
 
     Raises:
         InputError: they cannot be read.

@@ -44,7 +44,7 @@ class Finding(NamedTuple):
 
     what: Sentence | str  # A name in words, or that of a file
     detail: Sentence  # what was found, or what differs and what to do
-    exit_code: int = 0  # 0 where nothing is wrong
+    exit_code: int = 0  # 0 if nothing is wrong
     is_tried: bool = True
 
 
@@ -66,9 +66,9 @@ class LedgerAnswers(NamedTuple):
     answers_to: Callable[[Sequence[bytes]], Mapping[bytes, FinalAnswer]]
     """Looks up the answers to questions by their keys, with their matched names."""
     has_names: bool
-    """False where they are encrypted, and their key was not given."""
+    """False if they are encrypted, and their key was not given."""
     purged_before: str
-    """Those of answers before this time may be purged; empty where none is."""
+    """Those of answers before this time may be purged; empty if none is."""
 
 
 def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None) -> Finding:

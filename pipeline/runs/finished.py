@@ -20,7 +20,7 @@ from schemas.summary import Summary
 
 
 class FinishedRun(NamedTuple):
-    """What a run left behind, read again."""
+    """The outputs of a finished run, read again."""
 
     folder: Path
     summary: Summary

@@ -27,7 +27,7 @@ from schemas.summary import Summary
 
 
 def ledger_of(folder: Path) -> Path:
-    """Where the ledger of a run lies."""
+    """The path of a run's ledger."""
     return folder / LEDGER
 
 
@@ -37,7 +37,7 @@ def has_begun(folder: Path) -> bool:
 
 
 def outcome_file(folder: Path, format_name: str) -> Path:
-    """Where the outcome file of a format lies."""
+    """The path of the outcome file in a format."""
     return folder / outcome_name(format_named(format_name).SUFFIX)
 
 

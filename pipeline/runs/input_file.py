@@ -64,7 +64,7 @@ def pain001_of(folder: Path, summary: Summary, given: Path | None) -> Message:
 
 
 def input_path(folder: Path, file: InputFile, given: Path | None) -> Path:
-    """Where the payment file of a run is now.
+    """The current path of a run's payment file.
 
     Unless it is given, it is the file of its name and hash beside the folder of the run, where the command
     is run, or in a folder beside that of the run, as what `precheck fix` has corrected is.

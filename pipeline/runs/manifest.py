@@ -156,7 +156,7 @@ def language_of_reports(job: "CheckJob", ledger: "RunLedger", *, now: str) -> st
 
 
 def replaced_manifest(folder: Path) -> Manifest | None:
-    """The manifest that is about to be replaced; None where it cannot be read."""
+    """The manifest that is about to be replaced; None if it cannot be read."""
     try:
         return read_manifest(folder)
     except (UsageError, InputError):
@@ -208,7 +208,7 @@ def refresh_manifest(  # noqa: PLR0913 (what is renewed)
 def keep_changed_workbook(folder: Path) -> str | None:
     """Rename the workbook where it was changed since it was written: it may hold decisions.
 
-    The new name; None where there is nothing to keep, or no manifest to compare with.
+    The new name; None if there is nothing to keep, or no manifest to compare with.
 
     Raises:
         DiskError: it cannot be read or renamed.
@@ -240,7 +240,7 @@ def record_purge(folder: Path, manifest: Manifest, purge: Purge) -> Manifest:
 
 
 def purged(manifest: Manifest, name: str) -> str | None:
-    """When a purge deleted a file; None where the file should exist."""
+    """When a purge deleted a file; None if the file should exist."""
     return next((purge.time for purge in reversed(manifest.purges) if name in purge.files), None)
 
 

@@ -130,7 +130,7 @@ def write_document(document: BaseModel, path: Path) -> None:
 
 
 def read_document(kind: type[_Document], path: Path) -> _Document | None:
-    """A document; None where there is none, or not a whole one."""
+    """A document; None if there is none, or not a whole one."""
     try:
         return parse(kind, plain_bytes(path))
     except (OSError, ValueError):

@@ -165,7 +165,7 @@ def is_sealed_by(signer: Signer, folder: Path, *, now: str) -> bool:
 
 
 def is_past_signing(folder: Path, ledger: SqliteLedger, chosen: Chosen) -> bool:
-    """False where a run wrote its manifest last, and was killed before it signed it."""
+    """False if a run wrote its manifest last, and was killed before it signed it."""
     if chosen.signer is None or ledger.last_finish is None or is_signed(folder):
         return True
     try:
@@ -184,7 +184,7 @@ def proof_of_purge(signer: Signer | None) -> LedgerProof:
 def signer_again(
     folder: Path, manifest: Manifest, key: Path | None, config: Path | None = None
 ) -> Signer | None:
-    """Who signs a manifest that is about to be renewed, and is proven; None where it will not be signed.
+    """Who signs a manifest that is about to be renewed, and is proven; None if it will not be signed.
 
     It is the key that was named, or else that of the profile, which the usual configuration need not have.
 
@@ -200,7 +200,7 @@ def signer_again(
 
 
 def named_signer(key: Path | None, profile: str, config: Path | None = None) -> Signer | None:
-    """Who signs by a key that was named, or by the profile of a run; None where neither names one.
+    """Who signs by a key that was named, or by the profile of a run; None if neither names one.
 
     Raises:
         ConfigurationError: as `signer_again`.

@@ -94,7 +94,7 @@ class DataSetJob:
 
 
 class Phase(StrEnum):
-    """Where on its road a run is."""
+    """The phase of a run."""
 
     READING = "reading"  # the file is read, validated and planned
     CONNECTING = "connecting"  # servers are waited for, and greeted
@@ -111,12 +111,12 @@ class SetStep(StrEnum):
 
 
 class RunProgress(NamedTuple):
-    """How far the asking of a run is."""
+    """The progress of an asking."""
 
     done_count: int
     """Of the questions of this run."""
     check_count: int
-    """All of them; 0 where nothing is asked yet."""
+    """All of them; 0 if nothing is asked yet."""
     outcomes: Mapping[Outcome, int] = MappingProxyType({})
     """What became of those that are done."""
     slowed: Mapping[ApiName, float] = MappingProxyType({})

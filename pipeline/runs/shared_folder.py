@@ -14,7 +14,7 @@ from schemas.strict import parse
 
 
 def read_store_record(folder: Path) -> SharedRunRecord | None:
-    """The shared run that a folder belongs to, or an OutputError; None where its ledger is its own."""
+    """The shared run that a folder belongs to, or an OutputError; None if its ledger is its own."""
     path = folder / STORE
     try:
         return parse(SharedRunRecord, plain_bytes(path))

@@ -88,7 +88,7 @@ def _absolute(file: Path) -> Path:
 
 
 def renamed_folders(folders: Mapping[Path, Path]) -> Sentence | None:
-    """Which files got a folder of another name than theirs; None where none did."""
+    """Which files got a folder of another name than theirs; None if none did."""
     renamed = [
         Sentence("runs.file_to_folder", file=file, folder=folder)
         for file, folder in folders.items()

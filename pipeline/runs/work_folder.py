@@ -34,7 +34,7 @@ _OURS = re.compile(
 
 
 def questions_file(folder: Path, part: int) -> Path:
-    """Where the questions of a part lie."""
+    """The path of the questions of a part."""
     return folder / f"questions-{part:05}.parquet"
 
 
@@ -121,7 +121,7 @@ def works_in(root: Path) -> Iterator[WorkRecord]:
 
 
 def remove_work(root: Path, run: UUID) -> bool:
-    """Delete the questions of a run, or a DiskError; False where there are none."""
+    """Delete the questions of a run, or a DiskError; False if there are none."""
     folder = work_of(root, run)
     if not folder.is_dir() or folder.is_symlink():
         return False

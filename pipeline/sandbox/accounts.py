@@ -52,7 +52,7 @@ class IbanAccount:
     identifications: dict[str, str] = field(default_factory=dict)
     """By kind: LEI, BIC, or a scheme code such as TXID."""
     is_checkable: bool = True
-    """False where the answer is NOAP whatever is asked."""
+    """False if the answer is NOAP whatever is asked."""
 
 
 class DummyAnswer(NamedTuple):

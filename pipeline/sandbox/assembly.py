@@ -23,7 +23,7 @@ from schemas.outcomes import Environment
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What can be changed about a sandbox while it serves."""
+    """The settings of a sandbox that can change while it serves."""
 
     injector: Injector
     daily_cap: DailyCap  # of the role test

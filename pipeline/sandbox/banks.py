@@ -95,7 +95,7 @@ IBAN_BANKS = _IBAN_BANKS
 
 
 def bank_of_sort_code(sort_code: str) -> Bank | None:
-    """The bank that owns a sort code; None where no participant does."""
+    """The bank that owns a sort code; None if no participant does."""
     position = bisect_right(_STARTS, sort_code) - 1
     if position < 0:
         return None
@@ -104,7 +104,7 @@ def bank_of_sort_code(sort_code: str) -> Bank | None:
 
 
 def bank_of_iban(iban: str) -> Bank | None:
-    """The bank that an IBAN names; None where no participant is named."""
+    """The bank that an IBAN names; None if no participant is named."""
     pattern = BBAN_PATTERNS.get(iban[:2])
     if pattern is None:
         return None
@@ -113,7 +113,7 @@ def bank_of_iban(iban: str) -> Bank | None:
 
 
 def bank_of_bic(bic: str) -> Bank | None:
-    """The bank of a BIC, whichever of its branches is named; None where it is no participant."""
+    """The bank of a BIC, whichever of its branches is named; None if it is no participant."""
     return _BY_BIC8.get(bic[:8])
 
 

@@ -35,9 +35,9 @@ class Call:
     api: str | None = None
     """An ApiName, or token; None for an unknown path."""
     status: int | None = None
-    """None where the client went away before the answer, or a fault let none arrive in order."""
+    """None if the client went away before the answer, or a fault let none arrive in order."""
     refused: str | None = None
-    """What was wrong with the request, in the words of `problems.Refusal`; None where nothing was."""
+    """What was wrong with the request, in the words of `problems.Refusal`; None if nothing was."""
     answered: float | None = None
     """Monotonic seconds when the answer was ready."""
     is_abandoned: bool = False

@@ -42,7 +42,7 @@ class Issuer:
 
 
 class CertificateFiles:
-    """Where the certificates of a sandbox lie; all PEM, mode 0600."""
+    """The paths of a sandbox's certificates; all PEM, mode 0600."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -98,7 +98,7 @@ def _read(message: bytes) -> ClientHello:
 
 
 def _supported_versions(message: bytes, position: int) -> list[int]:
-    """The versions in the extension of that name; empty where there is none."""
+    """The versions in the extension of that name; empty if there is none."""
     if position >= len(message):
         return []
     extensions, _ = _vector(message, position, 2)

@@ -27,7 +27,7 @@ Section = dict[str, str | int | float]
 
 
 def secret_path(folder: Path, role: Environment) -> Path:
-    """Where the client secret of a role lies."""
+    """The path of a role's client secret."""
     return folder / f"{role.value}.client_secret"
 
 

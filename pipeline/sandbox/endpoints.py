@@ -30,7 +30,7 @@ from schemas.vop import StandardRequest
 
 
 class Endpoint(Protocol):
-    """What stands at one path."""
+    """The endpoint at one path."""
 
     @property
     def methods(self) -> tuple[str, ...]:

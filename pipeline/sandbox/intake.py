@@ -39,13 +39,13 @@ AnyQuestion = TypeVar("AnyQuestion", bound=BaseModel)
 
 
 def correlation_id(headers: MultiMapping[str], header: str) -> str | None:
-    """The correlation id of a request; None where it is missing, doubled or no UUID, so cannot be echoed."""
+    """The correlation id of a request; None if it is missing, doubled or no UUID, so cannot be echoed."""
     values = headers.getall(header, [])
     return values[0] if len(values) == 1 and _UUID.fullmatch(values[0]) else None
 
 
 def one_value(headers: MultiMapping[str], header: str, refusal: Refusal) -> str | None:
-    """The value of a header; None where it is missing, 400 where it stands twice: readers could differ."""
+    """The value of a header; None if it is missing, 400 where it stands twice: readers could differ."""
     values = headers.getall(header, [])
     if len(values) > 1:
         raise format_error(f"header {header}: stands {len(values)} times", refusal)

@@ -18,7 +18,7 @@ class Visit:
     started: float = field(default_factory=time.monotonic)
     lasted_until: float | None = None  # monotonic seconds; None while it lasts
     hello: ClientHello | None = None
-    version: str | None = None  # of TLS, as agreed; None where the handshake was not done
+    version: str | None = None  # of TLS, as agreed; None if the handshake was not done
     suite: str | None = None
     failure: str | None = None  # openSSL's word for why the handshake failed
     is_plain_http: bool = False

@@ -94,7 +94,7 @@ class Network:
 def report_on(
     question: NameVerification, account: RegisteredAccount, *, is_lenient: bool
 ) -> VerificationReport:
-    """What a bank reports of one of its accounts."""
+    """A bank's report on one of its accounts."""
     if account.standing is not AccountStatus.OPEN:
         return _not_possible(_CODE_OF_STANDING[account.standing])
     needed = account.secondary_reference
@@ -122,7 +122,7 @@ def cop_report(outcome: Outcome, account: RegisteredAccount, *, is_type_right: b
 def response_on(
     question: GatewayRequest, account: RegisteredAccount, *, is_lenient: bool
 ) -> VerificationOfPayeeResponse:
-    """What a bank answers about one of its accounts: by name where there is one, else by identification."""
+    """A bank's answer about one of its accounts: by name or, without one, by identification."""
     party = question.party
     if party.name is None:
         verdict = compare_identifications(identifications(party), account.identifications)

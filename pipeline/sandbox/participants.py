@@ -117,7 +117,7 @@ def _is_for_clients(certificate: x509.Certificate) -> bool:
 
 
 def _statements(certificate: x509.Certificate) -> dict[bytes, bytes]:
-    """QCStatements by statement id: the content of each statement's information, empty where it has none."""
+    """QCStatements by statement id: the content of each statement's information, empty if it has none."""
     try:
         extension = certificate.extensions.get_extension_for_oid(x509.ObjectIdentifier(QC_STATEMENTS))
     except x509.ExtensionNotFound:

@@ -24,7 +24,7 @@ _SHUTDOWN_S = 1.0  # for answers under way
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """Where connections are taken, and with which TLS."""
+    """A listening address and its TLS settings."""
 
     word: str  # what stands for it in the journal; empty for the port that serves
     listener: socket.socket

@@ -39,7 +39,7 @@ _TITLES: Mapping[str, str] = {
 
 
 class Refusal(StrEnum):
-    """What was wrong with a request, in a word for the call log."""
+    """The reason of a refusal, in a word for the call log."""
 
     HTTP = "http"  # not well-formed HTTP/1.1
     SLOW = "slow"

@@ -33,13 +33,13 @@ _STANDINGS_PER_MILLE = (
 
 @dataclass(frozen=True, slots=True)
 class RegisteredAccount:
-    """What a bank holds about one account."""
+    """A bank's record of one account."""
 
     standing: AccountStatus
     account_type: AccountType
     name: str
     secondary_reference: str | None = None
-    """The reference without which this bank cannot check the name; None where it needs none."""
+    """The reference without which this bank cannot check the name; None if it needs none."""
     identifications: dict[str, str] = field(default_factory=dict)
     """By kind, such as LEI or TXID; empty for a person."""
 

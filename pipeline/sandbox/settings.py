@@ -33,7 +33,7 @@ class ServerCertificate(StrEnum):
 
 
 class Tls(StrEnum):
-    """Which versions and suites the server speaks."""
+    """The TLS versions and suites of the server."""
 
     REFERENCE = "reference"  # those of the API reference
     OLD = "1.1-only"  # TLS 1.1 and nothing later
@@ -42,7 +42,7 @@ class Tls(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SandboxSettings:
-    """How one sandbox is served."""
+    """The settings of a sandbox."""
 
     folder: Path
     """Where certificates, secrets and precheck.toml are written; folder 0700, files 0600."""
@@ -88,7 +88,7 @@ class SandboxSettings:
     """Whether there is a control address in the folder."""
 
     def responder_wait_s(self, api: ApiName) -> float:
-        """How long the gateway waits for a responder of an API before it answers 504."""
+        """The gateway's timeout for a responder of an API, then 504."""
         return self.cop_responder_wait_s if api is ApiName.COP else self.vop_responder_wait_s
 
 

@@ -252,5 +252,5 @@ class SecuredTransport(asyncio.Transport):
         self._raw.set_write_buffer_limits(high, low)
 
     def get_write_buffer_size(self) -> int:
-        """What has not left yet."""
+        """The bytes that are not sent yet."""
         return self._raw.get_write_buffer_size()

@@ -85,20 +85,20 @@ class Server(Section):
 
     @property
     def cap(self) -> int | None:
-        """The daily cap in force: the test server has one even where the file is silent."""
+        """The daily cap in force: the test server has one even if the file is silent."""
         if self.daily_cap is None and self.server is Environment.TEST:
             return TEST_SERVER_DAILY_CAP
         return self.daily_cap
 
     @property
     def price(self) -> Price | None:
-        """The price of a call, or None where the file does not say it."""
+        """The price of a call, or None if the file does not say it."""
         return None if self.price_per_call is None else price_of(self.price_per_call)
 
     @property
     @abstractmethod
     def client(self) -> str:
-        """Who the server takes us for."""
+        """The client that the server knows us as."""
 
     @property
     def banks(self) -> Mapping[str, str]:
@@ -161,5 +161,5 @@ class MutualTls(Server):
         return self.client_key_env, secret(self.client_key_env, None)
 
     def client_key_password(self) -> SecretStr | None:
-        """Read the password of the client key, or None where the key has none; raises as `secret`."""
+        """Read the password of the client key, or None if the key has none; raises as `secret`."""
         return secret_if_named(self.client_key_password_env, self.client_key_password_file)

@@ -115,7 +115,7 @@ def secret(variable: str | None, path: Path | None) -> SecretStr:
 
 
 def secret_if_named(variable: str | None, path: Path | None) -> SecretStr | None:
-    """As `secret`, or None where neither is named."""
+    """As `secret`, or None if neither is named."""
     return None if variable is None and path is None else secret(variable, path)
 
 

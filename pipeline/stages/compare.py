@@ -31,7 +31,7 @@ class EarlierPayees(NamedTuple):
     hashed: Hashed
     """Of its folder."""
     names: Callable[[], pl.Series | None]
-    """Reads the name of every payment in its file, in row order; None where they were deleted."""
+    """Reads the name of every payment in its file, in row order; None if they were deleted."""
 
 
 class ContradictedKeys(NamedTuple):
@@ -42,7 +42,7 @@ class ContradictedKeys(NamedTuple):
 
 
 class PayeeDifferences(NamedTuple):
-    """What changed since earlier runs."""
+    """Changes since earlier runs."""
 
     changes: Changes  # `Changes`, by row and code
     contradicted: list[ContradictedKeys]  # of each earlier run
@@ -225,7 +225,7 @@ def _masked(names: Callable[[], pl.Series | None], rows: pl.Series) -> pl.Series
 
 
 def _listed(column: str) -> pl.Expr:
-    """The distinct values of a group; null where there are none."""
+    """The distinct values of a group; null if there are none."""
     each = pl.col(column).drop_nulls().unique().sort()
     more_count = each.len().cast(pl.Int64) - SHOWN_MAX
     more = pl.when(more_count > 0).then(pl.format(" and {} more", more_count)).otherwise(pl.lit(""))

@@ -24,7 +24,7 @@ class ApiLimits(NamedTuple):
     rate_per_s: float
     daily_cap: int | None
     used_count: int = 0  # of the cap, in the current window
-    price: Price | None = None  # of a call; None where it is not known
+    price: Price | None = None  # of a call; None if it is not known
 
 
 class SparedChecks(NamedTuple):
@@ -35,7 +35,7 @@ class SparedChecks(NamedTuple):
     reused: frozenset[int] = frozenset()
     """Those that have a match in an earlier run that may be reused."""
     why_uncounted: LocalizedText | None = None
-    """Why the folder of the run could not be read; None where it could."""
+    """Why the folder of the run could not be read; None if it could."""
 
 
 def forecast(  # noqa: PLR0913, PLR0917 (one argument per frame or fact of the file)

@@ -37,7 +37,7 @@ _IS_UNDECIDED = pl.col("check_outcome").is_in(list(UNDECIDED))
 
 
 class SummaryHeader(NamedTuple):
-    """What a summary says about the run as a whole."""
+    """The part of a summary about the run as a whole."""
 
     tool_version: str
     profile: str

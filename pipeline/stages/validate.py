@@ -44,7 +44,7 @@ from schemas.row_positions import RowPositions
 
 
 class Routes(NamedTuple):
-    """Where payments can go, as the profile says."""
+    """The routes of a profile."""
 
     apis: Collection[ApiName]
     """Those that there are to ask."""
@@ -58,7 +58,7 @@ class Routes(NamedTuple):
     bic_table: Mapping[str, str] = {}
     """The user's own directory for VoP Standard: start of an IBAN without check digits -> BIC11."""
     modulus: Modulus | None = None
-    """What UK accounts are checked by before anything is asked; None where the user gave no tables."""
+    """What UK accounts are checked by before anything is asked; None if the user gave no tables."""
     vop_countries: tuple[str, ...] | None = None
     """The countries whose IBANs VoP is asked about; None: any."""
     vop_names: Literal["any", "latin"] = "any"
@@ -66,7 +66,7 @@ class Routes(NamedTuple):
 
 
 class ValidationResult(NamedTuple):
-    """What became of the payments: every one is accepted or has a reject, never both."""
+    """The result for all payments: each is accepted or has a reject, never both."""
 
     accepted: Accepted
     rejects: Rejects
@@ -128,7 +128,7 @@ _SOURCE = ACCEPTED["bic_source"]
 
 
 def _route(clean: pl.DataFrame, routes: Routes) -> pl.DataFrame:
-    """Add where each payment goes, why, and what only some APIs need; `to` is null where none can."""
+    """Add where each payment goes, why, and what only some APIs need; `to` is null if none can."""
     # CoP asks by name alone; a GB IBAN that comes with an identification only is for VoP.
     gb_iban_to_cop = (
         _HAS_IBAN & _IS_GB_IBAN & pl.lit(routes.gb_iban_to == "cop") & pl.col("name").is_not_null()
@@ -183,7 +183,7 @@ def _goes_to(apis: Iterable[ApiName]) -> pl.Expr:
 
 
 def _unasked(routes: Routes) -> pl.Expr:
-    """Why the profile excludes a payment from being asked about; null where it does not."""
+    """Why the profile excludes a payment from being asked about; null if it does not."""
     reasons = []
     to_vop = _goes_to(VOP)
     if routes.vop_countries is not None:

@@ -32,7 +32,7 @@ class Cipher:
         return nonce + self._aes.encrypt(nonce, content, bound_to)
 
     def decrypt(self, written: bytes, bound_to: bytes) -> bytes | None:
-        """What was encrypted; None where the key or the line is another, or something was changed."""
+        """What was encrypted; None if the key or the line is another, or something was changed."""
         from cryptography.exceptions import InvalidTag
 
         nonce, hidden = written[:_NONCE_BYTE_COUNT], written[_NONCE_BYTE_COUNT:]

@@ -22,7 +22,7 @@ _PROOF = b"the key of this ledger"
 
 
 class NameEncryption:
-    """How one ledger stores its matched names. Made by `under`."""
+    """The encryption of matched names in one ledger. Made by `under`."""
 
     def __init__(self, path: Path, cipher: Cipher | None) -> None:
         self._path = path
@@ -35,7 +35,7 @@ class NameEncryption:
 
     @property
     def proof(self) -> bytes | None:
-        """What a ledger keeps to verify its key; None where its names are in clear."""
+        """What a ledger keeps to verify its key; None if its names are in clear."""
         return None if self._cipher is None else self._cipher.encrypt(b"", _PROOF)
 
     def require(self, proof: bytes | None) -> None:
@@ -52,7 +52,7 @@ class NameEncryption:
         return self._mismatch(proof) is None
 
     def _mismatch(self, proof: bytes | None) -> tuple[Sentence, Sentence] | None:
-        """What differs from how the ledger was begun, and what to do; None where nothing does."""
+        """What differs from how the ledger was begun, and what to do; None if nothing does."""
         if proof is None:
             begun_in_clear = (Sentence("stores.begun_without_key"), Sentence("stores.finish_without_key"))
             return None if self._cipher is None else begun_in_clear

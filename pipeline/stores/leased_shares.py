@@ -48,7 +48,7 @@ class WholeShare:
 
 
 class Waiting(NamedTuple):
-    """How a process waits for others, where there is no share for it."""
+    """The way a process waits for others if no share is free."""
 
     announce: Callable[[LeaseHolder], None]  # called with each that is waited for
     deadline: float = inf  # on the clock of anyio
@@ -131,7 +131,7 @@ class LeasedShare:
         return False
 
     async def begin(self, waiting: Waiting | None) -> bool:
-        """Wait until there is a share for this process; False where it would have to wait for another one.
+        """Wait until there is a share for this process; False if it would have to wait for another one.
 
         It may not where it holds shares of other accounts.
         """
@@ -249,7 +249,7 @@ async def leased_shares(
     """Hold a share of each account until the block ends, and renew each lease so often at least.
 
     A process that waits for another holds nothing that this one may wait for: all is given back,
-    and the account that was missing comes first the next time. So no two wait for one another, also where one
+    and the account that was missing comes first the next time. So no two wait for one another, also if one
     of them had a share of each and lost some, as after a sleep.
 
     Raises:

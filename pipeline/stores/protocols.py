@@ -87,7 +87,7 @@ class RunLedger(Ledger, Protocol):
 
     @property
     def finished_at(self) -> str | None:
-        """When the run was finished, or None where a question still lacks its final answer."""
+        """When the run was finished, or None if a question still lacks its final answer."""
 
     def answers(self) -> Iterator[FinalAnswer]:
         """Every final answer, those recorded by `reuse` last. Not while `writing()`."""
@@ -100,7 +100,7 @@ class RunLedger(Ledger, Protocol):
 
     @property
     def language(self) -> str | None:
-        """The language of the page and the workbook, by its code; None where the run has just begun."""
+        """The language of the page and the workbook, by its code; None if the run has just begun."""
 
     def speak(self, language: str, *, time: str) -> None:
         """Record the language of the page and the workbook."""
@@ -119,7 +119,7 @@ class QuestionSource(Protocol):
         """Whether other processes may ask what this one leaves."""
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:
-        """Lease a chunk of questions for one API; None where there is none now.
+        """Lease a chunk of questions for one API; None if there is none now.
 
         It does not wait for chunks of other processes: they may be waiting for those of this one.
         """
@@ -167,7 +167,7 @@ class Quota(CapCount, Protocol):
     """A daily cap that is counted apart from the ledger."""
 
     async def reserve(self) -> bool:
-        """Take one unit, durably, for one request about to be sent; False where there is none.
+        """Take one unit, durably, for one request about to be sent; False if there is none.
 
         Raises:
             DiskError, IncompleteError: it is not known that a unit was taken; send nothing.
@@ -192,7 +192,7 @@ class Share(Protocol):
     async def rejoin(self) -> bool:
         """Have a share again, after `leave`, without waiting for another process to leave.
 
-        False where one would have to; there is no share then, and it may be tried again.
+        False if one would have to; there is no share then, and it may be tried again.
 
         Raises:
             PrecheckError: as the lease.

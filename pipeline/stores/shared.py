@@ -176,7 +176,7 @@ class SharedStore(Protocol):
         """
 
     def find(self, run_id: UUID) -> StoredRun | None:
-        """A run by its id; None where it is not in this store."""
+        """A run by its id; None if it is not in this store."""
 
     def shared_run(
         self, run: StoredRun, questions: QuestionParts, *, caps: Mapping[str, AccountCap]
@@ -204,7 +204,7 @@ class SharedStore(Protocol):
 
 
 class StoreFinding(NamedTuple):
-    """What `precheck ledger check` found about one thing."""
+    """One finding of `precheck ledger check`."""
 
     name: Sentence
     detail: Sentence
@@ -220,7 +220,7 @@ class ClosedRun(NamedTuple):
 
 
 class AccountState(NamedTuple):
-    """How the limits of an account are divided."""
+    """The current division of an account's limits."""
 
     scope: str
     api: str

@@ -40,7 +40,7 @@ NOTHING = SharePart(0, 0)
 
 
 class HeldShare(NamedTuple):
-    """What one process has of an account. Times are of one clock for all its processes, from 0 on."""
+    """The share of an account that a process holds. Times are of one clock, from 0 on."""
 
     holder: str  # an id that no other process ever has
     order: int  # A number greater than those of the processes that were there before it
@@ -88,7 +88,7 @@ class Division(NamedTuple):
 
 
 class ShareWish(NamedTuple):
-    """What a process reports and wants when it renews its lease."""
+    """A process's report and request when it renews its lease."""
 
     kept: SharePart  # it has used no more than this since before the renewal began
     wants: bool = True  # whether it has anything to ask; where not, it leaves
@@ -96,7 +96,7 @@ class ShareWish(NamedTuple):
 
 
 class ShareRenewal(NamedTuple):
-    """What a process may use from now on, until `LEASE_S` after it asked."""
+    """The share that a process may use until `LEASE_S` after it asked."""
 
     part: SharePart
     more_in_s: float  # when something may be free that it is still to get; inf where it has its part
@@ -150,7 +150,7 @@ def not_before(time: float, account: ServerAccount) -> Division:
 
 
 def with_other_limits(division: Division, me: HeldShare, now: float) -> HeldShare | None:
-    """A process at work whose configuration gives the account other limits; None where there is none.
+    """A process at work whose configuration gives the account other limits; None if there is none.
 
     Its daily cap is one of them.
     """
@@ -161,7 +161,7 @@ def with_other_limits(division: Division, me: HeldShare, now: float) -> HeldShar
 
 
 def _settled(share: HeldShare, account: ServerAccount, now: float) -> HeldShare | None:
-    """A share without what has become free; None where all of it has."""
+    """A share without what has become free; None if all of it has."""
     if share.until > now + LEASE_S or share.given_up_until > now + LEASE_S + account.window_s:
         # No renewal can have written it yet: it is of before a restart of the machine, and what was sent
         # then may count for a window. One that could be written now is of so long ago that nothing counts.

@@ -19,7 +19,7 @@ the status is the code, so that CLIENT_INVALID came with a status that refuses o
 
 
 class RunIdentity(NamedTuple):
-    """What identifies a run. A folder holds one run; only `tool_version` may change within it.
+    """The identity of a run. A folder holds one run; only `tool_version` may change within it.
 
     Until there is an answer there is nothing to lose, and the folder may be used for another run.
     """
@@ -31,19 +31,19 @@ class RunIdentity(NamedTuple):
 
 
 class LedgerProof(NamedTuple):
-    """What the lines of a ledger are proved by; `NO_PROOF`: by nothing but their seals."""
+    """The proof of a ledger's lines; `NO_PROOF`: only their seals."""
 
     digests: Mapping[str, str] = MappingProxyType({})
-    """Table -> SHA-256 of the seals of its lines, as in the manifest; empty where there is none."""
+    """Table -> SHA-256 of the seals of its lines, as in the manifest; empty if there is none."""
     finish_count: int = 0
     """How many outcome files were on record when the manifest was written."""
     signing_key_of: Callable[[bytes], bytes] | None = None
-    """The key of a run -> the key of the second half of its seals; None where nothing is signed."""
+    """The key of a run -> the key of the second half of its seals; None if nothing is signed."""
     proved_finishes: int = 0
     """Lines up to this outcome file are proved by a signed manifest."""
 
     def signing_key(self, run_key: bytes) -> bytes | None:
-        """The key of the second half of a run's seals; None where nothing is signed."""
+        """The key of the second half of a run's seals; None if nothing is signed."""
         return None if self.signing_key_of is None else self.signing_key_of(run_key)
 
 
@@ -100,7 +100,7 @@ class RequestAttempt(NamedTuple):
     code: str | None
     ended_at: str | None
     detail: str | None = None
-    """The server's description of a problem; None where there is none, or it is purged or not read."""
+    """The server's description of a problem; None if there is none, or it is purged or not read."""
     has_hidden_detail: bool = False
     """Whether there is a detail that is encrypted, and was read without the key."""
 
@@ -109,20 +109,20 @@ class RecordedRequest(NamedTuple):
     """One request as a shared ledger has it, for the copy in a folder; or an answer of an earlier run."""
 
     question: bytes
-    attempt: int  # from 1; 0 where the question was not asked, as an earlier run had its answer
+    attempt: int  # from 1; 0 if the question was not asked, as an earlier run had its answer
     request_id: str
     sent_at: str
     failed_with: str | None  # the code of a reply that was of no use
     failed_at: str | None
     answer: FinalAnswer | None
-    detail: str  # the server's description of a problem; empty where there is none
+    detail: str  # the server's description of a problem; empty if there is none
     reused: ReusedAnswer | None = None  # the answer of the earlier run
 
 
 class RoundState(NamedTuple):
-    """How far the latest round of a shared run has come."""
+    """The state of the latest round of a shared run."""
 
-    number: int  # from 1; 0 where the run has no round yet
+    number: int  # from 1; 0 if the run has no round yet
     is_open: bool
     undone_count: int  # chunks that are not done, of all holders
     free_count: int  # those of them that any process may claim now
@@ -145,7 +145,7 @@ class FruitlessQuestion(NamedTuple):
 
 
 class LedgerCounts(NamedTuple):
-    """How many requests and answers a ledger holds."""
+    """Counts of a ledger's requests and answers."""
 
     attempt_count: int  # requests that were sent, or were about to be
     answer_count: int  # questions with a final answer from a server
@@ -153,7 +153,7 @@ class LedgerCounts(NamedTuple):
 
 
 class QuestionHistory(NamedTuple):
-    """What a ledger knows of a question."""
+    """The history of a question in a ledger."""
 
     answer: FinalAnswer | None
     attempts: int  # requests that were sent for it, or were about to be when a run was killed
@@ -185,7 +185,7 @@ class QuestionChunk(NamedTuple):
 
 
 class ServerAccount(NamedTuple):
-    """What a server allows one client of one of its APIs, all processes together."""
+    """The limits of one client at one API of a server, for all processes together."""
 
     scope: str
     """Server and client, as `scopes.scope_of` gives them."""
@@ -200,11 +200,11 @@ class ServerAccount(NamedTuple):
     daily_cap: int | None = None
     """None: there is none."""
     cap_window: str | None = None
-    """What a day of the cap is; None where there is none."""
+    """What a day of the cap is; None if there is none."""
 
 
 class ShareLimits(NamedTuple):
-    """What one process may use of an account; nothing at all where both are 0."""
+    """The share of an account for one process; nothing may be sent if both are 0."""
 
     rate_per_s: float
     in_flight_max: int
@@ -216,9 +216,9 @@ class LeaseHolder(NamedTuple):
     """A run that asks a server."""
 
     server: str  # host and port
-    pid: int | None = None  # None where it has only just begun, and its record is not written yet
+    pid: int | None = None  # None if it has only just begun, and its record is not written yet
     since: str | None = None  # UTC, ISO 8601 with Z
-    host: str | None = None  # None where it is this one
+    host: str | None = None  # None if it is this one
 
     @property
     def name(self) -> Sentence:

@@ -19,7 +19,7 @@ charged to them like any other trouble, so that every run ends."""
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How a breaker behaves."""
+    """The settings of a breaker."""
 
     failures_max: int  # failures in a row that open it
     probe_wait_s: float  # from opening to the first probe; doubled for each further one
@@ -63,7 +63,7 @@ class Breaker:
         return self.is_open and self._probes_failed >= self._patience.probes_max
 
     def wait_s(self, now: float) -> float:
-        """How long to wait before asking again whether a request may leave; 0 where one may.
+        """How long to wait before asking again whether a request may leave; 0 if one may.
 
         While a probe is on its way that is open; a short wait is returned then.
         """
@@ -112,7 +112,7 @@ class Breaker:
 
 
 class RetryBudget:
-    """How many retries a run may make, in all."""
+    """The budget of retries for a whole run."""
 
     def __init__(self, *, free: int) -> None:
         """Start with some retries that any run may make, however short it is."""
@@ -123,7 +123,7 @@ class RetryBudget:
         self._allowed += RETRY_SHARE
 
     def spend(self, cost: float = 1.0) -> bool:
-        """Take one retry, at its cost; False where there is none left."""
+        """Take one retry, at its cost; False if there is none left."""
         if self._allowed < cost:
             return False
         self._allowed -= cost

@@ -34,7 +34,7 @@ class CertificateFacts:
     not_after: datetime
     organisation_identifier: str | None  # the authorisation number, such as PSDFR-ACPR-99999
     client_authentication: bool  # whether it may be used by a client
-    problems: tuple[Sentence, ...]  # why a server would refuse it, each a sentence; empty where none is seen
+    problems: tuple[Sentence, ...]  # why a server would refuse it, each a sentence; empty if none is seen
     expires_soon: bool  # whether the next one is due
 
 

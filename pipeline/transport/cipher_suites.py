@@ -36,7 +36,7 @@ def offered(context: ssl.SSLContext) -> frozenset[str]:
 
 
 def limit_tls13(context: ssl.SSLContext) -> bool:
-    """Leave a context the one suite of TLS 1.3; False where this Python has no way to do it."""
+    """Leave a context the one suite of TLS 1.3; False if this Python has no way to do it."""
     if hasattr(context, "set_ciphersuites"):
         context.set_ciphersuites(":".join(TLS13_SUITES))
     elif not _call_openssl(context):

@@ -81,7 +81,7 @@ class Client:
             self._line = None
 
     async def token(self) -> Token | None:
-        """The token that the next request should carry; None where this client needs none.
+        """The token that the next request should carry; None if this client needs none.
 
         Asked for before a request is planned, so that a wait for the identity provider is charged to
         neither the request's deadline nor its attempts. Raises as `Tokens.current`.

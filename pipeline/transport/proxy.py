@@ -131,7 +131,7 @@ class Proxy:
 
 
 class _Reply(asyncio.Protocol):
-    """Reads the head of a proxy's reply to CONNECT; empty where the connection ended before."""
+    """Reads the head of a proxy's reply to CONNECT; empty if the connection ended before."""
 
     def __init__(self) -> None:
         self.head: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()

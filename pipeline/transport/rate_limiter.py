@@ -133,7 +133,7 @@ class Pace:
 
 
 def window_of(rate_per_s: float) -> float:
-    """How long a request counts, in seconds."""
+    """The window that a request counts in, in seconds."""
     return _promise(rate_per_s)[0] * _STRETCH
 
 

@@ -96,7 +96,7 @@ class GiveUp:
 class TurnAway:
     """The server refuses us for this question; the other questions show whether it refuses us for all."""
 
-    error: PrecheckError  # what ends the run where it is so with all of them
+    error: PrecheckError  # what ends the run if so with all of them
 
 
 Decision = Accept | Held | Refuse | RenewToken | Retry | GiveUp | TurnAway
@@ -104,7 +104,7 @@ Decision = Accept | Held | Refuse | RenewToken | Retry | GiveUp | TurnAway
 
 @dataclass(frozen=True, slots=True)
 class RetryState:
-    """Where one check stands when an exchange has ended."""
+    """The state of one check after an exchange."""
 
     number: int
     """Requests sent for this check, this one included: 1 or more."""
@@ -119,7 +119,7 @@ class RetryState:
 def decide(
     reply: httpx.Response | NetworkFailure, attempt: RetryState, *, chance: float, now: datetime
 ) -> Decision:
-    """What to do after one exchange.
+    """Decide the next step after an exchange.
 
     Args:
         reply: What came back.
@@ -150,7 +150,7 @@ def pause_s(headers: Mapping[str, str], *, now: datetime) -> float:
         now: The current time.
 
     Returns:
-        Seconds, at most an hour, and the longest if it says several; 0 where it asks for no pause or in no
+        Seconds, at most an hour, and the longest if it says several; 0 if it asks for no pause or in no
         known form.
 
     >>> pause_s({"retry-after": "120"}, now=datetime(2030, 1, 1, tzinfo=UTC))

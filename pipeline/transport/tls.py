@@ -276,7 +276,7 @@ _NO_COMMON_GROUND = {
 
 
 def explain(error: ssl.SSLError, server: str, keys: Keys = OF_API) -> PrecheckError | None:
-    """What a TLS failure means, where trying again cannot help.
+    """Explain a TLS failure that a retry cannot solve.
 
     Args:
         error: What OpenSSL raised.
@@ -285,7 +285,7 @@ def explain(error: ssl.SSLError, server: str, keys: Keys = OF_API) -> PrecheckEr
 
     Returns:
         CredentialsError where the server refuses our certificate, TlsError where one of us will not
-        speak to the other, None where the network may be the cause.
+        speak to the other, None if the network may be the cause.
     """
     if isinstance(error, ssl.SSLCertVerificationError):
         advice = _VERIFY_ADVICE.get(error.verify_code, "transport.ask_operator")

@@ -32,7 +32,7 @@ class TokenUnavailable(Exception):  # noqa: N818  like NetworkFailure: an event 
 
     Attributes:
         reason: the sentence.
-        pause_s: how long it asked for no other request; 0 where it did not.
+        pause_s: how long it asked for no other request; 0 if it did not.
     """
 
     def __init__(self, reason: Sentence, *, pause_s: float = 0.0) -> None:
@@ -108,7 +108,7 @@ class Tokens:
     async def refresh(self, rejected: Token) -> Token:
         """A token to send instead of one that the server refused with a 401.
 
-        Fetches only where the refused token is still the current one: any number of callers with
+        Fetches only if the refused token is still the current one: any number of callers with
         the same refused token cost one fetch.
 
         Raises:

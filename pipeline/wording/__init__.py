@@ -1,4 +1,4 @@
-"""What the program says, as data: a key and values in, words out, by surface and language.
+"""A message to the user, as data: a key and values in, words out, by surface and language.
 
 Code raises, records and passes on a `Sentence`; a surface puts it into words with `words`. The words are in
 `catalogues/LANGUAGE/ROOM.po`, which a writer edits without touching code.

@@ -17,7 +17,7 @@ from schemas.localized import LocalizedText
 
 
 class SurfaceKind(StrEnum):
-    """Where a sentence is read. The catalogue may have words of its own for each."""
+    """The surface that shows a sentence. The catalogue may word each differently."""
 
     ANY = ""  # logs, documents and evidence
     COMMAND = "command"  # names options and commands
@@ -48,7 +48,7 @@ Value: TypeAlias = (
 
 
 class Sentence:
-    """What the program says, as data: `Sentence("csv.empty", file="payroll.csv")`.
+    """A message to the user, as data: `Sentence("csv.empty", file="payroll.csv")`.
 
     `str()` puts it into English words for logs and documents; `words` into those of a surface and a language.
     """

@@ -178,7 +178,7 @@ class SameFile(NamedTuple):
 
     id: str
     time: str  # when it was uploaded
-    was_released: bool  # whether payments of it were, also where the approval does not count any more
+    was_released: bool  # whether payments of it were, also if the approval does not count any more
 
 
 def same_files(context: Context, folder: FileFolder) -> list[SameFile]:

@@ -167,7 +167,7 @@ def _changes_in(file: DeskFile, form: dict[str, str]) -> dict[str, object]:
 
 @routes.get("/files/{id}/plan")
 async def plan(request: web.Request) -> web.Response:
-    """What checking the file would take."""
+    """The forecast of checking the file."""
     context = context_of(request)
     current = await context.current(request)
     if current.state is State.PURGED:

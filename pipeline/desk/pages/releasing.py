@@ -58,7 +58,7 @@ routes = web.RouteTableDef()
 
 @routes.get("/files/{id}/release")
 async def release(request: web.Request) -> web.Response:
-    """What would be released and held, who decided what, the approval, and the files."""
+    """The release page: the preview, the decisions, the approval and the files."""
     return await _page(request, findings=None)
 
 
@@ -126,7 +126,7 @@ def _split(current: FileStatus) -> SplitMade | None:
 
 
 def _why_not(person: Person, shaped: list[Shaped]) -> str:
-    """Why this person may not approve; empty where it may."""
+    """Why this person may not approve; empty if it may."""
     if not person.can(Role.APPROVER):
         return gettext("You are not an approver. Ask an approver to open this page.")
     try:

@@ -67,7 +67,7 @@ def read_part(task: PartTask) -> PartRead:
     """Read and validate a part, and put its accepted payments into buckets.
 
     Returns:
-        What was found; also where the part cannot be used, which stops no other.
+        What was found; also if the part cannot be used, which stops no other.
     """
     shared, part = task
     shared.require_alike()

@@ -26,7 +26,7 @@ Found = TypeVar("Found")
 
 
 class SetTask(NamedTuple):
-    """What every task of a data set has in common."""
+    """The settings that all tasks of a data set share."""
 
     files: PartFiles
     routes: Routes
@@ -64,7 +64,7 @@ class UsableRows(NamedTuple):
 
     @property
     def starts(self) -> list[int]:
-        """How many rows come before those of each part."""
+        """The number of rows before each part."""
         return list(accumulate(self.counts, initial=0))[:-1]
 
 

@@ -14,7 +14,7 @@ BOOKING = ("originator", "day")
 
 
 def totals_of(records: pl.DataFrame) -> Totals:
-    """What these records add up to; a malformed amount adds nothing, and instructions do not count."""
+    """The totals of these records; malformed amounts and instructions do not count."""
     sides = (pl.col("code").is_in(DEBITS), pl.col("code") == CREDIT)
     sums = [pl.col("pence").filter(is_mine).sum() for is_mine in sides]
     counts = [is_mine.sum() for is_mine in sides]

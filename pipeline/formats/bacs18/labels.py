@@ -94,7 +94,7 @@ def totals_text(totals: Totals) -> bytes:
 
 
 def block_count(labels: Mapping[str, FileLabel], record_count: int) -> int | None:
-    """How many blocks these records take; None where HDR2 does not say how long one is."""
+    """The number of blocks for these records; None if HDR2 has no block length."""
     header = labels.get("HDR2")
     if header is None:
         return None
@@ -105,7 +105,7 @@ def block_count(labels: Mapping[str, FileLabel], record_count: int) -> int | Non
 
 
 def processing_day(labels: Mapping[str, FileLabel]) -> str | None:
-    """The day of the file as UHL1 has it, blank and all; None where no label says it."""
+    """The day of the file as UHL1 has it, blank and all; None if no label says it."""
     return None if "UHL1" not in labels else labels["UHL1"].text[_DAY.first - 1 : _DAY.last]
 
 
@@ -122,7 +122,7 @@ def facts_of(labels: Mapping[str, FileLabel]) -> dict[str, str]:
 
 
 def in_calendar(day: str) -> str | None:
-    """A day of the standard, bYYDDD, as an ISO date; None where it is none.
+    """A day of the standard, bYYDDD, as an ISO date; None if it is none.
 
     >>> in_calendar(" 26330"), in_calendar(" 26366")
     ('2026-11-26', None)

@@ -84,7 +84,7 @@ def _payments(credits_: pl.DataFrame) -> pl.DataFrame:
 
 
 def _filled(field: Field) -> pl.Expr:
-    """A field without the blanks around it; null where there is nothing else."""
+    """A field without the blanks around it; null if there is nothing else."""
     text = field.of_line.str.strip_chars(" ")
     return pl.when(text != "").then(text)
 

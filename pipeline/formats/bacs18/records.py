@@ -36,7 +36,7 @@ NOTHING = "nothing"
 
 
 class Field(NamedTuple):
-    """Where a field stands in its record."""
+    """The position of a field in its record."""
 
     first: int
     last: int
@@ -72,7 +72,7 @@ def records_of(data: bytes, *, where: str) -> pl.DataFrame:
 
     Returns:
         `line`, `start` and `end` (bytes, the line end included), `text` (without it), `kind` (a label, or one
-        of the words above), `code`, `originator`, `day` (empty where the record has none) and `pence` (null
+        of the words above), `code`, `originator`, `day` (empty if the record has none) and `pence` (null
         where it is not 11 digits, and of labels).
 
     Raises:
@@ -136,7 +136,7 @@ def _kind() -> pl.Expr:
 
 
 def _refuse_odd_labels(records: pl.DataFrame, where: str) -> None:
-    """Refuse labels in small letters or behind blanks, which no bank takes."""
+    """Refuse labels in lower case or behind blanks, which no bank takes."""
     meant = pl.col("text").str.strip_chars_start(" \t").str.slice(0, 4).str.to_uppercase()
     labels = records.filter(pl.col("text").str.contains(rf"^[ \t]*(?i:{'|'.join(LABELS)})"))
     odd = labels.filter(pl.col("kind") != meant).select("line", meant)

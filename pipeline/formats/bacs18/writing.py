@@ -32,7 +32,7 @@ _READ_BEFORE = "a file that was read before"
 
 
 def fitted(name: str) -> str | None:
-    """A name as a record has it: Bacs' own characters, cut at the end of its field; None where it has none.
+    """A name as a record has it: Bacs' own characters, cut at the end of its field; None if it has none.
 
     >>> fitted("Quillon & Marrow Engineering Ltd")
     'QUILLON & MARROW E'
@@ -42,12 +42,12 @@ def fitted(name: str) -> str | None:
 
 
 def obstacle(message: Message) -> Sentence | None:
-    """Why a file must not be changed; None where it may."""
+    """Why a file must not be changed; None if it may."""
     return message.difference
 
 
 def name_obstacle(message: Message, row: int, name: str) -> Sentence | None:  # noqa: ARG001 - other formats need the row
-    """Why a payee cannot get a name; None where it can."""
+    """Why a payee cannot get a name; None if it can."""
     if fitted(name) is None:
         return Sentence("bacs18.letters_not_of_bacs")
     return None

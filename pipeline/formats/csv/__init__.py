@@ -131,7 +131,7 @@ class _Rows(NamedTuple):
 
 
 def _read_fast(body: Body, layout: Layout) -> _Rows | None:
-    """The rows as polars reads them; None where it cannot. Its own messages quote cells."""
+    """The rows as polars reads them; None if it cannot. Its own messages quote cells."""
     text, start, stop, _ = body
     if text[start - 1 : start] != b"\n":
         return None  # polars knows no other line ends

@@ -65,7 +65,7 @@ def text_bytes(cells: pl.DataFrame) -> int:
 def tally(body: Body, *, delimiter: str, column_count: int, where: str, line_first: int = 1) -> CsvTally:
     """Count the rows of a file with an ASCII delimiter; regular rows have `column_count` cells.
 
-    A quoted cell opens only where a cell starts; a quote character elsewhere is text.
+    A quoted cell opens only if a cell starts; a quote character elsewhere is text.
 
     Raises:
         InputError: a quoted cell is not closed, has text after its closing quote, or is so long that no
@@ -93,7 +93,7 @@ def _count(body: Body, some: bytes) -> int:
 
 
 def line_ends(text: bytes) -> int:
-    """How many lines end in the text, whichever way they end."""
+    """The number of line ends in the text, of any kind."""
     return text.count(b"\n") + text.count(b"\r") - text.count(b"\r\n")
 
 
@@ -242,14 +242,14 @@ def unclosed_row(line: int, where: str) -> InputError:
 
 
 def long_line(line: int, where: str) -> InputError:
-    """What to say of a line that no payment has."""
+    """The error for a line longer than any payment's."""
     return InputError(
         Sentence("csv.line_longer_than", where=where, line=line, record_bytes_max=RECORD_BYTES_MAX)
     )
 
 
 def long_row(row: int, where: str, positions: RowPositions | None = None) -> InputError:
-    """What to say of a row of many lines that no payment has."""
+    """The error for a row of more lines than any payment has."""
     return InputError(
         Sentence(
             "csv.row_longer_than",

@@ -35,7 +35,7 @@ class Cell(NamedTuple):
 
 @dataclass(slots=True)
 class Cells:
-    """What is in a sheet."""
+    """The contents of a sheet."""
 
     numbers: list[Cell] = field(default_factory=list)
     """Dates among them: a date is a number with a format."""
@@ -63,7 +63,7 @@ class Cells:
 
     @property
     def filled_count(self) -> int:
-        """How many cells have anything in them."""
+        """The number of cells with content."""
         return len(self.numbers) + len(self.booleans) + len(self.errors) + self.texts.total()
 
     @property

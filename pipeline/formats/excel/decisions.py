@@ -1,7 +1,7 @@
 """The decisions that people wrote into a workbook: in its columns Decision and Reason, by row.
 
 A workbook has been through other people's hands and programs, so that it is parsed in a child, like
-everything that strangers made, and believed only where it names the run that it was written for.
+everything that strangers made, and believed only if it names the run that it was written for.
 """
 
 import json

@@ -92,7 +92,7 @@ def chosen(
 
 
 def all_counted(archive: zipfile.ZipFile, *, bytes_max: int) -> Iterator[Cells]:
-    """What is in each sheet, the hidden ones too; an InputError where that is more than payments."""
+    """The contents of all sheets, hidden ones too; an InputError if they exceed any payment file."""
     texts = shared_lengths(archive, SizeBudget(bytes_max))
     for sheet in sheets_of(archive):
         yield _counted(archive, sheet, texts, bytes_max)

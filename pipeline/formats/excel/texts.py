@@ -16,7 +16,7 @@ _PART = "xl/sharedstrings.xml"
 
 
 def shared_lengths(archive: zipfile.ZipFile, budget: SizeBudget) -> Sequence[int]:
-    """The UTF-8 bytes of each shared text, in order; nothing where the workbook shares none.
+    """The UTF-8 bytes of each shared text, in order; nothing if the workbook shares none.
 
     Raises:
         InputError: they are too many.

@@ -45,7 +45,7 @@ class LayoutFormat:
 
     @property
     def KNOWN_BY(self) -> Sentence:  # noqa: N802 - as the constants of other formats
-        """What its files start with, in words."""
+        """The start of its files, in words."""
         return known_by(self.layout)
 
     @property
@@ -68,15 +68,15 @@ class LayoutFormat:
         return reading.read(data, self.layout, encoding=options.encoding, where=where)
 
     def fitted(self, name: str) -> str | None:
-        """A name as the bank takes it; None where it cannot."""
+        """A name as the bank takes it; None if it cannot."""
         return writing.fitted(name, self.layout)
 
     def obstacle(self, message: Message) -> Sentence | None:
-        """Why a file must not be changed; None where it may."""
+        """Why a file must not be changed; None if it may."""
         return writing.obstacle(self.layout, message)
 
     def name_obstacle(self, message: Message, row: int, name: str) -> Sentence | None:
-        """Why a payee cannot get a name; None where it can."""
+        """Why a payee cannot get a name; None if it can."""
         return writing.name_obstacle(self.layout, message, row, name)
 
     def renamed(self, data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:

@@ -10,7 +10,7 @@ Span = tuple[int, int]
 
 
 def spans_between(text: str, separator: str) -> list[Span] | None:
-    """The cells between separators, their quotes included; None where a quoted cell is not closed.
+    """The cells between separators, their quotes included; None if a quoted cell is not closed.
 
     >>> spans_between('a,"b,c",', ",")
     [(0, 1), (2, 7), (8, 8)]
@@ -45,7 +45,7 @@ def spans_by_widths(widths: Sequence[int]) -> list[Span]:
 
 
 def unquoted(cell: str) -> str:
-    """What a cell says.
+    """The text of a cell without quotes.
 
     >>> unquoted('"12"" pipe"'), unquoted("plain")
     ('12" pipe', 'plain')

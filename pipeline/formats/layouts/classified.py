@@ -93,7 +93,7 @@ def has_tags(layout: BankLayout, kind: LineKind) -> pl.Expr:
 
 
 def cell(layout: BankLayout, kind: LineKind, position: int) -> pl.Expr:
-    """One cell of each line, without blanks around it; null where the line has no such cell."""
+    """One cell of each line, without blanks around it; null if the line has no such cell."""
     widths = layout.widths_of(kind)
     if widths is None:
         text = pl.col("cells").list.get(position - 1, null_on_oob=True)
@@ -106,7 +106,7 @@ def cell(layout: BankLayout, kind: LineKind, position: int) -> pl.Expr:
 
 
 def defect(layout: BankLayout, kind: PaymentLine) -> pl.Expr:
-    """What is wrong with a payment as a whole: too few cells, or too many; null where neither is."""
+    """The defect of a payment as a whole: too few or too many cells; null if neither."""
     widths = layout.widths_of(kind)
     if widths is None:
         count = pl.col("cells").list.len()

@@ -234,12 +234,12 @@ class BankLayout(_Section):
         yield from (each for each in (self.header, self.batch, self.trailer) if each is not None)
 
     def widths_of(self, kind: LineKind) -> Widths | None:
-        """The widths of the cells of such a line; None where a separator stands between them."""
+        """The widths of the cells of such a line; None if a separator stands between them."""
         return kind.widths or self.widths
 
     @property
     def name_room(self) -> int | None:
-        """How many characters a name may have: what the bank takes, and what its cell has room for."""
+        """The longest name in characters: the bank's limit, or the width of the cell."""
         widths = ((self.widths_of(kind), kind.columns["name"]) for kind in self.payments)
         rooms = [of_line[place - 1] for of_line, place in widths if of_line is not None]
         return min([*rooms, *([] if self.name_length_max is None else [self.name_length_max])], default=None)

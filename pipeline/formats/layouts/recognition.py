@@ -109,7 +109,7 @@ def _has_tags(line: str, layout: BankLayout, kind: LineKind) -> bool:
 
 
 def _cells(line: str, layout: BankLayout, kind: LineKind) -> list[str]:
-    """The cells of one line, as `classified` has them; none where it cannot be cut."""
+    """The cells of one line, as `classified` has them; none if it cannot be cut."""
     widths = layout.widths_of(kind)
     if widths is not None:
         spans: Sequence[Span] | None = spans_by_widths(widths)

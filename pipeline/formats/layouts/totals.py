@@ -26,11 +26,11 @@ class TotalField(NamedTuple):
     text: str
     """As it stands there, without blanks around it."""
     found: int | None
-    """The count of payments, or what they add up to in hundredths; None where an amount is malformed."""
+    """The count of payments, or what they add up to in hundredths; None if an amount is malformed."""
 
 
 def hundredths(amount: pl.Expr, layout: BankLayout) -> pl.Expr:
-    """Amounts as a number of hundredths; null where one is malformed."""
+    """Amounts as a number of hundredths; null if one is malformed."""
     if layout.amount_in == "minor":
         return pl.when(amount.str.contains(_MINOR)).then(amount).cast(pl.Int64)
     cents = amount.str.extract(r"\.([0-9]+)$").fill_null("").str.pad_end(_CENTS, "0")

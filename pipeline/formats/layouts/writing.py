@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def fitted(name: str, layout: BankLayout) -> str | None:
-    """A name as the bank takes it: in its characters, cut to its length; None where it has none for it."""
+    """A name as the bank takes it: in its characters, cut to its length; None if it has none for it."""
     text = in_bacs_characters(name) if layout.name_characters == "bacs" else _on_one_line(name)
     return None if text is None else text[: layout.name_room].rstrip()
 
@@ -35,14 +35,14 @@ def _on_one_line(name: str) -> str | None:
 
 
 def obstacle(layout: BankLayout, message: Message) -> Sentence | None:
-    """Why a file must not be changed; None where it may."""
+    """Why a file must not be changed; None if it may."""
     if (why := why_never_changed(layout)) is not None:
         return Sentence("layouts.cannot_be_changed", file=THE_FILE, why=why)
     return message.difference
 
 
 def name_obstacle(layout: BankLayout, message: Message, row: int, name: str) -> Sentence | None:
-    """Why a payee cannot get a name; None where it can."""
+    """Why a payee cannot get a name; None if it can."""
     if message.defects[row - 1] is not None:
         return Sentence("layouts.line_not_as_others")
     text, encoding = fitted(name, layout), message.facts["encoding"]
@@ -116,7 +116,7 @@ class _Pen:
         self._encoding = encoding
 
     def written(self, line: Mapping[str, Any], position: int, text: str) -> Iterator[Edit]:
-        """The edit that writes a text into a cell of a line; none where it stands there."""
+        """The edit that writes a text into a cell of a line; none if it stands there."""
         old = line["text"]
         start, end = self._span(old, position)
         new = self._in_place(old[start:end], text, line["line"])

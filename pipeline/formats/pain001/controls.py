@@ -26,7 +26,7 @@ class Control(NamedTuple):
 
 
 def money() -> pl.Expr:
-    """The amount of a payment as a number; null where it is none."""
+    """The amount of a payment as a number; null if it is none."""
     return pl.when(pl.col("amount").str.contains(_AMOUNT)).then(pl.col("amount")).cast(MONEY)
 
 
@@ -38,7 +38,7 @@ def totals(amounts: pl.DataFrame, level_count: int) -> pl.DataFrame:
         level_count: how many rows: the message, in the first, and every batch in its own.
 
     Returns:
-        `count`, and `sum`, which is null where an amount is not a number.
+        `count`, and `sum`, which is null if an amount is not a number.
     """
     summed = (
         amounts.select("batch", money=money())
@@ -100,7 +100,7 @@ def _controls(levels: pl.DataFrame, found: pl.DataFrame) -> Iterator[Control]:
 
 
 def _number(text: str) -> Decimal | None:
-    """The number that a level says; None where it says something else.
+    """The number that a level says; None if it says something else.
 
     >>> _number("+12.50"), _number("1e3"), _number("12,50")
     (Decimal('12.50'), None, None)

@@ -55,7 +55,7 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
     """Find the canonical fields, the ids for reports, `SIGNS` and `defect`.
 
     Args:
-        texts: `elements.TEXTS`, as they stand in the file; null where the element is not there.
+        texts: `elements.TEXTS`, as they stand in the file; null if the element is not there.
     """
     cleaned = texts.select(
         *(_cleaned(column) for column in TEXTS), _stated("end_to_end_id").alias("said_end_to_end_id")
@@ -105,7 +105,7 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stated(column: str) -> pl.Expr:
-    """A text as the file has it, also where it says that there is none."""
+    """A text as the file has it, also if it says that there is none."""
     text = pl.col(column).str.strip_chars(BLANKS)
     return pl.when(text != "").then(text)
 

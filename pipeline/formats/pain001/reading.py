@@ -23,8 +23,8 @@ LOCATIONS = {
     "end": pl.Int64(),
     "element": pl.Int64(),  # the start of the payment itself
     "line": pl.Int64(),
-    "batch": pl.Int64(),  # counted from 1; 0 where it is in none
-    "name_start": pl.Int64(),  # of what is between the tags; null where there is no name
+    "batch": pl.Int64(),  # counted from 1; 0 if it is in none
+    "name_start": pl.Int64(),  # of what is between the tags; null if there is no name
     "name_end": pl.Int64(),
 }
 PARTS = {

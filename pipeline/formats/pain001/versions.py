@@ -74,7 +74,7 @@ def version_of(namespace: str | None, element: str) -> str:
 
 
 def dialect_of(namespace: str | None) -> str:
-    """Whose rules a message follows, by its namespace.
+    """The dialect of a message, by its namespace.
 
     >>> dialect_of("urn:swift:xsd:$pain.001.002.02")
     'German'
@@ -85,7 +85,7 @@ def dialect_of(namespace: str | None) -> str:
 
 
 def name_chars_max(version: str) -> int:
-    """How long a name may be in a version.
+    """The longest name of a version, in characters.
 
     >>> name_chars_max("pain.001.003.03"), name_chars_max("pain.001.001.09")
     (70, 140)

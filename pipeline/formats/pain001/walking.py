@@ -29,7 +29,7 @@ _PLACES = {PAYMENT: Kind.PAYMENT, BATCH: Kind.BATCH}
 
 
 class Found:
-    """What has been found since it was last taken away."""
+    """The findings since the last block."""
 
     def __init__(self, stream: XmlStream) -> None:
         self.levels = Levels()

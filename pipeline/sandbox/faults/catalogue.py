@@ -35,7 +35,7 @@ _VOP = frozenset({ApiName.VOP_GATEWAY, ApiName.VOP_STANDARD})
 
 
 class Reach(Enum):
-    """Which requests a fault can befall."""
+    """The requests that a fault can affect."""
 
     CHECKS = frozenset[ApiName | None](ApiName)
     COP = frozenset[ApiName | None]({ApiName.COP})

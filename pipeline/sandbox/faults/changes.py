@@ -90,7 +90,7 @@ def verdict(reply: Reply, scene: Scene, *, cop: Json | None = None, vop: Json | 
 
 @_change
 def written(reply: Reply, scene: Scene, *, cop: bytes, vop: bytes) -> Reply:
-    """As `said`, but letter by letter, for what a JSON encoder would not write."""
+    """As `verdict`, but letter by letter, for what a JSON encoder would not write."""
     if scene.api is ApiName.COP:
         return replace(reply, body=b'{"data":{"verificationReport":' + cop + b"}}")
     return replace(reply, body=vop)

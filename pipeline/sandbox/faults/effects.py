@@ -65,7 +65,7 @@ class Revocation:
 
 
 class ConnectionFault(Enum):
-    """What befalls every connection."""
+    """A fault of every connection."""
 
     HALF_CLOSE = auto()
     """A client that ends its side finds the other side kept open."""

@@ -58,7 +58,7 @@ class Injector:
         return any(fault in aim.selection.fault.effects for aim in self._aims)
 
     async def befall(self, call: Call, reply: Reply) -> tuple[Reply, Delivery | None]:
-        """What is to leave instead of a reply, and how; the names of the faults are recorded in the call."""
+        """The delivery that replaces a reply; the names of the faults are recorded in the call."""
         if not self._aims:
             return reply, None
         met = [aim.selection.fault for aim in self._aims if aim.meets(call)]

@@ -4,7 +4,7 @@ Every request to a silent bank holds its place until the service gives the bank 
 that is sorted by bank such requests would soon hold every place, and all other banks would wait for this
 one. So a bank gets no more than half of the places until it has answered in time, and again once a request
 to it has waited for too long; the questions for others go first. A bank that answers in time is not held
-back, even where it is the only one.
+back, even if it is the only one.
 
 Where a daily cap leaves questions unasked, their order matters more than the time, and no question overtakes.
 """

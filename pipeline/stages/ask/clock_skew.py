@@ -65,7 +65,7 @@ class ClockComparison:
             log.warning(clock.recorded(), api=api.value, vital=True)
 
     def agreed_ahead_s(self, api: ApiName) -> float | None:
-        """How far the server is ahead by its last replies; None where they are too few or do not agree."""
+        """How far the server is ahead by its last replies; None if they are too few or do not agree."""
         last = self._last.get(api)
         if last is None or len(last) < AGREEING_COUNT or max(last) - min(last) > _AGREEMENT_S:
             return None
@@ -73,9 +73,9 @@ class ClockComparison:
 
 
 def server_ahead_s(response: httpx.Response, *, sent: datetime, received: datetime) -> float:
-    """How far the server's clock is ahead of ours, at least; negative where it is behind.
+    """How far the server's clock is ahead of ours, at least; negative if it is behind.
 
-    0 where the server can have written its stamp between sending and receiving, or wrote none that can
+    0 if the server can have written its stamp between sending and receiving, or wrote none that can
     be read: it is no part of the answer, and does not affect it.
 
     >>> from datetime import UTC, timedelta
@@ -91,7 +91,7 @@ def server_ahead_s(response: httpx.Response, *, sent: datetime, received: dateti
 
 
 def server_time(response: httpx.Response) -> datetime | None:
-    """The stamp of a response; None where it has none of the form of the reference."""
+    """The stamp of a response; None if it has none of the form of the reference."""
     try:
         time = datetime.fromisoformat(response.headers.get("x-response-timestamp", ""))
     except ValueError:

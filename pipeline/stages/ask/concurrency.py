@@ -118,7 +118,7 @@ class ConcurrencyLimit:
             self._freed.set()
 
     def _wait_s(self) -> float:
-        """How long until there is a place: 0 where there is one; inf where one must be given back first.
+        """How long until there is a place: 0 if there is one; inf where one must be given back first.
 
         Also 0 after `end`: no task waits any more.
         """

@@ -39,7 +39,7 @@ class QuestionFeed:
 
     @property
     def count(self) -> int | None:
-        """How many questions there were; None while there may be more."""
+        """The question count; None while more may come."""
         return self._taken_count if self._is_over else None
 
     @property
@@ -48,7 +48,7 @@ class QuestionFeed:
         return self._source.is_shared
 
     async def take(self) -> ClaimedQuestion | None:
-        """The next question; None where there is none left."""
+        """The next question; None if there is none left."""
         while True:
             for taken in self._here:
                 if self.has(taken.hold):

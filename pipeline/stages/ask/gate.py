@@ -44,7 +44,7 @@ class DepartureState(NamedTuple):
 
 
 class GateDecision(Enum):
-    """What a question is to do at the gate."""
+    """The decision of the gate about a question."""
 
     GO = auto()  # now, and only now: the slot is taken
     LATER = auto()  # its responder is slow or silent, or a request for it is out; others may go first
@@ -178,7 +178,7 @@ class RequestGate:
         """Learn from a reply the health of the server and the responder, and any pause they ask for.
 
         Returns:
-            The server's run of failures that the reply belongs to, None where it shows a healthy server;
+            The server's run of failures that the reply belongs to, None if it shows a healthy server;
             and the state of the gate when its request left.
         """
         responder = self._channel.api.responder(check)

@@ -124,7 +124,7 @@ class AskingTally:
 
 
 class AnswerSink(Protocol):
-    """Where answers go as they come."""
+    """Takes answers as they arrive."""
 
     def add(self, answer: Answer) -> None:
         """Keep one more."""
@@ -207,7 +207,7 @@ UNOBSERVED = Observers()
 
 @dataclass(frozen=True, slots=True)
 class AskingContext:
-    """What asking gets from outside: time and chance, the tally to fill, and the request to stop."""
+    """The context of asking: time and chance, the tally to fill, and the request to stop."""
 
     now: Callable[[], datetime]
     clock: Callable[[], float]  # seconds that never go back

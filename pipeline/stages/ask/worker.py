@@ -37,7 +37,7 @@ LOOK_INTERVAL_S = 1.0
 
 @dataclass(slots=True)
 class WorkerContext:
-    """What all the workers of a run share."""
+    """The state that all workers of a run share."""
 
     ledger: Ledger
     world: AskingContext
@@ -73,7 +73,7 @@ class QuestionInProgress:
     tries: int = 0
     """Requests for it in this run that count as its attempts."""
     streak: int | None = None
-    """The server's run of failures that its latest reply belongs to; None where it was none."""
+    """The server's run of failures that its latest reply belongs to; None if it was none."""
     in_doubt: bool = False
     """Its attempts are used up, and the server may have been in an outage all the time."""
     token_renewed: bool = False
@@ -282,7 +282,7 @@ class ApiAsker:
         return task.answer(*self._gate.closed)
 
     async def _try(self, task: QuestionInProgress) -> Answer | None:
-        """Send a question once; None where the reply was of no use."""
+        """Send a question once; None if the reply was of no use."""
         check, request_id = task.check, self._world.new_id()
         answer, lost = None, None
         with self._in_flight(check):

@@ -31,13 +31,13 @@ _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}")
 
 
 class OpenedFile(NamedTuple):
-    """What stands in a file."""
+    """The contents of a file."""
 
     content: bytes | Message
     """Unpacked; a message where a child has read the file."""
     entry: Entry
     packed: tuple[Packing, FileIdentity] | None
-    """How it is compressed, and the identity of the file as it is; None where it is not."""
+    """How it is compressed, and the identity of the file as it is; None if it is not."""
 
 
 def identity_of(data: bytes) -> FileIdentity:

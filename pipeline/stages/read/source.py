@@ -18,14 +18,14 @@ from schemas.summary import NotPayment
 
 
 class Packing(NamedTuple):
-    """How a file is compressed."""
+    """The compression of a file."""
 
     compression: Compression
     unpacked_name: str  # of what is in it; its suffix is that of a payment file
 
 
 class ReadingArguments(NamedTuple):
-    """How to read a file: the user's choices and the program's own findings."""
+    """The arguments of reading: the user's choices and the program's own findings."""
 
     mapping: Mapping[str, str]
     """Field -> header, as the user mapped them."""
@@ -80,7 +80,7 @@ class PaymentSource(NamedTuple):
     earlier: pl.DataFrame
     """The outcome columns of an earlier run that the file has; the same height, or nothing at all."""
     positions: RowPositions | None
-    """Where the payments stand in the file; None where the format has no lines."""
+    """Where the payments stand in the file; None if the format has no lines."""
     not_payments: list[NotPayment]
     """Rows of the table that are no payments: headers again, totals, who prepared it."""
 

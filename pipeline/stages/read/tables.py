@@ -283,7 +283,7 @@ def _advice(column: pl.Series, field: str) -> Sentence:
 
 
 def _joined(parts: Sequence[pl.Series]) -> pl.Series:
-    """The parts of a name with blanks between them; null where all are absent."""
+    """The parts of a name with blanks between them; null if all are absent."""
     if len(parts) == 1:
         return parts[0]
     names = pl.select(pl.concat_str(parts, separator=" ", ignore_nulls=True)).to_series().str.strip_chars()

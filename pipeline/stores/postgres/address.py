@@ -17,7 +17,7 @@ _SAFE_MODE = "verify-full"
 
 
 class LedgerAddress(NamedTuple):
-    """Where a ledger is, and as whom to go there. Has no secret in it."""
+    """The address of a ledger and the user to log in as. It has no secret."""
 
     url: str  # as it stands in the configuration
     host: str  # A name, an IP address, or the folder of a Unix socket

@@ -168,7 +168,7 @@ class Database:
                 return done
 
     def try_once(self, work: Work[T]) -> T | None:
-        """Do this if the server answers now; None where it does not."""
+        """Do this if the server answers now; None if it does not."""
         try:
             with self._lock:
                 return work(self._connected())

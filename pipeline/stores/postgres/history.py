@@ -62,7 +62,7 @@ def fruitless(db: psycopg.Connection, run: int) -> Mapping[bytes, FruitlessQuest
 
 
 def counts(db: psycopg.Connection, run: int) -> LedgerCounts:
-    """How many requests and answers a run has."""
+    """Counts of a run's requests and answers."""
     row = db.cursor(binary=True).execute(_COUNTS, {"run": run}).fetchone()
     assert row is not None
     return LedgerCounts(*row)

@@ -30,7 +30,7 @@ class WrappedKey(NamedTuple):
 
 
 class StoreKeys:
-    """What is derived from the key of one ledger."""
+    """Keys derived from the key of one ledger."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key
@@ -66,6 +66,6 @@ def new_keys() -> StoreKeys:
 
 
 def unwrapped(wrapped: WrappedKey, secret: SecretStr) -> StoreKeys | None:
-    """The keys of a ledger; None where the secret is another."""
+    """The keys of a ledger; None if the secret is another."""
     key = Cipher.under(secret, wrapped.salt).decrypt(wrapped.hidden, _WRAPPED_FOR)
     return None if key is None else StoreKeys(key)

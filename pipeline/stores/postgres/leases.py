@@ -58,7 +58,7 @@ class ClaimedChunk(NamedTuple):
 def claim(  # noqa: PLR0913, PLR0917
     db: psycopg.Connection, run: int, holder: UUID, api: str, lease_s: float, but: Collection[int]
 ) -> ClaimedChunk | None:
-    """Lease the first free chunk of the open round, but for some; None where there is none.
+    """Lease the first free chunk of the open round, but for some; None if there is none.
 
     One that is this process's, and not among those that it knows to hold, was claimed by a statement whose
     reply was lost. It is free to this process at once.

@@ -62,7 +62,7 @@ class _SentRequest(NamedTuple):
     """A request that left, as it was on record then."""
 
     lease: ChunkLease
-    check: Check | None  # None where its chunk has just been taken over
+    check: Check | None  # None if its chunk has just been taken over
     request_id: str
     time: str
 

@@ -94,7 +94,7 @@ class PostgresStore:
         self.database.clocks = self.database.clocks._replace(wait_max_s=wait_max_s)
 
     def plan_of(self, parts: Iterable[pl.DataFrame]) -> QuestionPlan:
-        """What two hosts must have in common to share a run."""
+        """The plan that two hosts must have in common to share a run."""
         hashes, question_count = [], 0
         for part in parts:
             assert part.schema == CHECKS
@@ -111,7 +111,7 @@ class PostgresStore:
         return self.database.run(lambda db: self._join(db, identity, plan, new_id, run_id))
 
     def find(self, run_id: UUID) -> StoredRun | None:
-        """A run by its id; None where it is not in this ledger."""
+        """A run by its id; None if it is not in this ledger."""
         found = self.database.run(lambda db: db.execute(_RUN + "WHERE id = %s", (run_id,)).fetchone())
         return None if found is None else StoredRun(*found[:5])
 

@@ -44,7 +44,7 @@ class DivisionFile:
         os.close(self._file)
 
     async def change(self, rule: Callable[[Division | None], tuple[Division, Result]]) -> Result:
-        """Change the division, as one step, by a rule for the old one, which is None where the file has none.
+        """Change the division, as one step, by a rule for the old one, which is None if the file has none.
 
         Raises:
             DiskError, OutputError: the file cannot be written.
@@ -93,7 +93,7 @@ def _written(division: Division) -> bytes:
 
 
 def _read(content: bytes) -> Division | None:
-    """The division; None where a crash has left half of one."""
+    """The division; None if a crash has left half of one."""
     if not content:
         return Division()
     checksum, content = content[:_CHECKSUM_LENGTH], content[_CHECKSUM_LENGTH:]

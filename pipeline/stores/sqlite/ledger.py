@@ -186,7 +186,7 @@ class SqliteLedger(OpenLedger):
 
     @property
     def finished_at(self) -> str | None:
-        """When the run was finished, or None where a question still lacks its final answer."""
+        """When the run was finished, or None if a question still lacks its final answer."""
         last = self.last_finish
         return last.time if last is not None and last.unanswered_count == 0 else None
 

@@ -69,7 +69,7 @@ def _erase(db: sqlite3.Connection, answers_before: str, now: str) -> None:
         )
         db.execute(f"DELETE FROM problem WHERE {DETAIL_IS_DUE}", (answers_before,))  # noqa: S608 (a constant)
         db.execute(insertion("purge"), (now, answers_before, erased.rowcount))
-    # Also where no name was due: the purge before this one may have been interrupted here.
+    # Also if no name was due: the purge before this one may have been interrupted here.
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.execute("VACUUM")
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

@@ -78,7 +78,7 @@ _TAKEN = (
 
 
 class QuotaUse(NamedTuple):
-    """What one client has used of one server's cap, as last configured."""
+    """The use of one server's cap by one client, as last configured."""
 
     scope: str  # as `scopes.scope_of` gives it
     window: Window
@@ -144,7 +144,7 @@ class SqliteQuota:
         self._db.close()
 
     def reserve(self, spare_count: int = 0) -> bool:
-        """Take one unit, durably, for one request about to be sent; False where there is none.
+        """Take one unit, durably, for one request about to be sent; False if there is none.
 
         This many units must be left afterwards, for requests that matter more. None is granted by a clock
         that `go_by` found on another day than the server's.

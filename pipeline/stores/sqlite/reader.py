@@ -64,7 +64,7 @@ class LedgerReader(OpenLedger):
 
     @property
     def purged_before(self) -> str | None:
-        """The names of answers before this time were purged; None where none ever was."""
+        """The names of answers before this time were purged; None if none ever was."""
         [time] = self._db.execute("SELECT max(answers_before) FROM purge").fetchone()
         return None if time is None else str(time)
 

@@ -57,7 +57,7 @@ class ServerLock:
         return _rest_s(ending, self._window_s, self._clock().timestamp()) if is_alone else None
 
     def share(self) -> bool:
-        """Let others have the lock, too; False where one took it for itself in this very moment."""
+        """Let others have the lock, too; False if one took it for itself in this very moment."""
         return self._has(fcntl.LOCK_SH)
 
     def end(self) -> None:
