@@ -257,7 +257,8 @@ def _refuse_plain_name(names: Sequence[Candidate], cells: ColumnCells) -> None:
 
 
 def _are_banks(headers: Sequence[str], cells: ColumnCells) -> bool:
-    sample = cells.joined(headers).drop_nulls().head(SAMPLE_ROWS)
+    [first, *rest] = headers
+    sample = cells.joined(headers).drop_nulls().head(SAMPLE_ROWS) if rest else cells.sample(first)
     return 2 * int(sample.str.contains(_BANK).sum()) > len(sample)
 
 

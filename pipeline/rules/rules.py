@@ -29,6 +29,7 @@ class Rule(NamedTuple):
     code: str
     broken: pl.Expr
     own_sentence: Sentence | None = None  # why the row is rejected; None: the words of the code
+    among: pl.Expr | None = None  # the rows that can break it, where few of those that it is about can
 
     @property
     def sentence(self) -> Sentence:
@@ -139,6 +140,7 @@ _ACCOUNT_RULES = [
         "iban",
         "ACCOUNT_AMBIGUOUS",
         _holds_digit("iban") & (_holds_digit("sort_code") | _holds_digit("account_number")),
+        among=_has("iban") & (_has("sort_code") | _has("account_number")),
     ),
     Rule("sort_code", "SORT_CODE_MISSING", _has("account_number") & ~_has("sort_code") & ~_has("iban")),
     Rule(
@@ -371,12 +373,17 @@ def _by_suspects() -> list[tuple[pl.Expr, list[int]]]:
     """
     positions: dict[str, list[int]] = {}
     for position, rule in enumerate(RULES):
-        fields = {column.removesuffix("_fault") for column in rule.broken.meta.root_names()}
-        positions.setdefault(fields.pop() if len(fields) == 1 else "", []).append(position)
+        columns = {*rule.broken.meta.root_names()} - {"takes_account_type"}
+        fields = {column.removesuffix("_fault") for column in columns}
+        if rule.among is None:
+            positions.setdefault(fields.pop() if len(fields) == 1 else "", []).append(position)
     nothing = pl.lit(value=False)
     return [
-        (_has(field) & ~PLAIN.get(field, nothing) if field else pl.lit(value=True), mine)
-        for field, mine in positions.items()
+        *(
+            (_has(field) & ~PLAIN.get(field, nothing) if field else pl.lit(value=True), mine)
+            for field, mine in positions.items()
+        ),
+        *((rule.among, [position]) for position, rule in enumerate(RULES) if rule.among is not None),
     ]
 
 

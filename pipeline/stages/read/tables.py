@@ -1,6 +1,6 @@
 """A table -> payments: which column is which field, which rows are none, and what stands in the cells."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import polars as pl
 
@@ -55,8 +55,9 @@ def read_table(
     own = original.columns[: original.width - table.extra_column_count]
     # Totals among the payments would be an answer to which column is the payee.
     likely = original.height if arguments.is_ours else likely_payment_count(original)
+    bare, whole = _without_placeholders(original.select(own).head(likely))
     columns = read_columns(
-        _without_placeholders(original.select(own).head(likely)),
+        bare,
         arguments.mapping,
         where=where,
         decided=arguments.decided,
@@ -64,7 +65,8 @@ def read_table(
     if not arguments.is_ours:
         columns = _without_words_for_bics(columns, original, where)
     try:
-        payments, is_open, empty = _payments(original, table, columns, arguments, where)
+        known = whole if likely == original.height else frozenset()
+        payments, is_open, empty = _payments(original, table, columns, arguments, where, known)
     except InputError as error:  # a type that cannot hold its field: how the columns were read is known
         raise ColumnsError(error.reason, columns.readings, advice=error.advice) from None
     if is_open and not arguments.is_ours:
@@ -140,10 +142,18 @@ def _refuse_patterns(headers: Sequence[str], where: str) -> None:
             raise InputError(Sentence("stages.header_column_starts", where=where, position=position))
 
 
-def _payments(
-    original: pl.DataFrame, table: Table, columns: Columns, arguments: ReadingArguments, where: str
+def _payments(  # noqa: PLR0913, PLR0917 (all that is known of the file)
+    original: pl.DataFrame,
+    table: Table,
+    columns: Columns,
+    arguments: ReadingArguments,
+    where: str,
+    whole: Collection[str],
 ) -> tuple[pl.DataFrame, bool, tuple[Sentence, ...]]:
-    """`frames.PAYMENTS`, whether nothing shows the country of any of the accounts, and notes."""
+    """`frames.PAYMENTS`, whether nothing shows the country of any of the accounts, and notes.
+
+    Of the headers of `whole` it is known that their columns have no placeholders.
+    """
 
     def column(header: str, field: str) -> pl.Series:
         cells, rows = original[header], table.decimals.get(header) if field == "amount" else None
@@ -163,7 +173,10 @@ def _payments(
         if field in fields:
             fields[field] = _without_guard(fields[field])
     bare = {
-        field: without_placeholders(fields[field]) for field in FIELDS_WITH_PLACEHOLDERS if field in fields
+        field: without_placeholders(fields[field])
+        for field in FIELDS_WITH_PLACEHOLDERS
+        if field in fields
+        and not {header for parts in columns.sources[field] for header in parts} <= {*whole}
     }
     empty = {field: cells.null_count() - fields[field].null_count() for field, cells in bare.items()}
     fields |= bare
@@ -187,13 +200,19 @@ def _payments(
     )
 
 
-def _without_placeholders(cells: pl.DataFrame) -> pl.DataFrame:
-    """The columns of a file, without cells that only say that there is no account, BIC or LEI."""
-    return cells.with_columns(
-        without_placeholders(cells[header])
+def _without_placeholders(cells: pl.DataFrame) -> tuple[pl.DataFrame, frozenset[str]]:
+    """The columns of a file, without cells that only say that there is no account, BIC or LEI.
+
+    And the headers of the columns that have no such cells.
+    """
+    some = [
+        cells[header]
         for header in cells.columns
         if cells[header].dtype == pl.String and meaning(header).what in FIELDS_WITH_PLACEHOLDERS
-    )
+    ]
+    bare = [(column, without_placeholders(column)) for column in some]
+    whole = frozenset(column.name for column, left in bare if left is column)
+    return cells.with_columns(left for column, left in bare if left is not column), whole
 
 
 def _empty_cells(counts: Mapping[str, int]) -> tuple[Sentence, ...]:
