@@ -184,6 +184,20 @@ def test_other_payment_files_have_no_ids_that_a_report_could_name(desk):
     assert "is not a pain.001" in refused.err
 
 
+def test_neither_a_run_nor_another_file_takes_the_place_of_what_a_bank_reported(desk, sandbox, file):
+    assert desk("import", file, "--report", desk.file("vop.xml", OF_ALL)).status == 0
+    before = (desk.folder / "pay.precheck" / "outcomes.csv").read_bytes()
+    other = desk.file("other.xml", document((Batch(PAYMENTS[:1]),), message_id="OTHER"))
+    on_other = desk.file("on_other.xml", report((SaidOfBatch(SAID[:1]),), message_id="OTHER"))
+
+    simulated = desk("run", file, *sandbox.using("sandbox"), "--out", "pay.precheck")
+    fresh = desk("run", file, *sandbox.using("sandbox"), "--out", "pay.precheck", "--fresh")
+    another = desk("import", other, "--report", on_other, "--out", "pay.precheck")
+
+    assert [ended.status for ended in (simulated, fresh, another)] == [2, 2, 2]
+    assert (desk.folder / "pay.precheck" / "outcomes.csv").read_bytes() == before
+
+
 def test_the_profile_of_a_report_asks_nobody(desk, file):
     refused = desk("run", file, "--profile", "bank_report")
 

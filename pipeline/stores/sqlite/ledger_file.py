@@ -25,6 +25,7 @@ from pipeline.stores.sqlite import seals
 from pipeline.stores.sqlite.seals import altered, damaged
 from pipeline.stores.values import NO_PROOF, LedgerProof, RunIdentity
 from pipeline.wording import Sentence
+from schemas.outcomes import Environment
 
 _APPLICATION_ID = int.from_bytes(b"PCL1")
 _SCHEMA_VERSION = 7
@@ -216,10 +217,15 @@ def _objects() -> list[tuple[str, ...]]:
 
 
 def _binds(db: sqlite3.Connection) -> bool:
-    """Whether the ledger is tied to its run: it has an answer, or a request that may have been answered."""
+    """Whether the ledger is tied to its run: by an answer, or a request that may have been answered.
+
+    A run that read the reports of a bank asks nothing, and is tied by its end.
+    """
     [has_any] = db.execute(
         "SELECT EXISTS(SELECT 1 FROM answer) OR EXISTS(SELECT 1 FROM reuse)"
         " OR EXISTS(SELECT 1 FROM intent WHERE id NOT IN (SELECT intent FROM failure))"
+        " OR EXISTS(SELECT 1 FROM run, finish WHERE run.environment = ?)",
+        (Environment.BANK.value,),
     ).fetchone()
     return bool(has_any)
 
