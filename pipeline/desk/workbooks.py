@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.desk.people import Person
+from pipeline.desk.people import Person, folded
 from pipeline.desk.refusals import Conflict
 from pipeline.desk.releasing import Decided, decide
 from pipeline.desk.review import LastDecision, Review, frame_of
@@ -65,6 +65,15 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     new = found.filter(is_new)
     if new.is_empty():
         raise Conflict(Sentence("desk.no_new_decision"))
+    for row, _, _, claimed_by in new.iter_rows():
+        last = latest.get(row)
+        # The workbook names who had decided when it was made.
+        if (
+            last is not None
+            and not person.is_one_of([last.by])
+            and folded(claimed_by or "") != folded(last.by)
+        ):
+            raise Conflict(Sentence("desk.decided_meanwhile", name=last.by, row=row))
     said_before = {
         (row, entry.decision, entry.reason)
         for entry in current.folder.decisions.entries()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from datetime import datetime
 from typing import NamedTuple
 
 from aiohttp import web
@@ -29,6 +30,7 @@ from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
 from pipeline.formats import INPUT_NAMES, pain001
 from pipeline.formats.encodings import ENCODINGS
+from pipeline.headers.columns import ACCOUNT_FIELDS, PAYEE_FIELDS
 from pipeline.runs.request import Clock
 from pipeline.wording import Sentence
 from schemas.columns import ColumnsRead
@@ -36,8 +38,10 @@ from schemas.cop import AccountType
 from schemas.desk import Deed, DeskFile
 from schemas.forecast import Forecast
 from schemas.payments import FIELDS, IGNORE
+from schemas.prices import Price
 from schemas.review import Act
 from schemas.strict import timestamp
+from schemas.summary import ApiCalls, Summary
 
 routes = web.RouteTableDef()
 _JOINED_BY = {**dict.fromkeys(FIELDS, "+"), IGNORE: "|"}
@@ -63,6 +67,7 @@ async def columns(request: web.Request) -> web.Response:
         current=current,
         read=found.read,
         refusal=found.refusal,
+        missing=_missing(found.read) if found.refusal and found.read else [],
         sheets=found.sheets,
         readings=found.readings,
         is_changed=request.query.get("read") == "anew" and not found.refusal,
@@ -73,6 +78,14 @@ async def columns(request: web.Request) -> web.Response:
         formats=INPUT_NAMES,
         may_change=may(current, person_of(request), Deed.READ_AS),
     )
+
+
+def _missing(read: ColumnsRead) -> list[str]:
+    """Of a payee and an account, what no column of a table is read as, or looks like."""
+    known = {column.field for column in read.columns if not column.disputed}
+    known |= {column.map.partition("=")[0] for column in read.columns if column.map}
+    wanted = {gettext("payee"): PAYEE_FIELDS, gettext("account"): ACCOUNT_FIELDS}
+    return [name for name, fields in wanted.items() if known.isdisjoint(fields)] if read.columns else []
 
 
 def _chosen_beside(mapping: Mapping[str, str]) -> dict[str, str]:
@@ -88,8 +101,8 @@ class _Found(NamedTuple):
     read: ColumnsRead | None
     refusal: str = ""
     """Why it cannot be read like this."""
-    sheets: tuple[str, ...] = ()
-    """Of a workbook, where one has to be named."""
+    sheets: tuple[tuple[str, str], ...] = ()
+    """Of a workbook, where one has to be named: their names and headers."""
     readings: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Encodings that fit, and how the first names read in each."""
 
@@ -104,11 +117,12 @@ def _columns(current: FileStatus) -> _Found:
     if refusal is None or read is None:
         return _Found(read, "" if refusal is None else sentence_of(refusal))
     [message] = refusal.messages
+    sheets, headers = ([*map(str, refusal.reason.lists(name))] for name in ("sheets", "headers"))
     fitting = [one for one in message.lists("readings") if isinstance(one, Sentence)]
     return _Found(
         read,
         sentence_of(refusal),
-        tuple(map(str, refusal.reason.lists("sheets"))),
+        tuple((name, headers[at] if headers else "") for at, name in enumerate(sheets)),
         tuple((str(one.values["encoding"]), tuple(map(str, one.lists("cells")))) for one in fitting),
     )
 
@@ -179,12 +193,35 @@ async def plan(request: web.Request) -> web.Response:
         "plan",
         current=current,
         forecast=forecast,
+        made=None if forecast is None or current.summary is None else made_of(forecast, current.summary),
         refusal=refusal,
         same=[] if refusal else await asyncio.to_thread(same_files, context, current.folder),
         profiles=names,
         account_types=[*AccountType],
         may_start=may(current, person_of(request), Deed.PLANNED),
     )
+
+
+class Made(NamedTuple):
+    """What a check took, beside its plan."""
+
+    calls: dict[str, ApiCalls]
+    costs: dict[str, Price]
+    """Of the calls that were sent, repeats among them, where the profile has a price."""
+    duration_s: float
+
+
+def made_of(forecast: Forecast, summary: Summary) -> Made:
+    """What the last check of a file took."""
+    calls = {str(one.api): one for one in summary.calls}
+    prices = {str(api.api): api.price_per_call for api in forecast.apis}
+    costs = {
+        name: Price(amount=price.amount * one.request_count, currency=price.currency)
+        for name, one in calls.items()
+        if (price := prices.get(name)) is not None
+    }
+    taken = datetime.fromisoformat(summary.finished) - datetime.fromisoformat(summary.started)
+    return Made(calls, costs, taken.total_seconds())
 
 
 def _forecast(current: FileStatus, clock: Clock) -> tuple[Forecast | None, str]:

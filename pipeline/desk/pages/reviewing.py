@@ -259,6 +259,9 @@ async def decide_group(request: web.Request) -> web.Response:
         )
     await asyncio.to_thread(decide, current, run, wanted, person, context.clock())
     await context.record(request, Deed.DECIDED, current.id, row_count=len(rows), decision=decision.value)
+    left = run.undecided_counts(await asyncio.to_thread(last_decisions, run))
+    if asked.group and not left.get(asked.group):  # on to the next group of rows
+        fields["group"], fields["page"] = next((group for group, count in left.items() if count), ""), ""
     raise web.HTTPSeeOther(f"{_way_back(current, fields)}#group")
 
 

@@ -33,6 +33,10 @@ const mark = (row) => {
   for (const other of rows.querySelectorAll("tr.here")) other.classList.remove("here");
   row.classList.add("here");
 };
+const unfolded = (row) => {
+  row.querySelector("details").open = true;
+  return row;
+};
 if (rows) {
   rows.addEventListener("focusin", (event) => {
     const row = event.target.closest("tbody tr");
@@ -51,9 +55,11 @@ if (rows) {
       const shown = now.getElementById("shown").value;
       for (const field of document.querySelectorAll("input[name=shown]")) field.value = shown;
       const fresh = document.getElementById(row.id);
-      const next = (isTyped && fresh.nextElementSibling) || fresh;
-      mark(next);
-      next.querySelector(next === fresh ? "button" : "input[type=radio]")?.focus();
+      let next = fresh;
+      if (isTyped) do next = next.nextElementSibling; while (next?.classList.contains("decided"));
+      mark(next || fresh);
+      if (next && next !== fresh) unfolded(next).querySelector("input[type=radio]").focus();
+      else fresh.querySelector("summary").focus();
     } else {
       const said = form.querySelector(".said");
       const why = new DOMParser().parseFromString(text, "text/html").querySelector(".notice");
@@ -83,15 +89,26 @@ if (rows && keys) {
       const next = all[Math.min(Math.max(at + step, 0), all.length - 1)];
       mark(next);
       next.scrollIntoView({ block: "nearest" });
-      next.querySelector("input[type=radio]")?.focus();
+      next.querySelector("summary")?.focus();
       event.preventDefault();
     } else if (word && at >= 0) {
       const choice = all[at].querySelector(`input[value=${word}]`);
       if (!choice) return;
+      unfolded(all[at]);
       choice.checked = true;
       all[at].querySelector("input[name=reason]").focus();
       event.preventDefault();
     }
+  });
+}
+
+for (const button of document.querySelectorAll("button.copy")) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    const text = button.previousElementSibling;
+    text.select();
+    await navigator.clipboard?.writeText(text.value).catch(() => document.execCommand("copy"));
+    button.textContent = button.dataset.copied;
   });
 }
 

@@ -20,7 +20,6 @@ from pipeline.formats.excel.archive import copied
 from pipeline.formats.excel.cells import Cell, Cells
 from pipeline.formats.excel.sheets import all_counted, chosen
 from pipeline.formats.table import no_defects
-from pipeline.headers.columns import is_sufficient, recognised
 from pipeline.headers.heading import COLUMNS_MAX, LINES_LOOKED_AT, heading_of
 from pipeline.rules.amounts import AMBIGUOUS
 from pipeline.rules.unasked import ROW_MERGED
@@ -57,9 +56,7 @@ def parse(data: bytes, *, sheet: str | None, bytes_max: int) -> Iterator[pl.Data
     """
     workbook = copied(data)
     with zipfile.ZipFile(io.BytesIO(workbook)) as archive:
-        meant, cells = chosen(
-            archive, sheet, bytes_max=bytes_max, has_payments=partial(_has_payments, workbook)
-        )
+        meant, cells = chosen(archive, sheet, bytes_max=bytes_max, headers_of=partial(_headers, workbook))
     if cells.are_none:
         raise InputError(Sentence("excel.sheet_empty"), advice=Sentence("advice.name_sheet"))
     _refuse_sparse(cells)
@@ -88,11 +85,10 @@ def refuse_huge_sheets(workbook: bytes, *, bytes_max: int) -> None:
                 _refuse_sparse(cells)
 
 
-def _has_payments(workbook: bytes, sheet: str) -> bool:
-    """Whether one of the first rows of a sheet names a payee and an account."""
+def _headers(workbook: bytes, sheet: str) -> tuple[str, ...]:
+    """What the header row of a sheet says."""
     first = _values(workbook, sheet).head(LINES_LOOKED_AT)
-    heading = heading_of([[cell or "" for cell in row] for row in first.iter_rows()], {})
-    return is_sufficient(recognised(heading.cells, {}))
+    return heading_of([[cell or "" for cell in row] for row in first.iter_rows()], {}).cells
 
 
 def _values(workbook: bytes, sheet: str) -> pl.DataFrame:

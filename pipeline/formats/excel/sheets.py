@@ -10,6 +10,7 @@ from pipeline.files.expansion import SizeBudget
 from pipeline.formats.excel.archive import parse
 from pipeline.formats.excel.cells import Cells, count_cells
 from pipeline.formats.excel.texts import shared_lengths
+from pipeline.headers.columns import is_sufficient, recognised
 from pipeline.wording import Sentence
 
 _WORKBOOK = "xl/workbook.xml"
@@ -17,6 +18,7 @@ _RELATIONS = "xl/_rels/workbook.xml.rels"
 _NAMES_QUOTED_MAX = 20
 _NAME_QUOTED_LENGTH_MAX = 31
 """As long as spreadsheet programs let them be."""
+_HEADERS_QUOTED_LENGTH_MAX = 120
 
 
 class Sheet(NamedTuple):
@@ -56,7 +58,7 @@ def sheets_of(archive: zipfile.ZipFile) -> list[Sheet]:
 
 
 def chosen(
-    archive: zipfile.ZipFile, name: str | None, *, bytes_max: int, has_payments: Callable[[str], bool]
+    archive: zipfile.ZipFile, name: str | None, *, bytes_max: int, headers_of: Callable[[str], Sequence[str]]
 ) -> tuple[Sheet, Cells]:
     """The sheet of this name, hidden or not, or else the only visible one that has data, or payments.
 
@@ -77,16 +79,19 @@ def chosen(
     match with_data:
         case [only]:
             return only
-        case [_, *_] if len(paying := [each for each in with_data if has_payments(each[0].name)]) == 1:
-            return paying[0]
         case []:
             raise InputError(
                 _refusal("excel.no_visible_sheet", sheets),
                 advice=Sentence("advice.name_sheet"),
             )
         case _:
+            headers = [headers_of(sheet.name) for sheet, _ in with_data]
+            able = [is_sufficient(recognised(cells, {})) for cells in headers]
+            if sum(able) == 1:
+                return with_data[able.index(True)]
+            firsts = [", ".join(filter(None, cells))[:_HEADERS_QUOTED_LENGTH_MAX] for cells in headers]
             raise InputError(
-                _refusal("excel.several_sheets_data", [sheet for sheet, _ in with_data]),
+                _refusal("excel.several_sheets_data", [sheet for sheet, _ in with_data], firsts),
                 advice=Sentence("advice.name_sheet"),
             )
 
@@ -110,8 +115,8 @@ def _counted(archive: zipfile.ZipFile, sheet: Sheet, texts: Sequence[int], bytes
         return count_cells(file, texts, SizeBudget(bytes_max))
 
 
-def _refusal(key: str, sheets: list[Sheet]) -> Sentence:
-    """A sentence that lists sheets; `sheets` among its values are their names."""
+def _refusal(key: str, sheets: list[Sheet], headers: Sequence[str] = ()) -> Sentence:
+    """A sentence that lists sheets; `sheets` and `headers` among its values are their names and headers."""
     names = [sheet.name[:_NAME_QUOTED_LENGTH_MAX] for sheet in sheets[:_NAMES_QUOTED_MAX]]
     shown = [
         Sentence("excel.sheet" if sheet.is_visible else "excel.hidden_sheet", name=name)
@@ -124,4 +129,4 @@ def _refusal(key: str, sheets: list[Sheet]) -> Sentence:
         listed = Sentence("excel.sheets_and_more", sheets=shown, more_count=more_count)
     else:
         listed = Sentence("excel.sheets", sheets=shown)
-    return Sentence(key, listed=listed, sheets=names)
+    return Sentence(key, listed=listed, sheets=names, headers=[*headers[:_NAMES_QUOTED_MAX]])

@@ -1,6 +1,7 @@
 """Checks that ended early: one without any answer is started over, a capped one continues by itself."""
 
 import json
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -42,6 +43,8 @@ def test_a_check_without_any_answer_is_started_over_by_another_profile_or_delete
     page = mara.get(f"/files/{at}/progress").text
     assert "No bank has answered yet: you can go back" in page
     assert page.index("<summary>Details for your administrator") < page.index("127.0.0.1:9")
+    [details] = re.findall("<textarea readonly[^>]*>(.*?)</textarea>", page, re.DOTALL)
+    assert "127.0.0.1:9" in details  # to be selected, or copied by the button of the script
     assert mara.post(f"/files/{at}/start-over").to == f"/files/{at}/plan"
     assert mara.post(f"/files/{at}/start-over").status == 409
     assert (here.folder(at) / "failed-1.precheck").is_dir()  # what was left is kept

@@ -17,6 +17,20 @@ def test_the_page_gives_the_reason_that_the_command_gives(own_desk, mara, name):
     assert own_desk.process.poll() is None
 
 
+def test_what_cells_look_like_is_proposed_and_what_is_missing_is_said(mara):
+    at = mara.file(b"wer;wohin\nAda Quilon;112233 00000001\nBo Marrow;203040 12345678\n", "odd.csv")
+    page = mara.get(f"/files/{at}/columns").text
+    assert re.findall('<option value="([a-z_]+)" selected', page) == ["name", "account_number"]
+    assert "Still missing" not in page
+    said = {"column:wer": "name", "column:wohin": "account_number", "country": "GB", "then": "plan"}
+    assert mara.post(f"/files/{at}/columns", said).to.endswith("/columns?read=anew")
+    assert mara.post(f"/files/{at}/columns", said).to.endswith("/plan")
+    at = mara.file(b"wer;wieviel\nAda Quilon;12\nBo Marrow;13\n", "odd.csv")
+    page = mara.get(f"/files/{at}/columns").text
+    assert "Still missing: account." in page
+    assert page.count('name="then"') == 1
+
+
 @pytest.mark.parametrize("code", ["de", pytest.param("fr", marks=pytest.mark.nightly)])
 def test_the_reason_is_in_the_language_of_the_page(own_desk, mara, code):
     for name, content in UNUSABLE.items():

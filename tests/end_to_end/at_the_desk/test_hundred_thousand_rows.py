@@ -163,6 +163,7 @@ def test_a_hundred_thousand_rows_are_reviewed_released_and_downloaded(large, pag
 
     loaded = []
     page.on("framenavigated", lambda frame: loaded.append(frame.url))
+    page.click(f"#row-{NAMED} summary")
     page.check(f"#row-{NAMED} input[value=hold]")
     page.fill(f"#row-{NAMED} input[name=reason]", "not ours")
     page.click(f"#row-{NAMED} button")
@@ -173,9 +174,8 @@ def test_a_hundred_thousand_rows_are_reviewed_released_and_downloaded(large, pag
     assert loaded == []
 
     page.goto(f"{review}?group=fix_name")
-    page.check(".bulk input[value=release]")
     page.fill(".bulk input[name=reason]", "all seen before")
-    page.click("text=Preview the change")
+    page.click(".bulk button[value=release]")
     page.click("text=Save for these 13,999 rows")
     page.wait_for_selector("#left-fix_name:has-text('14,000 rows, all decided')")
     page.click("text=Review done")

@@ -46,6 +46,7 @@ async def main_way(desk, folder, file):
         await browser.until("location.pathname.endsWith('/plan') && document.readyState === 'complete'")
         await browser.click("button", "Start the check", times=2)
         await browser.until("location.pathname.endsWith('/review') && document.readyState === 'complete'")
+        await browser.click("#row-10 summary")
         await browser.click("#row-10 input[value=release]")
         await browser.click("#row-10 input[name=reason]")
         await browser.type("paid every month")

@@ -194,6 +194,34 @@ def test_a_workbook_does_not_bring_back_what_was_decided_otherwise_since(desk_he
     assert desk_here.decisions(reviewed) == before
 
 
+def test_a_blank_workbook_does_not_replace_what_a_colleague_decided_meanwhile(desk_here, reviewer, reviewed):
+    path = desk_here.desk.folder / "blank.xlsx"
+    path.write_bytes(reviewer.get(f"/files/{reviewed}/decisions.xlsx").body)
+    book = openpyxl.load_workbook(path)
+    sheet = book["All"]
+    headers = [cell.value for cell in sheet[3]]
+    line = next(line for line in sheet.iter_rows(min_row=4) if line[0].value == 10)
+    line[headers.index("Decision")].value, line[headers.index("Reason")].value = "release", "looks fine"
+    book.save(path)
+    decide(desk_here.visitor("Ada"), reviewed, 10, "hold", "the bank called")
+    before = desk_here.decisions(reviewed)
+    refused = reviewer.upload(f"/files/{reviewed}/decisions.xlsx", "x.xlsx", path.read_bytes())
+    assert (refused.status, "Ada decided about row 10 meanwhile" in refused.text) == (409, True)
+    assert desk_here.decisions(reviewed) == before
+    line[headers.index("Decided by")].value = "Ada"  # as a workbook that was made since has it
+    book.save(path)
+    assert reviewer.upload(f"/files/{reviewed}/decisions.xlsx", "x.xlsx", path.read_bytes()).status == 303
+
+
+def test_the_plan_says_after_the_check_what_was_planned_and_sent(reviewer, reviewed):
+    page = reviewer.get(f"/files/{reviewed}/plan").text
+    cells = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', page, re.DOTALL)
+    numbers = {name: re.findall('class="number">([0-9]+)<', line) for name, line in cells}
+    assert numbers["Confirmation of Payee (UK)"][1:] == ["14", "14", "0"]
+    assert "The check took " in page
+    assert "A sandbox will answer" not in page
+
+
 def test_a_workbook_of_another_file_is_refused(desk_here, reviewer, reviewed):
     body = reviewer.get(f"/files/{reviewed}/decisions.xlsx").body
     other = reviewer.checked(payments(1))
@@ -327,7 +355,7 @@ def test_a_group_offers_release_only_where_the_policy_leaves_a_row_to_people(rev
         page = reviewer.get(f"/files/{reviewed}/review?group={group}").text
         [form] = re.findall(r'<form [^>]*class="bulk" [^>]*>(.*?)</form>', page, re.DOTALL)
         offered[group] = re.findall(r'name="decision" value="(\w+)"', form)
-    assert offered == {"fix_name": ["fix", "release", "hold"], "ask_payee": ["hold"]}
+    assert offered == {"fix_name": ["hold", "fix", "release"], "ask_payee": ["hold"]}
 
 
 def test_a_new_decision_voids_the_approval_and_its_files_are_not_given_out(desk_here, reviewer, reviewed):
@@ -578,7 +606,7 @@ def test_a_check_that_was_killed_says_so_and_goes_on(tmp_path, serve_desk, serve
         wait_until(lambda: visitor.progress(at)["done"] > 0)
         os.kill(process_of(desk, at), signal.SIGKILL)
         visitor.wait(at)
-        assert "ended without a word" in visitor.get(f"/files/{at}/progress").text
+        assert "The check ended unexpectedly" in visitor.get(f"/files/{at}/progress").text
         visitor.check(at)
         assert visitor.get(f"/files/{at}").to.endswith("/review")
 
@@ -627,7 +655,7 @@ def test_a_capped_check_goes_on_when_the_next_day_has_come_asks_nothing_twice_an
             visitor.start(at, "mine")
             visitor.wait(at)
             day = f"{tomorrow.day} {tomorrow:%B %Y}"
-            assert f"Go on after {day}, 00:00 UTC" in visitor.get(f"/files/{at}/progress").text
+            assert f"Resume the check after {day}, 00:00 UTC" in visitor.get(f"/files/{at}/progress").text
             codes = [row["check_code"] for row in rows_of(download(visitor, at, "outcomes.csv"))]
             waiting = codes.index("DAILY_CAP") + 1
             answered = next(row for row, code in enumerate(codes, 1) if code != "DAILY_CAP")
