@@ -48,6 +48,11 @@ class RejectedRow(OwnDocument):
     field: str
     code: str
     message: str
+    name: Annotated[str | None, Field(exclude=True)] = None
+    """Of the payee, as are the other cells: for the pages of the desk."""
+    amount: Annotated[str | None, Field(exclude=True)] = None
+    cell: Annotated[str | None, Field(exclude=True)] = None
+    """What stands in the field."""
 
 
 class BrokenRule(OwnDocument):

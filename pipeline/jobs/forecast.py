@@ -1,11 +1,13 @@
 """What checking a payment file would take: how many questions, to whom, how long. Nothing is sent."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from pipeline.config import ConfigurationFile, Profile
 from pipeline.config.profiles import Chosen, choose, ledger_url, to_plan_with
 from pipeline.connections import api_of, scope_for
 from pipeline.formats.message import set_aside, stated_controls
+from pipeline.frames import Payments
 from pipeline.jobs.prepare import RunTime, as_configured, identity_of, prepare, read_file
 from pipeline.jobs.quota import quota_usage
 from pipeline.jobs.reuse import OwnFolder, reusable_checks
@@ -13,7 +15,7 @@ from pipeline.reports.changes import listed
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.request import CheckJob, Clock
 from pipeline.stages.forecast import ApiLimits, forecast, under_limits
-from schemas.forecast import Forecast
+from schemas.forecast import Forecast, RejectedRow
 from schemas.outcomes import ApiName
 from schemas.strict import timestamp
 
@@ -39,6 +41,7 @@ def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
         job.file.name, profile.environment, prepared.findings, questions, limits, source.positions
     )
     update: dict[str, object] = {
+        "rejects": _with_cells(made.rejects, source.payments),
         "refusal": None if prepared.refusal is None else prepared.refusal.recorded(),
         "not_payments": source.not_payments,
         "notes": [note.recorded() for note in (*source.notes, *prepared.notes, *filter(None, [unused]))],
@@ -51,6 +54,15 @@ def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
         comparison, changes = prepared.compared.comparison, prepared.compared.changes
         update |= {"compared": comparison, "changes": listed(changes, source.payments, comparison)}
     return made.model_copy(update=update)
+
+
+def _with_cells(rejects: Sequence[RejectedRow], payments: Payments) -> list[RejectedRow]:
+    """The same with the cells of their rows."""
+    rows = payments[[one.row - 1 for one in rejects]].iter_rows(named=True)
+    return [
+        one.model_copy(update={"name": row["name"], "amount": row["amount"], "cell": row.get(one.field)})
+        for one, row in zip(rejects, rows, strict=True)
+    ]
 
 
 def under_limits_now(made: Forecast, chosen: Chosen, now: datetime) -> Forecast:

@@ -216,9 +216,13 @@ def test_a_blank_workbook_does_not_replace_what_a_colleague_decided_meanwhile(de
 def test_the_plan_says_after_the_check_what_was_planned_and_sent(reviewer, reviewed):
     page = reviewer.get(f"/files/{reviewed}/plan").text
     cells = re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', page, re.DOTALL)
-    numbers = {name: re.findall('class="number">([0-9]+)<', line) for name, line in cells}
+    numbers = {name: re.findall('class="number"[^>]*>([0-9]+)<', line) for name, line in cells}
     assert numbers["Confirmation of Payee (UK)"][1:] == ["14", "14", "0"]
     assert "The check took " in page
+    rejected = re.findall(r'<tr><th scope="row"><bdi>(.*?)</bdi></th><td[^>]*>22</td>(.*?)</tr>', page)
+    assert [(name, "42.00" in cells, "<bdi>3192681</bdi>" in cells) for name, cells in rejected] == [
+        ("Imogen Farraday", True, True)
+    ]
     assert "A sandbox will answer" not in page
 
 
