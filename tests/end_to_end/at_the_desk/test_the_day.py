@@ -184,6 +184,7 @@ def reviewed(reader):
         reader.go("main form button.primary")
     reader.click("text=Review done")
     page.wait_for_url("**/release")
+    page.wait_for_function("!document.querySelector('time:not([title])')")
 
 
 @pytest.mark.nightly
