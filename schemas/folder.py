@@ -31,7 +31,9 @@ CHANGES = "changes.jsonl"
 """What has changed since an earlier run; it holds masked names."""
 REASONS = "reasons.jsonl"
 """What stands behind each reason, for pages in another language; it may hold masked names."""
-OPTIONAL = (PAYEES, CHANGES, REASONS, OTHER_NAMES, PAIN002, PAIN002_SIMULATED)
+WARNED = "warned.parquet"
+"""Which rows of a data set have which warning; the summary of a file has them."""
+OPTIONAL = (WARNED, PAYEES, CHANGES, REASONS, OTHER_NAMES, PAIN002, PAIN002_SIMULATED)
 """What only some runs leave."""
 CORRECTED: Final = "corrected"
 FAMILY = "family.txt"
@@ -45,6 +47,8 @@ DATA_SET = "data_set.json"
 RELEASE: Final = "release"
 HOLD: Final = "hold"
 """Payment files: the suffix is that of the input, after `.simulated` where the answers were."""
+PARTS: Final = ".parts"
+"""The suffix of folders of payment files, where the input is a data set."""
 
 
 def outcome_name(suffix: str) -> str:

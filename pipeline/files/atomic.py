@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import rmtree
 
 from pipeline.files.disk_errors import not_writable, refuse_non_file
 
@@ -42,6 +43,32 @@ def write_atomically(path: Path, *, readable_by_all: bool = False) -> Iterator[i
             part.unlink(missing_ok=True)
     except OSError as error:
         raise not_writable(path, error) from error
+
+
+@contextmanager
+def write_folder_atomically(path: Path) -> Iterator[Path]:
+    """Write the files of a folder, which gets its name at the end of the block; as `write_atomically`."""
+    part = partial_name(path)
+    try:
+        delete(part)
+        part.mkdir(mode=0o700)
+        try:
+            yield part
+            delete(path)
+            part.rename(path)
+            sync_folder(path.parent)
+        finally:
+            delete(part)
+    except OSError as error:
+        raise not_writable(path, error) from error
+
+
+def delete(path: Path) -> None:
+    """Delete a file, a link, or a folder with its files, if it is there; an OSError where it cannot be."""
+    if path.is_dir() and not path.is_symlink():
+        rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def partial_name(path: Path) -> Path:

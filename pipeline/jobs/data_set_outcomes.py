@@ -15,13 +15,14 @@ from pipeline.executors.datasets.engines import Count, Engine, count_nothing, co
 from pipeline.executors.datasets.parts import decide_part
 from pipeline.executors.datasets.tasks import BucketTask, DecideTask, SetTask
 from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of
+from pipeline.files.atomic import write_atomically
 from pipeline.files.plain import real_path
 from pipeline.frames import ANSWERS, CHECKS, AnswerState, OwnCode
 from pipeline.jobs.data_set_plan import PlannedSet
 from pipeline.jobs.data_set_summary import CheckedPart, add_up, input_of, modulus_of, routes_of
 from pipeline.jobs.prepare import VERSION, country_of
 from pipeline.jobs.writing import DecidedRun, OpenRun
-from pipeline.reports.data_sets import data_set_reports
+from pipeline.reports.data_sets import PartReport, data_set_reports
 from pipeline.rules.enumeration import in_sequence, unknown_accounts
 from pipeline.runs.data_set import DataSet
 from pipeline.runs.families import made_of
@@ -32,7 +33,7 @@ from pipeline.runs.request import Clock, SetStep
 from pipeline.stages.write import WrittenOutcomes
 from pipeline.wording import speaking
 from schemas.data_set import PartDecided
-from schemas.folder import OUTCOMES
+from schemas.folder import OUTCOMES, WARNED
 from schemas.outcomes import ApiName
 from schemas.summary import InputFile
 
@@ -176,17 +177,20 @@ def set_results(  # noqa: PLR0913, PLR0917 (what is known of a data set)
     banks = [read_as_written(files.banks(number)) for number in decided]
     summary = add_up(header, parts, calls_of(counts, run.asked.tally), banks)
     with speaking(run.language):
-        documents = data_set_reports(
-            out,
-            summary,
-            attention=(read_as_written(files.attention(number)) for number in decided),
-            shown=(read_as_written(files.shown(number)) for number in decided),
-            sums=[read_as_written(files.sums(number)) for number in decided],
+        kept = (
+            PartReport(*(read_as_written(files.report(name, number)) for name in PartReport._fields))
+            for number in decided
         )
+        documents = data_set_reports(out, summary, kept)
+    warned = pl.concat([read_as_written(files.warned(number)) for number in decided])
+    with write_atomically(out / WARNED) as file:
+        warned.unique(maintain_order=True).write_parquet(file)
     sha256 = identity_of_parts((part.outcome_name, part.outcome_sha256) for part in decided.values())
     written = WrittenOutcomes(out / OUTCOMES, sha256)
     work = [files.root, *filter(None, [data.divided])] if summary.complete else []
-    return DecidedRun(summary, written, [write_summary(out, summary), *documents], counts.total(), work=work)
+    return DecidedRun(
+        summary, written, [write_summary(out, summary), out / WARNED, *documents], counts.total(), work=work
+    )
 
 
 def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:

@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from pipeline.config import BUILT_IN
+from pipeline.files.atomic import delete
 from pipeline.frames import DECISIONS, Corrections
 from pipeline.headers.parties import payee_key
 from pipeline.review.corrections import (
@@ -30,6 +31,7 @@ from pipeline.review.decisions import (
     signed,
 )
 from pipeline.review.payment_files import (
+    Write,
     notes_on,
     payment_path,
     payments_writer,
@@ -68,8 +70,9 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
     with finished_run(job.folder, now=time) as run, ExitStack() as files:
         signer = signer_again(job.folder, run.manifest, job.sign_with)
         writer = payments_writer(run, job.input_file)
-        known = fix(run.source.payments, run.outcomes, run.headers)
-        corrections = released_ones_stay(writer.fitted(known), job.released_before())
+        known = [fix(part.source.payments, part.outcomes, part.headers) for part in run.each()]
+        every = writer.fitted(Corrections(pl.concat(known)))
+        corrections = released_ones_stay(every, job.released_before())
         possible = correctable(corrections)
         approver = None if not job.accept and job.decisions is None else job.approver(time)
         wanted = (
@@ -82,7 +85,8 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
         corrected, decided = None, list[Approval]()
         if approver is not None and not chosen.is_empty():
             refuse_simulated(run, allowed=job.allow_simulated)
-            corrected = write_payments(run, CORRECTED, partial(writer.corrected, chosen), files)
+            corrected = write_payments(run, CORRECTED, partial(_corrected, job, chosen), files)
+            assert corrected is not None, "every row is in it"
             require_sums(run, [corrected])
             what = f"fix: written to {Path(corrected.path).name}, SHA-256 {corrected.sha256}"
             reasons = wanted.join(chosen, on="row", how="semi", maintain_order="left")
@@ -90,10 +94,10 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
             record_approval(job.folder, *decided)
         elif isinstance(job.decisions, RunDecisions):
             # All that is recorded: what an earlier approval had corrected was taken back.
-            files.callback(payment_path(run, CORRECTED).unlink, missing_ok=True)
+            files.callback(delete, payment_path(run, CORRECTED))
         undue = wanted.join(corrections, on="row", how="anti")["row"]
-        listed = pl.concat([corrections, unknown_corrections(run.outcomes, undue)])
-        _write_corrections(run, listed.sort("row", maintain_order=True), rows, files)
+        listed = [_listed(part, corrections, undue, rows) for part in run.each()]
+        write_for_people(pl.concat(listed), run, CORRECTIONS, files)
         files.close()  # each file gets its name
         made = take_into_evidence(
             run,
@@ -132,14 +136,23 @@ def _wanted(job: FixJob, run: FinishedRun, corrections: Corrections, approver: A
     return signed(decided, by=approver.by, time=approver.time)
 
 
-def _write_corrections(
-    run: FinishedRun, corrections: pl.DataFrame, applied: pl.Series, files: ExitStack
-) -> None:
+def _corrected(job: FixJob, chosen: Corrections, part: FinishedRun) -> Write:
+    """What writes an outcome file as a payment file with its corrections."""
+    mine = chosen.join(part.outcomes, on="row", how="semi", maintain_order="left")
+    return partial(payments_writer(part, job.input_file).corrected, Corrections(mine))
+
+
+def _listed(run: FinishedRun, corrections: Corrections, undue: pl.Series, applied: pl.Series) -> pl.DataFrame:
+    """The corrections of an outcome file, and rows that were to be corrected and are undue, for people."""
     source = run.source
+    mine = corrections.join(run.outcomes, on="row", how="semi", maintain_order="left")
+    corrections = Corrections(
+        pl.concat([mine, unknown_corrections(run.outcomes, undue)]).sort("row", maintain_order=True)
+    )
     payments = source.payments.select(
         "row", "payment_id", "sort_code", account=pl.coalesce("iban", "account_number")
     ).with_columns(payee_key=payee_key(source.original))
-    listed = corrections.join(payments, on="row", how="left", maintain_order="left").select(
+    return corrections.join(payments, on="row", how="left", maintain_order="left").select(
         "row",
         position_texts(corrections["row"], run.summary.input.places),
         "field",
@@ -154,7 +167,6 @@ def _write_corrections(
         *("payment_id", "sort_code", "account", "payee_key"),
         check_environment=pl.lit(run.summary.environment.value),
     )
-    write_for_people(listed, run, CORRECTIONS, files)
 
 
 def _before_next(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> LocalizedText:
@@ -165,6 +177,8 @@ def _before_next(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -
         return Sentence("review.not_checked_yet" if built_in else "review.not_checked_yet_config").recorded()
     if isinstance(job.decisions, Path):
         return Sentence("review.corrects_no_row", file=job.decisions).recorded()
+    if run.is_data_set:
+        return Sentence("review.accept_by_kind").recorded()
     copy = shlex.join(["cp", str(run.folder / REPORT_XLSX), str(_copy(run))])
     return Sentence("review.decide_in_a_copy", copy=copy).recorded()
 
@@ -180,6 +194,8 @@ def _next_step(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> 
     if corrected is None:
         workbook = job.decisions if isinstance(job.decisions, Path) else _copy(run)
         words = ["precheck", "fix", str(folder), "--decisions", str(workbook)]
+        if run.is_data_set:
+            words[3:] = ["--accept", ",".join(Acceptance), "--reason", "REASON"]
         return shlex.join([*words, *(["--allow-simulated"] if run.summary.simulated else [])])
     source = run.summary.input
     beside = ["--out", str(folder.with_name(f"{folder.stem}.corrected{folder.suffix}"))]
@@ -190,4 +206,6 @@ def _next_step(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> 
     words += [word for field, header in source.mapping.items() for word in ("--map", f"{field}={header}")]
     words += ["--input-format", source.format] if source.format_said else []
     words += [] if source.encoding == "utf-8" else ["--encoding", source.encoding]
+    if run.is_data_set:
+        words += ["--work", str(folder.with_name(f"{folder.stem}.work"))]
     return shlex.join([*words, *beside])

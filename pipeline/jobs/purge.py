@@ -4,12 +4,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from shutil import rmtree
 from typing import NamedTuple
 from uuid import UUID
 
 from pipeline.errors import IncompleteError, InputError, UsageError
-from pipeline.files.atomic import partial_name
+from pipeline.files.atomic import delete, partial_name
 from pipeline.files.disk_errors import not_writable
 from pipeline.files.signatures import is_signed
 from pipeline.runs.approvals import decider
@@ -200,10 +199,7 @@ def _there(files: Iterable[Path]) -> list[str]:
 def _delete(files: Iterable[Path]) -> None:
     for file in files:
         try:
-            if file.is_dir() and not file.is_symlink():
-                rmtree(file)
-            else:
-                file.unlink(missing_ok=True)
+            delete(file)
         except OSError as error:
             raise not_writable(file, error, otherwise=Sentence("advice.delete_it")) from error
 

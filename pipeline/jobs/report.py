@@ -12,6 +12,7 @@ from pipeline.config.profiles import choose
 from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.files.signatures import Signer
 from pipeline.jobs.verify import VerifyJob, require_verified
+from pipeline.reports.data_sets import data_set_reports, part_report
 from pipeline.reports.documents import bank_report, reports
 from pipeline.runs.ended import EndedRun, ended_run
 from pipeline.runs.input_file import pain001_of
@@ -61,14 +62,21 @@ def report(  # noqa: PLR0913 (what is written, and how)
         summary = run.summary()
         if adopt is None:
             signer = signer_again(folder, run.manifest, sign_with)
-        rows = run.rows()
         message = None if for_bank is None else pain001_of(folder, summary, for_bank.input_file)
         kept = keep_changed_workbook(folder)
         policy = _policy_today(summary.profile)
         with speaking(language or run.manifest.language):
-            written = reports(folder, summary, rows, outcome_name=run.outcome_file.name, policy=policy)
+            if summary.parts:
+                parts = (
+                    part_report(rows.original, rows.payments, rows.outcomes)
+                    for rows in map(run.rows, run.parts())
+                )
+                written = data_set_reports(folder, summary, parts)
+            else:
+                rows = run.rows()
+                written = reports(folder, summary, rows, outcome_name=run.outcome_file.name, policy=policy)
         if message is not None:
-            written.append(bank_report(folder, summary, message, rows.outcomes, now=now))
+            written.append(bank_report(folder, summary, message, run.rows().outcomes, now=now))
         adoption = None if adopt is None else Adoption(time=timestamp(now), reason=adopt)
         names = [path.name for path in written]
         made = refresh_manifest(

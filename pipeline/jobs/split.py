@@ -13,7 +13,7 @@ from pipeline.config.profiles import choose
 from pipeline.errors import IncompleteError, InputError, UsageError
 from pipeline.formats.message import Role
 from pipeline.frames import DECISIONS, Decisions, Placements
-from pipeline.reports.choices import and_repeated, warned_in
+from pipeline.reports.choices import and_repeated
 from pipeline.reports.wording import ADVICE, ADVICE_BY_CODE, ROWS_NAMED_MAX
 from pipeline.review.decisions import (
     ReviewJob,
@@ -24,8 +24,8 @@ from pipeline.review.decisions import (
     refuse_simulated,
 )
 from pipeline.review.payment_files import (
+    Write,
     notes_on,
-    payment_path,
     payments_writer,
     require_sums,
     take_into_evidence,
@@ -33,7 +33,6 @@ from pipeline.review.payment_files import (
     write_payments,
 )
 from pipeline.review.placements import split, why_held
-from pipeline.review.writers import PaymentsWriter
 from pipeline.rules.identifiers import masked
 from pipeline.rules.policy import DEFAULT_POLICY
 from pipeline.rules.row_positions import position_texts
@@ -81,26 +80,28 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         # What the profile of the run says today.
         policy = choose(run.summary.profile, job.config).policy
         signer = signer_again(job.folder, run.manifest, job.sign_with, job.config)
-        writer = payments_writer(run, job.input_file)
         approver = job.approver(time)
         decisions = decisions_of(job.decisions, run, approver)
         shaped = [*job.decisions.shaped] if isinstance(job.decisions, RunDecisions) else []
-        warned = and_repeated(warned_in(run.summary), job.repeated_rows)
+        warned = and_repeated(run.warned(), job.repeated_rows)
         alone.enter_context(splitting(job.folder))
         run.require_unchanged()
         before = job.released_before()
         held_for_it = {} if job.release_again else before
-        placements = split(run.outcomes, warned, policy, decisions, held_for_it)
+        placed = [split(part.outcomes, warned, policy, decisions, held_for_it) for part in run.each()]
+        placements = Placements(pl.concat(placed))
         released_rows = placements.filter(place=Verdict.RELEASE)["row"]
         if run.summary.is_rehearsal:
             counts = dict(placements["place"].value_counts().iter_rows())
             released, held = counts.get(Verdict.RELEASE, 0), counts.get(Verdict.HOLD, 0)
             raise UsageError(Sentence("review.rehearsed", folder=run.folder, released=released, held=held))
-        release = _write_place(run, writer, placements, RELEASE, files)
-        hold = _write_place(run, writer, placements, HOLD, files)
+        release, hold = (
+            write_payments(run, role, partial(_placed, job, placements, role), files) for role in ROLES
+        )
         payment_files = [file for file in (release, hold) if file is not None]
         control = require_sums(run, payment_files)
-        _write_reasons(run, placements, decisions, files)
+        reasons = [_reasons(part, placements, decisions) for part in run.each()]
+        write_for_people(pl.concat(reasons), run, HOLD_REASONS, files)
         approvals = (
             [approval_of_none(approver, job.decisions, _note_of("no decision on any row", release))]
             if decisions.is_empty()
@@ -239,16 +240,13 @@ def _note_of(decision: str, release: PaymentFile | None) -> str:
     return f"{decision}: the released payments are {Path(release.path).name}, SHA-256 {release.sha256}"
 
 
-def _write_place(
-    run: FinishedRun, writer: PaymentsWriter, placements: pl.DataFrame, role: Role, files: ExitStack
-) -> PaymentFile | None:
-    """The payments of one place; a file without payments is none, and an earlier one of its name goes."""
-    mine = placements["place"] == role
-    if not mine.any():
-        path = payment_path(run, role)
-        files.callback(path.unlink, missing_ok=True)
-        return None
-    return write_payments(run, role, partial(writer.part, mine, role), files)
+ROLES: tuple[Role, Role] = (RELEASE, HOLD)
+
+
+def _placed(job: SplitJob, placements: Placements, role: Role, part: FinishedRun) -> Write | None:
+    """What writes the payments of an outcome file that are in one place; None where there are none."""
+    mine = placements["place"].slice(part.part.first_row - 1, part.part.row_count) == role
+    return partial(payments_writer(part, job.input_file).part, mine, role) if mine.any() else None
 
 
 def _released_here(
@@ -265,11 +263,10 @@ def _released_here(
             return
 
 
-def _write_reasons(
-    run: FinishedRun, placements: Placements, decisions: pl.DataFrame, files: ExitStack
-) -> None:
-    """Each held row, and what a person has to know about it; a person's reason in that person's words."""
+def _reasons(run: FinishedRun, placements: Placements, decisions: pl.DataFrame) -> pl.DataFrame:
+    """Each held row of an outcome file, and what a person has to know; a person's reason in its own words."""
     payments, outcomes = run.source.payments, run.outcomes
+    placements = Placements(placements.slice(run.part.first_row - 1, run.part.row_count))
     decided = decisions.select("row", words=pl.col("reason").str.strip_chars_end(". "))
     held = placements.filter(place=Verdict.HOLD).join(decided, on="row", how="left", maintain_order="left")
     english = {key: str(why) for key, (why, _) in why_held(placements).items()}
@@ -286,7 +283,7 @@ def _write_reasons(
     by_code = pl.col("check_code").replace_strict(codes, default=None, return_dtype=pl.String)
     actions = {action.value: str(advice[action]) for action in Action}
     by_action = pl.col("check_action").replace_strict(actions)
-    reasons = rows.select(
+    return rows.select(
         "row",
         position_texts(rows["row"], run.summary.input.places),
         payee="name",
@@ -298,4 +295,3 @@ def _write_reasons(
         why_held=pl.concat_str(pl.col("check_reason"), why, separator=" "),
         what_to_do=pl.coalesce(by_code, by_action),
     )
-    write_for_people(reasons, run, HOLD_REASONS, files)

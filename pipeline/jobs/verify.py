@@ -22,10 +22,9 @@ from pipeline.files.plain import real_path
 from pipeline.files.signatures import PublicKey, is_signed
 from pipeline.formats import MessageEntry, entry_before, format_as_read
 from pipeline.formats.message import Role
-from pipeline.frames import DECISIONS, Decisions, Findings, Outcomes, Payments
-from pipeline.reports.choices import warned_in
+from pipeline.frames import DECISIONS, Decisions, Findings, Outcomes, Payments, Warned
 from pipeline.reports.wording import ROWS_NAMED_MAX
-from pipeline.review.payment_files import payments_in, payments_writer
+from pipeline.review.payment_files import in_one, payments_in, payments_writer
 from pipeline.review.placements import split
 from pipeline.rules.totals import added
 from pipeline.runs.approvals import approvals_of
@@ -59,7 +58,7 @@ from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.wording import Moment, Sentence, SurfaceKind, words
 from schemas.folder import APPROVALS, HOLD, MANIFEST, RELEASE, SIGNATURE
 from schemas.manifest import Manifest, PaymentsEvidence, SplitMade
-from schemas.review import Shaped, Verdict
+from schemas.review import PaymentFile, Shaped, Verdict
 from schemas.strict import timestamp
 from schemas.verification import Verification, VerifiedItem
 
@@ -368,34 +367,46 @@ def _payments_agree(looked_at: _LookedAt) -> list[Finding]:
     is_message = isinstance(entry_before(manifest.input), MessageEntry)
     if made is None or (is_message and job.input_file is None):
         return []
-    [part] = looked_at.parts()
-    rows, source = looked_at.rows(part), looked_at.source(part)
-    what, held = Sentence("evidence.payments"), rows.payments["row"].is_in(made.held_rows)
-    finished = FinishedRun(run.folder, run.summary(), source, rows.outcomes, manifest)
-    writer = payments_writer(finished, job.input_file if is_message else None)
-    roles: list[tuple[Role, PaymentsEvidence | None, pl.Series]] = [
-        (RELEASE, made.release, ~held),
-        (HOLD, made.hold, held),
-    ]
-    if any(mine.any() != (file is not None) for _, file, mine in roles):
+    what, held_rows = Sentence("evidence.payments"), pl.Series(made.held_rows, dtype=pl.UInt32)
+    summary, roles = run.summary(), _roles(made)
+    written: dict[Role, list[PaymentFile]] = {RELEASE: [], HOLD: []}
+    unpaid, warned = list[int](), None
+    for part in looked_at.parts():
+        source, outcomes = looked_at.source(part), looked_at.rows(part).outcomes
+        finished = FinishedRun(run.folder, summary, source, outcomes, manifest, part)
+        writer = payments_writer(finished, job.input_file if is_message else None)
+        held = outcomes["row"].is_in(held_rows.implode())
+        for role, file in roles.items():
+            mine = held if role == HOLD else ~held
+            if mine.any() and file is not None:
+                name = run.folder / (part.payments_name if finished.is_data_set else file.name)
+                write = partial(writer.part, mine, role)
+                written[role].append(payments_in(io.BytesIO(), finished, name, write))
+        warned = finished.warned() if warned is None else warned
+        unpaid += _not_to_be_paid(finished, made, warned)["row"].to_list()
+    row_count = sum(file.row_count for files in written.values() for file in files)
+    is_of_role = all(bool(written[role]) == (roles[role] is not None) for role in roles)
+    if row_count != summary.input.row_count or not is_of_role:
         return [Finding(what, Sentence("evidence.split_other_rows"), DIFFERS)]
-    for role, file, mine in roles:
+    for role, file in roles.items():
         if file is None or run.forgotten(file.name) is not None:
             continue
-        rewritten = payments_in(
-            io.BytesIO(), finished, run.folder / file.name, partial(writer.part, mine, role)
-        )
+        rewritten = in_one(written[role], run.folder / file.name) if summary.parts else written[role][0]
         if rewritten.sha256 != file.sha256:
             differs = Finding(what, Sentence("evidence.other_payments", file=file.name), DIFFERS)
             return [_by_another_version(differs, manifest)]
-    unpaid = _not_to_be_paid(finished, made)["row"].to_list()
     if unpaid:
         detail = Sentence("evidence.released_by_nobody", count=len(unpaid), rows=_some(unpaid))
         return [Finding(what, detail, DIFFERS)]
     return [Finding(what, Sentence("evidence.payments_agree"))]
 
 
-def _not_to_be_paid(run: FinishedRun, made: SplitMade) -> pl.DataFrame:
+def _roles(made: SplitMade) -> dict[Role, PaymentsEvidence | None]:
+    """The payment file of each role."""
+    return {RELEASE: made.release, HOLD: made.hold}
+
+
+def _not_to_be_paid(run: FinishedRun, made: SplitMade, warned: Warned) -> pl.DataFrame:
     """Rows that a split released against its policy and without a recorded decision."""
     decided = [
         (row, each.decision, each.why, each.by, each.time, None)
@@ -404,7 +415,7 @@ def _not_to_be_paid(run: FinishedRun, made: SplitMade) -> pl.DataFrame:
         for row in each.rows
     ]
     decisions = pl.DataFrame(decided, DECISIONS, orient="row").unique("row", keep="last", maintain_order=True)
-    found = split(run.outcomes, warned_in(run.summary), made.policy, Decisions(decisions))
+    found = split(run.outcomes, warned, made.policy, Decisions(decisions))
     return found.filter(~pl.col("row").is_in(made.held_rows), place=Verdict.HOLD)
 
 

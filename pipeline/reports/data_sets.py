@@ -1,8 +1,9 @@
 """The reports of a data set, made of what each of its parts gives them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import reduce
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
@@ -11,7 +12,7 @@ from pipeline.formats.table import as_text
 from pipeline.frames import Original, Outcomes, Payments
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.documents import NEEDS_A_PERSON, place_columns
-from pipeline.reports.groups import PARTS_ROWS_MAX, added_sums, listable
+from pipeline.reports.groups import PARTS_ROWS_MAX, added_sums, listable, sums_of
 from pipeline.rules.totals import money_of
 from schemas.folder import ATTENTION, REPORT_HTML
 from schemas.outcomes import COLUMNS
@@ -22,58 +23,58 @@ ATTENTION_MAX = 100_000
 _SIZE = "_size"
 
 
-def attention_of(original: Original, payments: Payments, outcomes: Outcomes) -> pl.DataFrame:
-    """The payments of a part that a person must look at, the largest, as text; with their size."""
+class PartReport(NamedTuple):
+    """What the reports of a data set need of one part, or of several."""
+
+    attention: pl.DataFrame
+    """The payments that a person must look at, the largest, as text; with their size."""
+    shown: pl.DataFrame
+    """The payments that may be on the page."""
+    sums: pl.DataFrame
+    """Rows and money by what a person does next, as `groups.sums_of`."""
+
+
+def part_report(original: Original, payments: Payments, outcomes: Outcomes) -> PartReport:
+    """That of one part, by the rows of the data set."""
     size, _ = money_of(payments)
     needed = outcomes["check_outcome"].is_in(list(NEEDS_A_PERSON))
     chosen = pl.DataFrame({_SIZE: size, "row": outcomes["row"]}).with_row_index("at").filter(needed)
     chosen = _largest(chosen)
     table = original.hstack(outcomes.select(COLUMNS).get_columns())[chosen["at"]]
-    return chosen.drop("at").hstack(as_text(table).get_columns())
+    attention = chosen.drop("at").hstack(as_text(table).get_columns())
+    rows = payments.hstack(outcomes.drop("row").get_columns())
+    return PartReport(attention, listable(rows, PARTS_ROWS_MAX), sums_of(rows))
 
 
-def candidates_of(rows: pl.DataFrame) -> pl.DataFrame:
-    """The payments of a part that may be on the page; `rows` as `page` takes them."""
-    return listable(rows, PARTS_ROWS_MAX)
+def of_all(parts: Iterable[PartReport]) -> PartReport:
+    """That of all parts together, with as little as possible in memory."""
+    return reduce(_of_both, parts)
 
 
-def candidates_of_all(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """The same for all parts, with as little as possible in memory."""
-    return reduce(lambda kept, part: candidates_of(pl.concat([kept, part])), parts)
+def _of_both(some: PartReport, part: PartReport) -> PartReport:
+    return PartReport(
+        _largest(pl.concat([some.attention, part.attention], how="diagonal")),
+        listable(pl.concat([some.shown, part.shown]), PARTS_ROWS_MAX),
+        added_sums([some.sums, part.sums]),
+    )
 
 
-def attention_of_all(parts: Iterable[pl.DataFrame]) -> pl.DataFrame:
-    """The largest payments of all parts, with as little as possible in memory."""
-    return reduce(lambda kept, part: _largest(pl.concat([kept, part], how="diagonal")), parts)
-
-
-def data_set_reports(
-    folder: Path,
-    summary: Summary,
-    *,
-    attention: Iterable[pl.DataFrame],
-    shown: Iterable[pl.DataFrame],
-    sums: Sequence[pl.DataFrame],
-) -> list[Path]:
+def data_set_reports(folder: Path, summary: Summary, parts: Iterable[PartReport]) -> list[Path]:
     """Write the page and the attention file of a data set into its folder; return what was written.
-
-    Of each part in turn, so that no two are held at once: what `attention_of` and `candidates_of` give. Of
-    each part, as `groups.sums_of` gives them, the sums.
 
     Raises:
         OutputError, DiskError: as `write_atomically`.
     """
     from pipeline.reports.page import page  # with its templates, which no part needs
 
-    path = folder / REPORT_HTML
+    path, every = folder / REPORT_HTML, of_all(parts)
     with write_atomically(path) as file:
-        file.write(page(summary, candidates_of_all(shown), sums=added_sums(sums)).encode())
-    return [path, _write_attention(folder / ATTENTION, summary, attention)]
+        file.write(page(summary, every.shown, sums=every.sums).encode())
+    return [path, _write_attention(folder / ATTENTION, summary, every.attention)]
 
 
-def _write_attention(path: Path, summary: Summary, parts: Iterable[pl.DataFrame]) -> Path:
+def _write_attention(path: Path, summary: Summary, table: pl.DataFrame) -> Path:
     """The largest payments to look at, with the part and the row of each."""
-    table = attention_of_all(parts)
     own = [name for name in table.columns if name not in {_SIZE, "row", *COLUMNS}]
     ours = [*place_columns(table["row"], summary), *table.select(COLUMNS).get_columns()]
     with write_atomically(path) as file:

@@ -12,18 +12,19 @@ from typing import IO
 import polars as pl
 
 from pipeline.errors import InputError, UsageError
-from pipeline.files.atomic import write_atomically
+from pipeline.files.atomic import delete, write_atomically, write_folder_atomically
 from pipeline.files.compressed import Compression, pack
 from pipeline.formats import MessageEntry, entry_before, excel, pain001
 from pipeline.frames import Payments
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.cells import visible_texts
 from pipeline.review.writers import MessageWriter, PaymentsWriter, TableWriter
-from pipeline.rules.totals import added, totals, with_money
+from pipeline.rules.totals import added, control_totals, totals, with_money
 from pipeline.runs.finished import FinishedRun
 from pipeline.runs.input_file import read_again
-from pipeline.runs.manifest import refresh_manifest
+from pipeline.runs.manifest import identity_of_parts, refresh_manifest
 from pipeline.wording import Sentence
+from schemas.folder import PARTS
 from schemas.localized import LocalizedText
 from schemas.manifest import Manifest, SplitMade
 from schemas.review import Approval, ControlTotal, PaymentFile
@@ -46,26 +47,57 @@ def payments_writer(run: FinishedRun, input_file: Path | None) -> PaymentsWriter
     return TableWriter(run, entry)
 
 
+Write = Callable[[IO[bytes], str], Payments]
+"""Writes payments to a file of a name, and returns what it holds."""
+
+
 def write_payments(
-    run: FinishedRun, stem: str, write: Callable[[IO[bytes], str], Payments], files: ExitStack
-) -> PaymentFile:
+    run: FinishedRun, stem: str, write_of: Callable[[FinishedRun], Write | None], files: ExitStack
+) -> PaymentFile | None:
     """A payment file in the manner of the input, read again as every payment file is.
 
-    It gets its name when `files` is closed. `write` takes the file and its name, and returns what it holds.
+    Of a data set it is a folder with a file for each part that has payments. It gets its name when `files` is
+    closed. None where there are no payments: an earlier one of its name goes.
 
     Raises:
         InputError: the input must not be changed, or its manner cannot hold a text.
         OutputError, DiskError: as `write_atomically`.
     """
     path = payment_path(run, stem)
-    return payments_in(files.enter_context(write_atomically(path)), run, path, write)
+    if not run.is_data_set:
+        if (write := write_of(run)) is None:
+            files.callback(delete, path)
+            return None
+        return payments_in(files.enter_context(write_atomically(path)), run, path, write)
+    found, no_longer = [], list[Path]()
+    files.callback(lambda: [*map(delete, no_longer)])  # once the folder has its name
+    folder = files.enter_context(write_folder_atomically(path))
+    for part in run.each():
+        if (write := write_of(part)) is not None:
+            name = folder / part.part.payments_name
+            with write_atomically(name) as file:
+                found.append(payments_in(file, part, name, write))
+    if not found:
+        no_longer.append(path)
+        return None
+    return in_one(found, path)
+
+
+def in_one(parts: Sequence[PaymentFile], path: Path) -> PaymentFile:
+    """The payment files of the parts of a data set, as the folder that they are in."""
+    return PaymentFile(
+        path=str(path),
+        sha256=identity_of_parts((Path(part.path).name, part.sha256) for part in parts),
+        row_count=sum(part.row_count for part in parts),
+        totals=added([part.totals for part in parts]),
+    )
 
 
 def payments_in(
     file: io.BytesIO | io.BufferedRandom,
     run: FinishedRun,
     path: Path,
-    write: Callable[[IO[bytes], str], Payments],
+    write: Write,
 ) -> PaymentFile:
     """As `write_payments`, but into an open file; the path only gives its name."""
     with packed_like(run.summary.input, file, name=path.name) as unpacked:
@@ -82,7 +114,8 @@ def payments_in(
 def payment_path(run: FinishedRun, stem: str) -> Path:
     """The path of a payment file; its name shows if answers were simulated."""
     simulated = ".simulated" if run.summary.simulated else ""
-    return run.folder / f"{stem}{simulated}{_suffix_of(run.summary.input)}"
+    suffix = PARTS if run.is_data_set else _suffix_of(run.summary.input)
+    return run.folder / f"{stem}{simulated}{suffix}"
 
 
 def _suffix_of(source: InputFile) -> str:
@@ -110,13 +143,12 @@ def write_for_people(table: pl.DataFrame, run: FinishedRun, name: str, files: Ex
 
 def require_sums(run: FinishedRun, files: Sequence[PaymentFile]) -> ControlTotal:
     """The control totals of the input, which those of the files must add up to."""
-    input_totals = totals(with_money(run.source.payments))
-    assert input_totals == added([total.totals for total in run.summary.outcomes])
-    if sum(file.row_count for file in files) != run.outcomes.height:
+    input_totals, row_count = control_totals(run.summary.outcomes), run.summary.input.row_count
+    if sum(file.row_count for file in files) != row_count:
         raise AssertionError("the written files have more or fewer rows than the input")
     if added([file.totals for file in files]) != input_totals:
         raise AssertionError("the money in the written files is not the money in the input")
-    return ControlTotal(row_count=run.outcomes.height, totals=input_totals)
+    return ControlTotal(row_count=row_count, totals=input_totals)
 
 
 def take_into_evidence(  # noqa: PLR0913 (what is new)

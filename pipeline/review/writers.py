@@ -63,7 +63,8 @@ class TableWriter(NamedTuple):
 
     def corrected(self, corrections: Corrections, file: IO[bytes], name: str) -> Payments:
         """Write all rows, with corrections in their cells."""
-        return self._written(correct(self.run.source.original, corrections), file, name)
+        here = Corrections(corrections.with_columns(pl.col("row") - (self.run.part.first_row - 1)))
+        return self._written(correct(self.run.source.original, here), file, name)
 
     def part(self, keep: pl.Series, role: Role, file: IO[bytes], name: str) -> Payments:  # noqa: ARG002 - no table says what it is for
         """Write some of the rows."""

@@ -40,6 +40,11 @@ class RunPart(NamedTuple):
     first_row: int
     row_count: int
 
+    @property
+    def payments_name(self) -> str:
+        """Of a payment file that is made of it, in a folder of those of its data set."""
+        return self.name[:-3] if self.name.lower().endswith(".gz") else self.name
+
 
 @dataclass(frozen=True, slots=True)
 class EndedRun:

@@ -1,13 +1,17 @@
 """The folder of a finished run, opened again: only files that are as the run wrote them are used."""
 
+import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import polars as pl
+
 from pipeline.errors import InputError, UsageError
-from pipeline.frames import Outcomes
-from pipeline.runs.ended import EndedRun, outcomes_in
+from pipeline.frames import WARNED, Outcomes, Warned
+from pipeline.reports.choices import warned_in
+from pipeline.runs.ended import EndedRun, RunPart, outcomes_in
 from pipeline.runs.folder import outcome_files
 from pipeline.runs.manifest import read_manifest
 from pipeline.runs.proof import opened_to_read
@@ -15,23 +19,43 @@ from pipeline.runs.remedies import RUN_AGAIN
 from pipeline.stages.read import PaymentSource
 from pipeline.wording import Sentence
 from schemas.folder import MANIFEST
+from schemas.folder import WARNED as WARNED_NAME
 from schemas.manifest import Manifest
 from schemas.summary import Summary
 
 
 class FinishedRun(NamedTuple):
-    """The outputs of a finished run, read again."""
+    """What a run left behind, read again: all of a file, or one part of a data set after the other."""
 
     folder: Path
     summary: Summary
-    source: PaymentSource  # the outcome file as a payment file: its own columns, and the payments in them
+    source: PaymentSource
+    """An outcome file as a payment file: its own columns, and the payments in them."""
     outcomes: Outcomes
-    manifest: Manifest  # as it was proven
+    manifest: Manifest
+    """As it was proven."""
+    part: RunPart
+    """That of the outcome file."""
 
     def require_unchanged(self) -> None:
         """Refuse another manifest than the one that was proven: an InputError."""
         if read_manifest(self.folder) != self.manifest:
             raise InputError(Sentence("runs.changed_meanwhile", path=self.folder / MANIFEST))
+
+    def each(self) -> Iterator["FinishedRun"]:
+        """This run with each of its outcome files, in order; raises as `EndedRun.source`."""
+        run = EndedRun(self.folder, self.manifest)
+        for part in run.parts():
+            if part == self.part:
+                yield self
+            else:
+                source = run.source(part)
+                yield self._replace(source=source, outcomes=outcomes_in(source, part.path), part=part)
+
+    @property
+    def is_data_set(self) -> bool:
+        """Whether there may be more than one."""
+        return bool(self.summary.parts)
 
     @property
     def headers(self) -> dict[str, Sequence[str]]:
@@ -41,6 +65,13 @@ class FinishedRun(NamedTuple):
             if reading.field is not None:
                 headers.setdefault(reading.field, []).append(reading.header)
         return dict(headers)
+
+    def warned(self) -> Warned:
+        """Which rows have which warning; an InputError where that was changed."""
+        if not self.is_data_set:
+            return warned_in(self.summary)
+        content = EndedRun(self.folder, self.manifest).content(WARNED_NAME)
+        return Warned(pl.read_parquet(io.BytesIO(content)).cast(WARNED))  # type: ignore[arg-type]  # polars' stubs
 
 
 @contextmanager
@@ -58,14 +89,13 @@ def finished_run(folder: Path, *, now: str) -> Iterator[FinishedRun]:
         if finish is None:
             raise UsageError(Sentence("runs.not_ended", folder=folder))
         run = EndedRun(folder, read_manifest(folder))
-        summary = run.summary()
-        part = run.only_part
-        path = _outcome_file(folder)
-        source = run.source(part._replace(path=path), changed=True)
-        if {source.sha256, finish.outcome_sha256} != {run.manifest.outcome_file.sha256}:
-            raise InputError(Sentence("runs.not_run_wrote", path=path, remedy=RUN_AGAIN))
-        outcomes = outcomes_in(source, path)
-        yield FinishedRun(folder, summary, source, outcomes, run.manifest)
+        summary, part = run.summary(), run.parts()[0]
+        if not summary.parts:
+            part = part._replace(path=_outcome_file(folder))
+        source = run.source(part, changed=True)
+        if source.sha256 != part.sha256 or run.manifest.outcome_file.sha256 != finish.outcome_sha256:
+            raise InputError(Sentence("runs.not_run_wrote", path=part.path, remedy=RUN_AGAIN))
+        yield FinishedRun(folder, summary, source, outcomes_in(source, part.path), run.manifest, part)
 
 
 def _outcome_file(folder: Path) -> Path:

@@ -86,17 +86,13 @@ class PartFiles(NamedTuple):
         """The answers to the payments of a part, from a bucket."""
         return self.root / f"given-{part:05}" / f"{bucket:05}.parquet"
 
-    def attention(self, part: int) -> Path:
-        """The payments of a part that a person must look at, the largest."""
-        return self.root / "decided" / f"attention-{part:05}.parquet"
+    def report(self, name: str, part: int) -> Path:
+        """What the reports need of a part: one of the frames of `reports.data_sets.PartReport`."""
+        return self.root / "decided" / f"{name}-{part:05}.parquet"
 
-    def shown(self, part: int) -> Path:
-        """The payments of a part that the page may show."""
-        return self.root / "decided" / f"shown-{part:05}.parquet"
-
-    def sums(self, part: int) -> Path:
-        """Rows and money of a part by what a person does next."""
-        return self.root / "decided" / f"sums-{part:05}.parquet"
+    def warned(self, part: int) -> Path:
+        """`Warned` of a part, by the rows of the data set."""
+        return self.root / "decided" / f"warned-{part:05}.parquet"
 
     def banks(self, part: int) -> Path:
         """The answers of each bank in a part, counted."""

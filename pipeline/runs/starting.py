@@ -1,12 +1,12 @@
 """The folder of a run when a run begins and when it ends: what is there already, and what is removed."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from pipeline.errors import InputError, OutputError, UsageError
-from pipeline.files.atomic import partial_name
+from pipeline.files.atomic import delete, partial_name
 from pipeline.files.disk_errors import refuse_non_file
 from pipeline.files.folder_lock import refuse_open, require_ours
 from pipeline.formats import layout_before
@@ -30,6 +30,7 @@ from schemas.folder import (
     OUTCOMES,
     PAIN002,
     PAIN002_SIMULATED,
+    PARTS,
     PAYEES,
     REASONS,
     REPORT_HTML,
@@ -175,7 +176,7 @@ def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fr
     others = (folder / name for name in fixed)
     written = (*outcome_files(folder).values(), *others)
     ledger = ledger_files(ledger_of(folder))
-    for path in (*written, *files_of_review(folder), folder / APPROVALS, folder / STORE, *ledger):
+    for path in (*written, *_single(files_of_review(folder)), folder / APPROVALS, folder / STORE, *ledger):
         refuse_non_file(path)
         refuse_non_file(partial_name(path))
     for path in written:
@@ -193,6 +194,11 @@ def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fr
         raise OutputError(error.reason, advice=(*error.advice, Sentence("advice.other_folder"))) from error
 
 
+def _single(paths: Iterable[Path]) -> Iterator[Path]:
+    """Those of a file; what is made of a data set lies in folders."""
+    return (path for path in paths if path.suffix != PARTS or path.is_symlink())
+
+
 def remove_outdated(folder: Path) -> None:
     """Remove results of answers that the new ledger does not have."""
     # Not the workbook: decisions of people may be in it.
@@ -208,4 +214,4 @@ def remove_stale(folder: Path, written: Collection[Path]) -> None:
             path.unlink(missing_ok=True)
     # What `precheck fix` and `precheck split` made of earlier answers is out of date, too.
     for path in files_of_review(folder):
-        path.unlink(missing_ok=True)
+        delete(path)

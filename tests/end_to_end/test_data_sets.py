@@ -534,6 +534,73 @@ def test_the_evidence_of_a_data_set_is_that_of_a_file_and_finds_what_was_changed
     assert re.search(r"PROBLEM\s+input: set", desk(*words).out)
 
 
+def known_to_the_sandbox(count):
+    """Payments to one account, of which some have its name, some nearly, and some another account."""
+    names = ("Avery Thornwood", "Averi Thornwood", "Zed Nobody")
+    account = {"account_type": "Personal", "sort_code": "00-11-22", "currency": "GBP"}
+    return [
+        account
+        | {
+            "payment_id": f"PAY-{number:05d}",
+            "name": names[number % 3],
+            "account_number": "00012345" if number % 5 else "00099999",
+            "amount": f"{number}.25",
+        }
+        for number in range(1, count + 1)
+    ]
+
+
+def listed(path):
+    """The rows of a list for people, without where they stand."""
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        return [
+            {name: cell for name, cell in row.items() if name not in {"line", "part", "place"}}
+            for row in csv.DictReader(file)
+        ]
+
+
+@pytest.mark.parametrize("form", ["csv", pytest.param("parquet", marks=pytest.mark.nightly)])
+def test_a_data_set_is_corrected_checked_again_and_split_as_the_file_of_its_parts_is(desk, sandbox, form):
+    as_data_set(desk, known_to_the_sandbox(40), form=form)
+    said, last = sandbox.using("sandbox"), {}
+    accepting = ("--accept", "close_match", "--reason", "asked", "--allow-simulated", "--json")
+    for stem, file, more in (("all", "all.csv", ()), ("set", "set", ("--work", "work"))):
+        assert desk("run", file, *more, *said).status == 0
+        fixed = desk("fix", f"{stem}.precheck", *accepting)
+        assert fixed.status == 0, fixed.err
+        corrected = json.loads(fixed.out)
+        words = ("run", corrected["corrected"]["path"], "--out", f"{stem}.again", *more, *said)
+        assert desk(*words).status == 0
+        split = desk("split", f"{stem}.again", "--by", "Bea", "--allow-simulated", "--json")
+        assert split.status == 0, split.err
+        verified = desk("verify", f"{stem}.again", "--input", corrected["corrected"]["path"])
+        assert verified.status == 0, verified.out
+        assert desk("report", f"{stem}.again").status == 0
+        assert desk("verify", f"{stem}.again").status == 0
+        last[stem] = corrected, json.loads(split.out)
+    (fix_of_file, split_of_file), (fix_of_set, split_of_set) = last["all"], last["set"]
+    same = ("row_count", "correctable_count", "corrected_rows", "refused_rows")
+    assert [fix_of_set[name] for name in same] == [fix_of_file[name] for name in same]
+    for name in ("release", "hold", "input"):
+        for figure in ("row_count", "totals"):
+            assert split_of_set[name][figure] == split_of_file[name][figure], (name, figure)
+    assert split_of_file["release"]["row_count"]
+    assert split_of_file["hold"]["row_count"]
+    folders = [desk.folder / f"{stem}.precheck" for stem in ("set", "all")]
+    assert listed(folders[0] / "corrections.csv") == listed(folders[1] / "corrections.csv")
+    folders = [desk.folder / f"{stem}.again" for stem in ("set", "all")]
+    assert listed(folders[0] / "hold_reasons.csv") == listed(folders[1] / "hold_reasons.csv")
+    origin = summary(desk, "set.again")["input"]["made_of"]
+    assert (origin["name"], origin["is_corrected"]) == ("set", True)
+
+    released = desk.folder / split_of_set["release"]["path"]
+    part = next(path for path in sorted(released.iterdir()))
+    part.write_bytes(part.read_bytes()[:-10])
+    found = desk("verify", "set.again")
+    assert found.status == 65
+    assert re.search(rf"PROBLEM\s+{released.name}: changed", found.out)
+
+
 def test_the_history_of_a_row_of_a_data_set_is_that_of_its_part(desk, sandbox, rows):
     as_data_set(desk, rows)
     by_one_process(desk, sandbox)

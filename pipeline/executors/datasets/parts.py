@@ -20,6 +20,7 @@ from pipeline.frames import (
     BASES,
     PAYMENTS,
     REJECTS,
+    WARNED,
     WARNINGS,
     Accepted,
     Answers,
@@ -34,9 +35,8 @@ from pipeline.frames import (
     Schema,
     Warnings,
 )
-from pipeline.reports.data_sets import attention_of, candidates_of
+from pipeline.reports.data_sets import part_report
 from pipeline.reports.groups import COLUMNS as SHOWN
-from pipeline.reports.groups import sums_of
 from pipeline.rules.currencies import currency_sources
 from pipeline.rules.enumeration import sequence_warnings
 from pipeline.rules.totals import MONEY_FIELDS
@@ -201,11 +201,10 @@ def decide_part(task: DecideTask) -> PartDecided:
     banks = bank_counts(payments, outcomes)
     warnings = Warnings(warnings.with_columns(number))
     summary = summarise(_header(task), payments, outcomes, warnings, calls=(), banks=banks)
-    rows = payments.hstack(outcomes.drop("row").get_columns())
-    write_frame(attention_of(kept.original, payments, outcomes), files.attention(part.number))
-    write_frame(candidates_of(rows), files.shown(part.number))
-    write_frame(sums_of(rows), files.sums(part.number))
+    for name, frame in part_report(kept.original, payments, outcomes)._asdict().items():
+        write_frame(frame, files.report(name, part.number))
     write_frame(banks, files.banks(part.number))
+    write_frame(warnings.select(list(WARNED)), files.warned(part.number))
     decided = PartDecided(
         answers=task.answers,
         basis=task.basis,

@@ -6,7 +6,12 @@ import weakref
 import polars as pl
 import pytest
 
-from pipeline.reports.data_sets import ATTENTION_MAX, attention_of_all
+from pipeline.frames import OUTCOMES, PAYMENTS
+from pipeline.reports.data_sets import ATTENTION_MAX, PartReport, of_all
+from pipeline.reports.groups import COLUMNS, sums_of
+
+NO_PAYMENTS = pl.DataFrame(schema={**PAYMENTS, **OUTCOMES}).select([*COLUMNS, "sort_code"])
+NO_SUMS = sums_of(pl.DataFrame(schema={**PAYMENTS, **OUTCOMES}))
 
 
 @pytest.mark.nightly
@@ -21,10 +26,10 @@ def test_the_largest_payments_are_found_without_all_parts_in_memory():
             held.append(weakref.ref(part))
             gc.collect()
             most_at_once = max(most_at_once, sum(one() is not None for one in held))
-            yield part
+            yield PartReport(part, NO_PAYMENTS, NO_SUMS)
             del part
 
-    found = attention_of_all(parts())
+    found = of_all(parts()).attention
 
     assert found["row"].to_list() == list(range(2 * ATTENTION_MAX - 1, ATTENTION_MAX - 1, -1))
     assert most_at_once <= 3, "the part at hand, the one before, and what was found so far"
