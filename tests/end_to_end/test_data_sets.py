@@ -155,6 +155,7 @@ def of_dask(tmp_path):
             command = [sys.executable, "-m", "dask", name, *common, *words[name]]
             process = running.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL))
             running.callback(process.kill)
+            return process
 
         yield start
 
@@ -181,6 +182,28 @@ def test_a_scheduler_without_a_worker_is_waited_for_and_the_worker_that_comes_do
     assert waiting.end().status == 0
     assert decided(desk) == by_one_process(desk, sandbox)
     assert not any((desk.folder / "work").iterdir())
+
+
+@pytest.mark.nightly
+def test_a_data_set_goes_the_whole_way_on_two_workers_of_dask_although_one_is_killed(
+    desk, sandbox, scheduler, of_dask, wait_until
+):
+    as_data_set(desk, known_to_the_sandbox(40))
+    workers = [of_dask("worker") for _ in range(2)]
+    with_dask = ("--work", "work", *sandbox.using("sandbox"), "--engine", "dask", "--scheduler", scheduler)
+    running = desk.start("run", "set", *with_dask)
+    wait_until(lambda: any((desk.folder / "work").rglob("findings/*.json")))
+    workers[0].kill()
+    assert running.end().status == 0
+    assert decided(desk) == by_one_process(desk, sandbox)
+
+    assert desk("show", "set.precheck", "--row", "7").status == 0
+    accepting = ("--accept", "close_match", "--reason", "asked", "--allow-simulated", "--json")
+    corrected = json.loads(desk("fix", "set.precheck", *accepting).out)["corrected"]["path"]
+    assert desk("run", corrected, "--out", "set.again", *with_dask).status == 0
+    assert desk("split", "set.again", "--by", "Bea", "--allow-simulated").status == 0
+    verified = desk("verify", "set.again", "--input", corrected)
+    assert verified.status == 0, verified.out
 
 
 @pytest.mark.nightly
