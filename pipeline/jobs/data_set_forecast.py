@@ -73,11 +73,11 @@ def _counts(planned: PlannedSet) -> dict[ApiName, QuestionCounts]:
 
 def _findings(shared: SetTask, planned: PlannedSet) -> tuple[pl.DataFrame, pl.DataFrame]:
     """`Rejects` and `Warnings` of all parts, by the rows of the data set."""
-    rejects, warnings = [pl.DataFrame(schema=REJECTS)], [pl.DataFrame(schema=WARNINGS)]
+    files, rejects, warnings = shared.files, [pl.DataFrame(schema=REJECTS)], [pl.DataFrame(schema=WARNINGS)]
     for (part, _), start in zip(planned.usable, planned.rows.starts, strict=True):
         number, row = part.number, pl.col("row") + start
-        rejects.append(read_frame(shared.files.rejects(number), REJECTS).with_columns(row))
-        across = (shared.files.warnings_across(number, bucket) for bucket in range(shared.bucket_count))
-        paths = (shared.files.warnings(number), *across)
+        rejects.append(read_frame(files.frame("rejects", number), REJECTS).with_columns(row))
+        across = (files.frame("warnings_across", number, bucket) for bucket in range(shared.bucket_count))
+        paths = (files.frame("warnings", number), *across)
         warnings += [read_frame(path, WARNINGS).with_columns(row) for path in paths]
     return pl.concat(rejects), pl.concat(warnings)

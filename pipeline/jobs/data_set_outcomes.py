@@ -28,7 +28,7 @@ from pipeline.runs.data_set import DataSet
 from pipeline.runs.families import made_of
 from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import identity_of, identity_of_parts
-from pipeline.runs.part_files import PartFiles, read_as_written, read_document, read_frame, write_frame
+from pipeline.runs.part_files import Kept, PartFiles, read_as_written, read_document, read_frame, write_frame
 from pipeline.runs.request import Clock, SetStep
 from pipeline.stages.write import WrittenOutcomes
 from pipeline.wording import speaking
@@ -38,6 +38,7 @@ from schemas.outcomes import ApiName
 from schemas.summary import InputFile
 
 _UNDECIDED = (AnswerState.UNANSWERED, AnswerState.DEFERRED)
+_REPORTED: tuple[Kept, Kept, Kept] = ("attention", "shown", "sums")
 _READ = ["check", "state", "code", "time", "attempts"]
 
 
@@ -60,7 +61,7 @@ def look_at_answers(shared: SetTask, planned: PlannedSet, asked: AskingResult) -
                 *(read_frame(piece, ANSWERS, _READ) for piece in pieces),
             ]
         )
-        questions = read_frame(shared.files.questions(bucket), CHECKS, ["check", "api", "account"])
+        questions = read_frame(shared.files.frame("questions", bucket), CHECKS, ["check", "api", "account"])
         hashes = answers.hash_rows()
         digest.update(f"{hashes.sum()} {hashes.bitwise_xor()!r} ".encode())
         for api, state, code, count in (
@@ -133,7 +134,7 @@ def _tasks(
 
 def _decided_before(task: DecideTask) -> PartDecided | None:
     """What was decided about a part, where it still holds and its outcome file is as it was."""
-    known = read_document(PartDecided, task.shared.files.decided_part(task.part.number))
+    known = read_document(PartDecided, task.shared.files.done("decided", task.part.number))
     if known is None or known.basis != task.basis:
         return None
     if known.answers != task.answers and known.summary.undecided_count:
@@ -174,15 +175,15 @@ def set_results(  # noqa: PLR0913, PLR0917 (what is known of a data set)
         modulus=modulus_of(bucket.modulus for bucket in planned.buckets),
     )
     decided = {part.part.number: part.decided for part in parts if part.decided is not None}
-    banks = [read_as_written(files.banks(number)) for number in decided]
+    banks = [read_as_written(files.frame("banks", number)) for number in decided]
     summary = add_up(header, parts, calls_of(counts, run.asked.tally), banks)
     with speaking(run.language):
         kept = (
-            PartReport(*(read_as_written(files.report(name, number)) for name in PartReport._fields))
+            PartReport(*(read_as_written(files.frame(name, number)) for name in _REPORTED))
             for number in decided
         )
         documents = data_set_reports(out, summary, kept)
-    warned = pl.concat([read_as_written(files.warned(number)) for number in decided])
+    warned = pl.concat([read_as_written(files.frame("warned", number)) for number in decided])
     with write_atomically(out / WARNED) as file:
         warned.unique(maintain_order=True).write_parquet(file)
     sha256 = identity_of_parts((part.outcome_name, part.outcome_sha256) for part in decided.values())

@@ -179,5 +179,5 @@ def _forget_other_rows(shared: SetTask, rows: UsableRows) -> None:
     if path.exists() and path.read_text("ascii") == content:
         return
     for bucket in range(shared.bucket_count):
-        shared.files.planned_bucket(bucket).unlink(missing_ok=True)
+        shared.files.done("planned", bucket).unlink(missing_ok=True)
     path.write_text(content, "ascii")

@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import polars as pl
 from pydantic import BaseModel
@@ -24,50 +24,31 @@ from schemas.strict import OwnDocument, parse
 _Document = TypeVar("_Document", bound=OwnDocument)
 
 
+Kept = Literal[
+    "original", "payments", "rejects", "warnings",  # of a part: its columns and what was found in it
+    "questions", "assignments",  # of a bucket; they are to rows of the data set
+    "accepted",  # of a bucket and a part
+    "warnings_across", "given",  # of a part and a bucket
+    "attention", "shown", "sums", "banks", "warned",  # of a part that is decided, for reports
+]  # fmt: skip
+"""A frame in the work folder."""
+Done = Literal["read", "planned", "decided"]
+"""What was done with a part or a bucket: a document, written last."""
+
+
 class PartFiles(NamedTuple):
     """The work folder of one data set."""
 
     root: Path
 
-    def accepted(self, bucket: int, part: int) -> Path:
-        """The accepted payments of a part to the accounts of a bucket."""
-        return self.root / f"accepted-{bucket:05}" / f"{part:05}.parquet"
+    def frame(self, kept: Kept, first: int, second: int | None = None) -> Path:
+        """A frame of a part, of a bucket, or of both."""
+        folder = self.root / kept if second is None else self.root / f"{kept}-{first:05}"
+        return folder / f"{first if second is None else second:05}.parquet"
 
-    def original(self, part: int) -> Path:
-        """The columns of a part, untouched."""
-        return self.root / "parts" / f"original-{part:05}.parquet"
-
-    def payments(self, part: int) -> Path:
-        """The payments of a part, as far as reports show them."""
-        return self.root / "parts" / f"payments-{part:05}.parquet"
-
-    def rejects(self, part: int) -> Path:
-        """`Rejects` of a part."""
-        return self.root / "findings" / f"rejects-{part:05}.parquet"
-
-    def warnings(self, part: int) -> Path:
-        """`Warnings` of a part, without those across parts."""
-        return self.root / "findings" / f"warnings-{part:05}.parquet"
-
-    def warnings_across(self, part: int, bucket: int) -> Path:
-        """`Warnings` of a part that are known in a bucket."""
-        return self.root / f"across-{part:05}" / f"{bucket:05}.parquet"
-
-    def read_part(self, part: int) -> Path:
-        """What was found in a part: a document, written last."""
-        return self.root / "findings" / f"{part:05}.json"
-
-    def questions(self, bucket: int) -> Path:
-        """`Checks` of a bucket."""
-        return self.root / f"questions-{bucket:05}.parquet"
-
-    def assignments(self, bucket: int) -> Path:
-        """`Assignments` of a bucket, to rows of the data set."""
-        return self.root / f"assignments-{bucket:05}.parquet"
-
-    def planned_bucket(self, bucket: int) -> Path:
-        """What was planned for a bucket: a document, written last."""
-        return self.root / f"planned-{bucket:05}.json"
+    def done(self, what: Done, number: int) -> Path:
+        """What was done with a part or a bucket."""
+        return self.root / what / f"{number:05}.json"
 
     def left(self, bucket: int, name: str) -> Path:
         """Some questions of a bucket that are left to ask: `Checks`, with `attempts` and `is_suspect`."""
@@ -81,26 +62,6 @@ class PartFiles(NamedTuple):
     def in_sequence(self) -> Path:
         """The unknown accounts whose numbers follow one another."""
         return self.root / "in_sequence.parquet"
-
-    def given(self, part: int, bucket: int) -> Path:
-        """The answers to the payments of a part, from a bucket."""
-        return self.root / f"given-{part:05}" / f"{bucket:05}.parquet"
-
-    def report(self, name: str, part: int) -> Path:
-        """What the reports need of a part: one of the frames of `reports.data_sets.PartReport`."""
-        return self.root / "decided" / f"{name}-{part:05}.parquet"
-
-    def warned(self, part: int) -> Path:
-        """`Warned` of a part, by the rows of the data set."""
-        return self.root / "decided" / f"warned-{part:05}.parquet"
-
-    def banks(self, part: int) -> Path:
-        """The answers of each bank in a part, counted."""
-        return self.root / "decided" / f"banks-{part:05}.parquet"
-
-    def decided_part(self, part: int) -> Path:
-        """What was decided about a part: a document, written last."""
-        return self.root / "decided" / f"{part:05}.json"
 
     def remove(self) -> None:
         """Remove all of it."""

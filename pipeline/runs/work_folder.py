@@ -10,6 +10,7 @@ import re
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import get_args
 from uuid import UUID
 
 import polars as pl
@@ -20,16 +21,15 @@ from pipeline.files.disk_errors import OTHER_WORK_FOLDER, not_writable
 from pipeline.files.folder_lock import refuse_open
 from pipeline.files.plain import plain_bytes
 from pipeline.frames import CHECKS
+from pipeline.runs.part_files import Done, Kept
 from pipeline.wording import Sentence
 from schemas.shared import WorkRecord
 from schemas.strict import parse
 
 WORK = "work.json"
 _FOLDER_MODE = 0o700
-_OURS = re.compile(
-    r"(work|rows|in_sequence|parts|findings|left|decided"
-    r"|(accepted|across|answers|assignments|given|planned|questions)-[0-9]{5,})(\..*)?"
-)
+_NAMES = ("work", "rows", "in_sequence", "left", "answers", *get_args(Kept), *get_args(Done))
+_OURS = re.compile(rf"({'|'.join(_NAMES)})(-[0-9]{{5,}})?(\..*)?")
 """What lies in the folder of the questions of a run, or in that of the parts of a data set."""
 
 

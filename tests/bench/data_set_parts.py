@@ -27,7 +27,7 @@ def main(path, folder):
     with engine("pool") as at_work:
         planned = plan_parts(data, shared, at_work)
     for bucket in range(shared.bucket_count):
-        answers = answered(read_frame(shared.files.questions(bucket), CHECKS))
+        answers = answered(read_frame(shared.files.frame("questions", bucket), CHECKS))
         write_frame(answers, shared.files.answers(bucket) / "all.parquet")
     asked = AskingResult({}, AskingTally(), 0, None)
     answers = look_at_answers(shared, planned, asked)

@@ -192,7 +192,7 @@ def test_a_data_set_goes_the_whole_way_on_two_workers_of_dask_although_one_is_ki
     workers = [of_dask("worker") for _ in range(2)]
     with_dask = ("--work", "work", *sandbox.using("sandbox"), "--engine", "dask", "--scheduler", scheduler)
     running = desk.start("run", "set", *with_dask)
-    wait_until(lambda: any((desk.folder / "work").rglob("findings/*.json")))
+    wait_until(lambda: any((desk.folder / "work").rglob("read/*.json")))
     workers[0].kill()
     assert running.end().status == 0
     assert decided(desk) == by_one_process(desk, sandbox)

@@ -39,7 +39,7 @@ def plan_bucket(task: BucketTask) -> BucketPlanned:
     """Find the distinct questions about the accounts of a bucket, and warn across parts."""
     shared, bucket, rows = task
     shared.require_alike()
-    files, done = shared.files, shared.files.planned_bucket(bucket)
+    files, done = shared.files, shared.files.done("planned", bucket)
     if (earlier := read_document(BucketPlanned, done)) is not None:
         return earlier
     paid = _paid(task)
@@ -48,13 +48,13 @@ def plan_bucket(task: BucketTask) -> BucketPlanned:
         accepted, lambda some: references.gather(paid["row"].search_sorted(some)), rows.positions
     )
     for part, some in _by_part(warnings.filter(IS_ACROSS), task).items():
-        write_frame(some, files.warnings_across(part, bucket))
+        write_frame(some, files.frame("warnings_across", part, bucket))
     planned = plan(accepted)
     # No number is given twice in the data set, however many questions the other buckets have.
     number = ((pl.col("check") - 1) * shared.bucket_count + bucket + 1).cast(pl.UInt32).alias("check")
     checks = planned.checks.with_columns(number)
-    write_frame(planned.assignments.with_columns(number), files.assignments(bucket))
-    write_frame(checks, files.questions(bucket))
+    write_frame(planned.assignments.with_columns(number), files.frame("assignments", bucket))
+    write_frame(checks, files.frame("questions", bucket))
     many, modulus = many_names(accepted, warnings), shared.routes.modulus
     counts = checks.group_by("api", maintain_order=True).len()
     found = BucketPlanned(
@@ -72,8 +72,9 @@ def plan_bucket(task: BucketTask) -> BucketPlanned:
 def _paid(task: BucketTask) -> pl.DataFrame:
     """The payments to the accounts of a bucket, by the rows of the data set."""
     shared, bucket, rows = task
+    files = shared.files
     parts = [
-        read_frame(shared.files.accepted(bucket, part), IN_BUCKET).with_columns(pl.col("row") + start)
+        read_frame(files.frame("accepted", bucket, part), IN_BUCKET).with_columns(pl.col("row") + start)
         for part, start in zip(rows.parts, rows.starts, strict=True)
     ]
     return pl.concat(parts).rechunk().cast(IN_BUCKET)  # type: ignore[arg-type]  # polars' stubs
@@ -84,8 +85,8 @@ def divide_answers(task: BucketTask) -> int:
     shared, bucket, _ = task
     shared.require_alike()
     files = shared.files
-    questions = read_frame(files.questions(bucket), CHECKS, ["check", "api", "account", "name"])
-    assignments = read_frame(files.assignments(bucket), ASSIGNMENTS)
+    questions = read_frame(files.frame("questions", bucket), CHECKS, ["check", "api", "account", "name"])
+    assignments = read_frame(files.frame("assignments", bucket), ASSIGNMENTS)
     pieces = sorted(files.answers(bucket).glob("*.parquet"))
     answers = pl.concat([pl.DataFrame(schema=ANSWERS), *(read_frame(piece, ANSWERS) for piece in pieces)])
     unknown = unknown_accounts(about_uk_accounts(questions), answers)
@@ -99,7 +100,7 @@ def divide_answers(task: BucketTask) -> int:
     given = assignments.join(answered, on="check", how="inner")
     assert given.height == assignments.height
     for part, some in _by_part(given.select(list(GIVEN)), task).items():
-        write_frame(some, files.given(part, bucket))
+        write_frame(some, files.frame("given", part, bucket))
     return given.height
 
 

@@ -43,6 +43,7 @@ from pipeline.rules.totals import MONEY_FIELDS
 from pipeline.rules.warnings import in_order
 from pipeline.runs.data_set import DataPart
 from pipeline.runs.part_files import (
+    Kept,
     PartFiles,
     read_as_written,
     read_document,
@@ -72,7 +73,7 @@ def read_part(task: PartTask) -> PartRead:
     shared, part = task
     shared.require_alike()
     files = shared.files
-    done = files.read_part(part.number)
+    done = files.done("read", part.number)
     if (earlier := read_document(PartRead, done)) is not None:
         return earlier
     try:
@@ -81,9 +82,11 @@ def read_part(task: PartTask) -> PartRead:
         return PartRead(problem=error.messages[0].recorded())
     valid = validate(source.payments, shared.routes)
     for bucket, some in _by_bucket(source, valid.accepted, shared.bucket_count).items():
-        write_frame(some, files.accepted(bucket, part.number))
-    write_frame(valid.rejects, files.rejects(part.number))
-    write_frame(pl.concat([source.warnings, valid.warnings.filter(~IS_ACROSS)]), files.warnings(part.number))
+        write_frame(some, files.frame("accepted", bucket, part.number))
+    write_frame(valid.rejects, files.frame("rejects", part.number))
+    write_frame(
+        pl.concat([source.warnings, valid.warnings.filter(~IS_ACROSS)]), files.frame("warnings", part.number)
+    )
     as_written = _as_written(source)
     _keep(source, as_written, files, part.number)
     found = _found(source, valid.accepted, as_written)
@@ -123,8 +126,8 @@ def _as_written(source: PaymentSource) -> dict[str, str]:
 def _keep(source: PaymentSource, as_written: Mapping[str, str], files: PartFiles, part: int) -> None:
     """Keep a part as it was read for who decides it: to read it again takes longer than all the rest."""
     own = [field for field in _NEEDED if field not in as_written]
-    write_frame(source.payments.select(own), files.payments(part))
-    path = files.original(part)
+    write_frame(source.payments.select(own), files.frame("payments", part))
+    path = files.frame("original", part)
     write_frame(source.original, path)
     if pl.read_parquet_schema(path) != source.original.schema:  # a type that such a file does not have
         path.unlink()
@@ -172,11 +175,11 @@ class _Kept(NamedTuple):
 
 def _kept(task: DecideTask) -> _Kept:
     files, part = task.shared.files, task.part
-    path = files.original(part.number)
+    path = files.frame("original", part.number)
     original = Original(read_as_written(path)) if path.exists() else _source(task.shared, part).original
     as_written = [original[header].alias(field) for field, header in task.read.as_written.items()]
     own = [field for field in _NEEDED if field not in task.read.as_written]
-    fields = read_frame(files.payments(part.number), PAYMENTS, own).with_columns(as_written)
+    fields = read_frame(files.frame("payments", part.number), PAYMENTS, own).with_columns(as_written)
     absent = [pl.lit(None, kind).alias(name) for name, kind in PAYMENTS.items() if name not in _NEEDED]
     return _Kept(original, Payments(fields.with_columns(absent).select(list(PAYMENTS))))
 
@@ -201,10 +204,13 @@ def decide_part(task: DecideTask) -> PartDecided:
     banks = bank_counts(payments, outcomes)
     warnings = Warnings(warnings.with_columns(number))
     summary = summarise(_header(task), payments, outcomes, warnings, calls=(), banks=banks)
-    for name, frame in part_report(kept.original, payments, outcomes)._asdict().items():
-        write_frame(frame, files.report(name, part.number))
-    write_frame(banks, files.banks(part.number))
-    write_frame(warnings.select(list(WARNED)), files.warned(part.number))
+    report = part_report(kept.original, payments, outcomes)
+    found: list[tuple[Kept, pl.DataFrame]] = [
+        *(("attention", report.attention), ("shown", report.shown), ("sums", report.sums)),
+        *(("banks", banks), ("warned", warnings.select(list(WARNED)))),
+    ]
+    for name, frame in found:
+        write_frame(frame, files.frame(name, part.number))
     decided = PartDecided(
         answers=task.answers,
         basis=task.basis,
@@ -213,19 +219,19 @@ def decide_part(task: DecideTask) -> PartDecided:
         outcome_byte_count=written.path.stat().st_size,
         summary=_slender(summary),
     )
-    write_document(decided, files.decided_part(part.number))
+    write_document(decided, files.done("decided", part.number))
     return decided
 
 
 def _decided(task: DecideTask) -> tuple[Outcomes, Warnings]:
     """The outcomes of a part, and its warnings."""
     files, part = task.shared.files, task.part.number
-    given = _of_buckets(task, lambda bucket: files.given(part, bucket), GIVEN).with_row_index(
+    given = _of_buckets(task, lambda bucket: files.frame("given", part, bucket), GIVEN).with_row_index(
         "check", offset=1
     )
-    across = _of_buckets(task, lambda bucket: files.warnings_across(part, bucket), WARNINGS)
-    warnings = Warnings(in_order(read_frame(files.warnings(part), WARNINGS), across))
-    findings = Findings(Rejects(read_frame(files.rejects(part), REJECTS)), warnings)
+    across = _of_buckets(task, lambda bucket: files.frame("warnings_across", part, bucket), WARNINGS)
+    warnings = Warnings(in_order(read_frame(files.frame("warnings", part), WARNINGS), across))
+    findings = Findings(Rejects(read_frame(files.frame("rejects", part), REJECTS)), warnings)
     findings = findings.and_warnings(sequence_warnings(given.filter("in_sequence")["row"]))
     outcomes, _ = resolve(
         findings,

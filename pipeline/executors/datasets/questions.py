@@ -31,7 +31,7 @@ class SetQuestions:
 
     def checks(self, part: int) -> Checks:
         """`Checks` of a bucket."""
-        return Checks(read_frame(self._files.questions(part), CHECKS))
+        return Checks(read_frame(self._files.frame("questions", part), CHECKS))
 
     def unasked(self, part: int) -> Piece:
         """Read them when they are asked."""
