@@ -1,20 +1,18 @@
 """How to have a warm process (tests/warm.py) run something; each import here costs every child its time.
 
+So there are none but of what is built in: a child that imported `socket` and `json` took twice as long.
+
 Children that the program starts by itself are run so too: an interpreter that finds our folder first on
 its PYTHONPATH runs sitecustomize there, which asks at the door for what this interpreter was to run,
 and ends as that ended. Whoever started it sees a child of its own, with its streams and its end.
 """
 
-import fcntl
-import json
+import marshal
 import os
-import resource
-import socket
 import sys
-from pathlib import Path
-from typing import NoReturn
+from _socket import AF_UNIX, SCM_RIGHTS, SOCK_STREAM, SOL_SOCKET, socket
 
-HERE = Path(__file__).parent
+HERE = os.path.dirname(__file__)  # noqa: PTH120 (without pathlib)
 STARTED = []
 """The processes behind doors that this process has started."""
 PR_SET_CHILD_SUBREAPER = 36
@@ -38,15 +36,15 @@ if os.environ["PYTHONPATH"] == {python_path!r} and sys.orig_argv[-2:][0].startsw
 """What sitecustomize runs: -P, as `pipeline/files/child_process.py` starts children; and those of pools."""
 
 
-def make_place(folder: Path, inherited: str) -> str:
+def make_place(folder, inherited: str) -> str:
     """Put what children run into the folder; give the PYTHONPATH which makes them run it."""
     python_path = os.pathsep.join(filter(None, [str(folder), inherited]))
-    text = IS_OURS.format(python_path=python_path, here=str(HERE), tests=os.getpid())
+    text = IS_OURS.format(python_path=python_path, here=HERE, tests=os.getpid())
     (folder / "sitecustomize.py").write_text(text)
     return python_path
 
 
-def door_of(folder: Path, role: str, *, tests: int, name: str = "") -> Path:
+def door_of(folder, role: str, *, tests: int, name: str = ""):
     """The door of the process that has this role for these tests, which is started unless it runs.
 
     Args:
@@ -57,6 +55,8 @@ def door_of(folder: Path, role: str, *, tests: int, name: str = "") -> Path:
     """
     door = folder / (name or role)
     if not door.exists():
+        import fcntl
+
         with door.with_suffix(".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not door.exists():
@@ -70,7 +70,7 @@ def _start(door, role, tests):
 
     kept = os.environ.keys() if role == "parser" else {"PATH", "LANG"}
     process = subprocess.Popen(
-        [sys.executable, HERE / "warm.py", door, role, str(tests)],
+        [sys.executable, f"{HERE}/warm.py", door, role, str(tests)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -87,11 +87,7 @@ def ask(door, words, *, folder, environment, streams) -> int:
     The streams have in the fork the numbers 0, 1 and 2; those after these the numbers that they have here.
     """
     request = {"words": [str(word) for word in words], "folder": str(folder), "environment": environment}
-    request["numbers"] = [0, 1, 2, *streams[3:]]
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-        line.connect(str(door))
-        socket.send_fds(line, [json.dumps(request).encode() + b"\n"], streams)
-        return json.loads(line.makefile().readline())
+    return _answer(door, request | {"numbers": [0, 1, 2, *streams[3:]]}, streams)
 
 
 def start(door, words, *, folder, environment, streams) -> int:
@@ -101,18 +97,35 @@ def start(door, words, *, folder, environment, streams) -> int:
     whom the system gives orphans to.
     """
     request = {"words": [str(word) for word in words], "folder": str(folder), "environment": environment}
-    request["numbers"] = [0, 1, 2]
     adopt(True)
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-            line.connect(str(door))
-            content = json.dumps(request | {"is_ours": True}).encode() + b"\n"
-            socket.send_fds(line, [content], streams)
-            pid = json.loads(line.makefile().readline())
+        pid = _answer(door, request | {"numbers": [0, 1, 2], "is_ours": True}, streams)
     finally:
         adopt(False)
-    assert f"\nPPid:\t{os.getpid()}\n" in Path(f"/proc/{pid}/status").read_text()
+    with open(f"/proc/{pid}/status", encoding="ascii") as status:  # noqa: PTH123 (without pathlib)
+        assert f"\nPPid:\t{os.getpid()}\n" in status.read()
     return pid
+
+
+def _answer(door, request, streams) -> int:
+    """What is said at a door to a request, which is read by `asked`."""
+    line, answer = socket(AF_UNIX, SOCK_STREAM), b""
+    try:
+        line.connect(str(door))
+        numbers = b"".join(stream.to_bytes(4, sys.byteorder) for stream in streams)
+        content = marshal.dumps(request).hex().encode() + b"\n"
+        sent = line.sendmsg([content], [(SOL_SOCKET, SCM_RIGHTS, numbers)])
+        line.sendall(content[sent:])
+        while not answer.endswith(b"\n") and (more := line.recv(64)):
+            answer += more
+    finally:
+        line.close()
+    return int(answer)
+
+
+def asked(content: bytes) -> dict:
+    """The request that a line holds."""
+    return marshal.loads(bytes.fromhex(content.decode()))
 
 
 def adopt(whether: bool) -> None:
@@ -131,15 +144,22 @@ def is_open(number: int) -> bool:
     return True
 
 
-def stand_in(place, tests, role, words) -> NoReturn:
+def stand_in(place, tests, role, words):
     """Be that child: ends as it ends, and it is ended where we are killed."""
-    door = door_of(Path(place).parent, role, tests=tests)
+    folder = os.path.dirname(place)  # noqa: PTH120 (without pathlib)
+    door = f"{folder}/{role}"
+    if not os.path.exists(door):  # noqa: PTH110 (likewise)
+        from pathlib import Path
+
+        door_of(Path(folder), role, tests=tests)
     streams = (0, 1, 2)
     if words[:1] == ["pool"]:  # its pipes are known by their numbers
-        ours = [int(path.name) for path in Path("/proc/self/fd").iterdir()]
+        ours = map(int, os.listdir("/proc/self/fd"))  # noqa: PTH208 (likewise)
         streams += tuple(number for number in ours if number > 2 and is_open(number))
-    status = ask(door, words, folder=Path.cwd(), environment=dict(os.environ), streams=streams)
+    status = ask(door, words, folder=os.getcwd(), environment=dict(os.environ), streams=streams)  # noqa: PTH109
     if status < 0:
+        import resource
+
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.kill(os.getpid(), -status)
     os._exit(status)

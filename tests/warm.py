@@ -13,7 +13,6 @@ of tests: parsers of files that may be hostile, with their limits of memory and 
 import atexit
 import fcntl
 import gc
-import json
 import os
 import re
 import selectors
@@ -32,7 +31,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import NoReturn
 
-from door import HERE, REQUEST_BYTES_MAX, STARTED, ask, door_of, make_place, start
+from door import HERE, REQUEST_BYTES_MAX, STARTED, ask, asked, door_of, make_place, start
 
 OBEYED_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "POLARS_", "SSL", "TZ", "OPENSSL", "MALLOC", "FAKE")
 """How variables begin that an interpreter obeys when it starts, or a library when it is imported."""
@@ -81,7 +80,7 @@ class Warm:
     def install(self, folder: Path) -> None:
         """Put a `precheck` for shells into a folder that runs here."""
         command = folder / "precheck"
-        named = {"here": str(HERE), "door": str(self._door), "python_path": self.python_path}
+        named = {"here": HERE, "door": str(self._door), "python_path": self.python_path}
         command.write_text(FOR_SHELLS.format(python=sys.executable, **named))
         command.chmod(0o700)
 
@@ -152,7 +151,7 @@ class Server:
         if not content.endswith(b"\n"):
             line.close()  # whoever was asking has been killed
             return
-        request = json.loads(content)
+        request = asked(content)
         begun, beginning = os.pipe() if "is_ours" in request else (None, None)
         if (pid := os.fork()) == 0:
             self._door.close()
@@ -193,7 +192,7 @@ class Server:
         if (line := self._asking.pop(pid, None)) is not None:
             self._waiting.unregister(line)  # its number is soon that of another one
             with line, suppress(BrokenPipeError):
-                line.sendall(json.dumps(answer).encode() + b"\n")
+                line.sendall(b"%d\n" % answer)
 
 
 def _become(request, streams, run) -> NoReturn:

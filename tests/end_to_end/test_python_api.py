@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -44,11 +43,12 @@ def payments():
 
 @pytest.fixture
 def warm(tmp_path_factory):
-    """Calls are answered by forks. The first test and those with a program of another start interpreters."""
+    """Calls are answered by forks. Tests with a program of another start interpreters."""
     with WARM.in_place_of_interpreters(tmp_path_factory.mktemp("warm")):
         yield
 
 
+@pytest.mark.usefixtures("warm")
 def test_a_file_is_checked_once(tmp_path):
     first = check(SAMPLES / "payments_mixed.csv", out=tmp_path / "run")
     assert first.exit_code == 0
@@ -202,17 +202,19 @@ def test_two_calls_for_one_folder_do_not_mix(tmp_path):
     assert called(0) == 0
 
 
-def test_an_interrupted_call_ends_its_run(tmp_path):
-    program = "import sys; from payee_precheck import check; check(sys.argv[1], out=sys.argv[2])"
+def test_an_interrupted_call_ends_its_run(tmp_path, sandbox):
+    """Once a question was sent: before, there is no outcome file."""
+    program = "import sys; from payee_precheck import check; "
+    program += "check(sys.argv[1], out=sys.argv[2], config=sys.argv[3], profile='sandbox')"
+    before = sandbox.call_count
     file = tmp_path / "many.csv"
     rows = (f"Payee {number},001122,{number:08d},1.00" for number in range(20_000))
     file.write_text("\n".join(("name,sort_code,account_number,amount", *rows)))
     caller = subprocess.Popen(
-        [sys.executable, "-c", program, str(file), str(tmp_path / "run")], stderr=subprocess.PIPE
+        [sys.executable, "-c", program, str(file), str(tmp_path / "run"), str(sandbox.config)],
+        stderr=subprocess.PIPE,
     )
-    while not (tmp_path / "run/ledger.db").exists():
-        assert caller.poll() is None
-        time.sleep(0.05)
+    sandbox.wait_for_calls(1, since=before)
     caller.send_signal(signal.SIGINT)
     assert b"KeyboardInterrupt" in caller.communicate(timeout=60)[1]
     assert (tmp_path / "run/outcomes.parquet").exists()

@@ -165,7 +165,6 @@ WAIT_IN_REAL_TIME = {
     "demo_many.py",
     "desk.py",
     "end_to_end/at_the_desk/test_behind_nginx.py",
-    "end_to_end/test_python_api.py",
     "end_to_end/test_workers.py",
     "firefox.py",
     "postgres.py",
