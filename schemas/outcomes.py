@@ -100,7 +100,7 @@ class OutcomeColumns(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
-    check_outcome: Annotated[Outcome, Field(description="What the payer is told.")]
+    check_outcome: Annotated[Outcome, Field(description="The result of the check.")]
     check_code: Annotated[str, Field(description="The code behind it, verbatim where a server gave one.")]
     check_reason: Annotated[str, Field(description="What the code means, as a sentence.")]
     check_action: Annotated[Action, Field(description="What a person does next.")]

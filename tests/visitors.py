@@ -252,7 +252,7 @@ class ServedDesk:
         assert refused.status in (2, 65), refused
         [sentence] = refused.sentences
         reason = sentence.removeprefix("precheck: ").split(";")[0].split(" --")[0]
-        reason = reason.split(" of memory, and there are")[0]  # how much there is changes meanwhile
+        reason = reason.split(" of memory, of")[0]  # how much there is changes meanwhile
         told = reason.removeprefix(str(file)).removeprefix(name).strip(": ")
         at = visitor.file(data, name)
         if said:

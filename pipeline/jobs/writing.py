@@ -150,7 +150,7 @@ def write_results(  # noqa: PLR0913, PLR0917 (what is known of a file)
     rows = Rows(source.payments, outcomes, source.original, changes, said_reasons(reasons))
     with speaking(run.language):
         documents = reports(job.out, summary, rows, outcome_name=written.path.name, policy=run.chosen.policy)
-    files = [write_summary(job.out, summary), _keep(reasons, job.out), *documents]
+    files = [write_summary(job.out, summary), keep_reasons(reasons, job.out), *documents]
     if run.reported is not None:
         files += [job.out / report.name for report in run.reported.reports]
     if compared is not None:  # the next run compares with it
@@ -161,7 +161,7 @@ def write_results(  # noqa: PLR0913, PLR0917 (what is known of a file)
     return DecidedRun(summary, written, files, question_count, changes_of(summary, source.payments, changes))
 
 
-def _keep(reasons: Reasons, folder: Path) -> Path:
+def keep_reasons(reasons: Reasons, folder: Path) -> Path:
     """Write what stands behind the reasons of the outcome file."""
     path = folder / REASONS
     with write_atomically(path) as file:

@@ -66,7 +66,8 @@ def reports(
 
     changes = changes_of(summary, rows.payments, rows.changes)
     in_english = rows
-    summary, rows = _in_words(summary, rows)
+    summary, spoken = reasons_in_words(summary, rows.outcomes, rows.reasons)
+    rows = rows._replace(outcomes=Outcomes(spoken))
     shown = rows.payments.hstack([*rows.outcomes.drop("row").get_columns(), *_batches(summary, rows)])
     return [
         _page(folder / REPORT_HTML, page(summary, shown, changes)),
@@ -76,20 +77,19 @@ def reports(
     ]
 
 
-def _in_words(summary: Summary, rows: Rows) -> tuple[Summary, Rows]:
+def reasons_in_words(
+    summary: Summary, rows: pl.DataFrame, reasons: SaidReasons
+) -> tuple[Summary, pl.DataFrame]:
     """The same with reasons in the current language; a reason without a recorded sentence stays English."""
-    if language() == ENGLISH or not rows.reasons:
+    if language() == ENGLISH or not reasons:
         return summary, rows
     positions = summary.input.places
-    spoken = {
-        text: " ".join(map(in_words, sentences_of(text, rows.reasons, positions))) for text in rows.reasons
-    }
+    spoken = {text: " ".join(map(in_words, sentences_of(text, reasons, positions))) for text in reasons}
     codes = [
         code.model_copy(update={"reason": spoken.get(code.reason, code.reason)}) for code in summary.codes
     ]
-    reasons = pl.col("check_reason").replace(spoken)
-    outcomes = Outcomes(rows.outcomes.with_columns(reasons))
-    return summary.model_copy(update={"codes": codes}), rows._replace(outcomes=outcomes)
+    rows = rows.with_columns(pl.col("check_reason").replace(spoken))
+    return summary.model_copy(update={"codes": codes}), rows
 
 
 def _batches(summary: Summary, rows: Rows) -> list[pl.Series]:

@@ -233,7 +233,7 @@ def _rejected_pair(
         fault = "transport.client_key_old_cipher" if is_old else "transport.client_key_passphrase_does"
         return TlsError(Sentence(fault, what=key))
     return TlsError(
-        Sentence("transport.pair_unusable", certificate=certificate, key_file=key, reason=reason or "PEM lib")
+        Sentence("transport.pair_unusable", certificate=certificate, key_file=key, reason=reason or "PEM_LIB")
     )
 
 
@@ -241,15 +241,15 @@ def _unreadable(what: str, path: Path | EnvironmentKey | None, error: OSError) -
     return TlsError(Sentence("transport.cannot_read_check", what=what, path=path, why=error))
 
 
-_VERIFY_ADVICE = {
-    # OpenSSL's X509_V_ERR_ numbers.
-    9: "transport.check_this_machine",
-    10: "transport.check_this_machine_s",
-    18: "transport.name_authority",
-    19: "transport.name_authority",
-    20: "transport.name_authority",
-    62: "transport.check_host",
-    64: "transport.check_host",
+_UNTRUSTED = {
+    # OpenSSL's X509_V_ERR_ numbers: what is wrong, and what to do.
+    9: (Sentence("transport.untrusted_not_yet_valid"), "transport.check_this_machine"),
+    10: (Sentence("transport.untrusted_expired"), "transport.check_this_machine_s"),
+    18: (Sentence("transport.untrusted_self_signed"), "transport.name_authority"),
+    19: (Sentence("transport.untrusted_self_signed_in_chain"), "transport.name_authority"),
+    20: (Sentence("transport.untrusted_issuer_unknown"), "transport.name_authority"),
+    62: (Sentence("transport.untrusted_other_host"), "transport.check_host"),
+    64: (Sentence("transport.untrusted_other_host"), "transport.check_host"),
 }
 
 _REFUSED_CERTIFICATE = {
@@ -288,12 +288,13 @@ def explain(error: ssl.SSLError, server: str, keys: Keys = OF_API) -> PrecheckEr
         speak to the other, None if the network may be the cause.
     """
     if isinstance(error, ssl.SSLCertVerificationError):
-        advice = _VERIFY_ADVICE.get(error.verify_code, "transport.ask_operator")
+        unknown = (f"X509_V_ERR {error.verify_code}", "transport.ask_operator")
+        why, advice = _UNTRUSTED.get(error.verify_code, unknown)
         return TlsError(
             Sentence(
                 "transport.certificate_not_trusted",
                 server=server,
-                verify_message=error.verify_message.rstrip("."),
+                why=why,
                 advice=Sentence(advice, **keys._asdict()),
             )
         )

@@ -283,7 +283,7 @@ def test_a_run_whose_keys_were_purged_with_its_payments_is_refused(desk, run, ja
     refused = run(march, "--compare-with", "february.precheck")
 
     assert refused.status == 65
-    assert "its outcome file was deleted by precheck purge, and there is no payees.csv" in refused.err
+    assert "precheck purge deleted its outcome file, and it has no payees.csv" in refused.err
 
 
 def test_a_purged_run_that_kept_no_keys_is_refused_with_what_to_do(desk, run, january, february):
@@ -317,7 +317,7 @@ def test_a_folder_without_a_run_and_that_of_this_very_run_are_refused(desk, run,
     assert run(february, "--compare-with", "empty").status == 2
     own = run(desk.folder / "january.csv", "--compare-with", january)
     assert own.status == 2
-    assert "this very run" in own.sentences[0]
+    assert "this same run" in own.sentences[0]
 
 
 # What counts as known: three months, each compared with the one before, and with nothing else.

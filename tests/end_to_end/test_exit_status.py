@@ -218,7 +218,7 @@ def test_73_a_symbolic_link_is_not_written_through(desk, sandbox):
         (("run", "payments.csv", "--out", "circle"), 73, "--out"),
         (("run", "payments.csv", "--out", "circle/in"), 73, "--out"),
         (("run", "circle"), 65, "check the path"),
-        (("run", "payments.csv", "--compare-with", "circle"), 65, "bring it back"),
+        (("run", "payments.csv", "--compare-with", "circle"), 65, "restore it"),
         (("run", "payments.csv", "--reuse-from", "circle"), 65, "check the path"),
         (("run", "parts", "--work", "circle"), 73, "--work"),
         (("run", "parts", "--work", "payments.csv"), 73, "--work"),

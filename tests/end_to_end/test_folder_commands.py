@@ -291,7 +291,7 @@ def test_a_folder_whose_run_is_at_work_says_so_with_75_also_the_first_time(
         assert f"payments.precheck: process {running.pid} on " in sentence
         assert sentence.endswith("is working in this folder; wait for it to end")
     assert {one.status for one in killed} == {2}
-    said = "the run in this folder has not finished; run the same command again to go on"
+    said = "the run in this folder has not finished; run the same command again to continue"
     assert {tuple(one.sentences) for one in killed} == {(f"precheck: payments.precheck: {said}",)}
 
 

@@ -212,7 +212,7 @@ def test_a_protocol_that_is_not_ours_is_refused(desk):
     desk.payments(ROWS)
     finished = desk("run", "payments.csv", "--traces", OTEL_EXPORTER_OTLP_PROTOCOL="grpc")
     assert finished.status == 78
-    assert "OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' is not a protocol of ours; use http/protobuf" in finished.err
+    assert "OTEL_EXPORTER_OTLP_PROTOCOL: unsupported protocol 'grpc'; use http/protobuf" in finished.err
 
 
 @pytest.mark.nightly

@@ -106,9 +106,11 @@ def test_a_file_that_is_no_pain_001_is_refused_before_anything_is_sent(desk, san
     refused = desk("run", table, *sandbox.using("sandbox"), "--pain002")
 
     assert refused.status == 2
-    assert refused.sentences == [
-        "precheck: --pain002 answers a pain.001, and payments.csv is none; give a pain.001, or leave it out"
-    ]
+    [said] = refused.sentences
+    assert said == (
+        "precheck: --pain002 answers a pain.001, and payments.csv is not one; give a pain.001, or leave it "
+        "out"
+    )
     assert not (desk.folder / "payments.precheck").exists()
 
 

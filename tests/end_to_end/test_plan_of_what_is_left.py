@@ -64,7 +64,7 @@ def test_a_price_makes_no_other_run_and_only_calls_that_are_left_cost(desk, sand
     words = (begun, *desk.using(**sections))
     planned = desk("plan", *words)
     assert calls(planned) == 7
-    assert "Cost: 1.05 GBP (cop 0.15 GBP a call); repeated calls are not included." in said(planned)
+    assert "Cost: 1.05 GBP (cop 0.15 GBP a call); retries are not included." in said(planned)
     forecast = json.loads(desk("plan", *words, "--json").out)
     assert forecast["costs"] == [{"amount": "1.05", "currency": "GBP"}]
     assert [api["cost"] for api in forecast["apis"]] == forecast["costs"]
@@ -104,7 +104,7 @@ def test_matches_that_would_be_used_again_are_counted_apart_and_none_is_recorded
 
 def test_a_plan_refuses_what_the_run_would_refuse(desk, sandbox, begun):
     words = (*sandbox.using("sandbox"), "--reuse-from")
-    assert "the folder of this very run" in desk("plan", begun, *words, "january.precheck").err
+    assert "the folder of this same run" in desk("plan", begun, *words, "january.precheck").err
     assert desk("plan", begun, *words, "nowhere").status == 2
 
 

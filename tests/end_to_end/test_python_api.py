@@ -110,7 +110,7 @@ def test_a_mistaken_option_is_refused_in_english_whatever_the_locale(tmp_path, m
 def test_a_code_is_explained_in_english_whatever_the_locale(monkeypatch):
     monkeypatch.setenv("PRECHECK_LANG", "de")
     assert "The name is close to the name on the account." in explain("mbam")
-    with pytest.raises(PrecheckError, match=r"no code 'MBAN': did you mean MBAM\?") as refusal:
+    with pytest.raises(PrecheckError, match=r"unknown code 'MBAN': did you mean MBAM\?") as refusal:
         explain("MBAN")
     assert refusal.value.exit_code == 2
 

@@ -176,7 +176,7 @@ def test_a_signal_drains_and_the_next_run_completes(desk, sandbox, using, file, 
     assert finished.status == 128 + number
     [sentence] = finished.sentences
     name = "Ctrl-C" if number == signal.SIGINT else number.name
-    assert f"stopped by {name}; what was answered is kept" in sentence
+    assert f"stopped by {name}; answers so far are kept" in sentence
     assert "run the same command again" in sentence
     codes = Counter((row["check_outcome"], row["check_code"]) for row in desk.outcomes())
     assert 0 < codes["deferred", "RUN_ENDED"] < len(desk.outcomes()) - STOPPED_AT

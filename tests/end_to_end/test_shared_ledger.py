@@ -156,7 +156,7 @@ def test_what_is_known_when_the_database_is_gone_for_good_is_in_the_files_and_th
         done = checking.end()
 
     assert done.status == 75, done.err
-    assert "the ledger's database does not answer since" in done.err
+    assert "the ledger's database has not answered since" in done.err
     assert done.err.count("Z the ledger's database does not answer; nothing is sent until it does (") == 1
     on_record = in_ledger("SELECT count(*) FROM precheck.answer")
     found = Counter(row["check_outcome"] for row in desk.outcomes("a"))

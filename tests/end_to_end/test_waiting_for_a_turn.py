@@ -52,7 +52,7 @@ def test_a_run_that_waits_says_for_whom_and_since_when_and_goes_on_afterwards(de
             wait_until(lambda: len(asked) > before)
             second.kill()
 
-    said = r"payments\.csv SIMULATED: waiting for process (\d+), which has been asking (\S+) since .* UTC\n"
+    said = r"payments\.csv SIMULATED: waiting for process (\d+), which has been using (\S+) since .* UTC\n"
     found = re.fullmatch(said, line)
     assert found is not None, line
     assert (int(found[1]), f"https://{found[2]}") == (first.pid, url)
@@ -119,4 +119,4 @@ def test_a_run_that_is_stopped_speaks_in_sentences_and_not_as_a_log_does(desk, s
     assert re.fullmatch(said, stopping)
     assert "The outcome of every row is in payments.precheck." in summary
     assert not any(re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T", line) for line in summary), "words of a log"
-    assert end.startswith("precheck: payments.csv: stopped by Ctrl-C; what was answered is kept: run ")
+    assert end.startswith("precheck: payments.csv: stopped by Ctrl-C; answers so far are kept: run ")

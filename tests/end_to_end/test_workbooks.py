@@ -129,7 +129,7 @@ def test_a_sheet_of_a_csv_is_a_word_that_does_not_fit(desk):
 
     assert finished.status == 2
     assert finished.sentences == [
-        "precheck: payments.csv: no workbook, so it has no sheets; leave out --sheet"
+        "precheck: payments.csv: not a workbook, so it has no sheets; leave out --sheet"
     ]
 
 

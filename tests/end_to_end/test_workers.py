@@ -109,7 +109,7 @@ def test_a_work_folder_that_others_can_look_into_is_refused(sandbox, run, worker
         ends = [helper.end(), checking.end()]
 
     assert [end.status for end in ends] == [73, 73], ends
-    assert all("others can look into this work folder" in end.err for end in ends)
+    assert all("others can read this work folder" in end.err for end in ends)
     assert all("run `chmod 700 work`" in end.err for end in ends)
     assert (sandbox.call_count, in_ledger("SELECT count(*) FROM precheck.run")) == (before, 0)
 

@@ -151,7 +151,7 @@ def test_messages_are_sentences_of_the_rules_and_quote_nothing(payments, routes)
     _, rejects, warnings, *_ = validate(payments, routes)
     assert set(rejects["message"]) <= {str(rule.sentence) for rule in RULES}
     for message in set(warnings["message"]) - {str(rule.sentence) for rule in WARNING_RULES}:
-        assert re.fullmatch(r"the same payment as row \d+; make sure that both are meant", message)
+        assert re.fullmatch(r"the same payment as row \d+; make sure that both are intended", message)
 
 
 PLAINLY_RIGHT = {

@@ -86,7 +86,9 @@ class _Database:
     def has_forgotten(self) -> IncompleteError:
         """The error where what was acknowledged is not there any more."""
         return IncompleteError(
-            Sentence("jobs.part_unusable", problem="the ledger's database lacks what it had acknowledged")
+            Sentence(
+                "jobs.part_unusable", problem="the ledger's database has lost records that it had confirmed"
+            )
         )
 
 

@@ -70,11 +70,11 @@ def test_a_name_in_any_script_is_one(name):
 @pytest.mark.parametrize("said", ["", "{}", "null"])
 def test_what_is_no_list_of_decisions_is_refused(tmp_path, said):
     (tmp_path / "approvals.json").write_text(said)
-    with pytest.raises(InputError, match="bring it back from a copy"):
+    with pytest.raises(InputError, match="restore it from a copy"):
         approvals_of(tmp_path)
 
 
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "approvals.json")
-    with pytest.raises(InputError, match="not a list of decisions"):
+    with pytest.raises(InputError, match="no longer a list of decisions"):
         approvals_of(tmp_path)

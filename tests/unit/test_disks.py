@@ -23,7 +23,7 @@ def test_a_full_or_failing_disk_asks_for_room_and_not_for_another_place(code):
     assert isinstance(error, DiskError)
     assert str(error) == (
         f"results/outcomes.csv: cannot be written ({os.strerror(code)}); make room on the disk,"
-        " then run the same command again to go on"
+        " then run the same command again to continue"
     )
 
 

@@ -201,14 +201,14 @@ def test_approvals_are_taken_in_and_only_ever_grow(folder):
 @pytest.mark.parametrize("content", ["{", "{}", '[{"by": "x"}]'])
 def test_approvals_that_cannot_be_read_are_not_passed_over(folder, content):
     (folder / "approvals.json").write_text(content)
-    with pytest.raises(InputError, match=r"approvals\.json: not a list of decisions"):
+    with pytest.raises(InputError, match=r"approvals\.json: no longer a list of decisions"):
         refresh_manifest(folder, read_manifest(folder), now=NOW, written=[])
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"tool_version": 1, "tool_version": 2}'])
 def test_a_manifest_that_cannot_be_read_is_an_input_error(folder, content):
     (folder / "manifest.json").write_text(content)
-    with pytest.raises(InputError, match="bring it back from a copy"):
+    with pytest.raises(InputError, match="restore it from a copy"):
         read_manifest(folder)
 
 

@@ -97,7 +97,7 @@ def test_the_input_is_found_in_a_folder_beside_or_where_it_is_named(folder_of, t
     assert fixed(folder, input_file=tmp_path / "moved.xml").corrected_rows == [1]
     (tmp_path / "pay.xml").unlink()
     with pytest.raises(
-        UsageError, match=r"pay\.xml: not there, or no file; say where the payment file of this run is"
+        UsageError, match=r"pay\.xml: missing, or not a file; say where the payment file of this run is"
     ):
         fixed(folder)
 
@@ -105,7 +105,7 @@ def test_the_input_is_found_in_a_folder_beside_or_where_it_is_named(folder_of, t
 def test_a_table_needs_no_input(folder_of, tmp_path):
     data = b"name,sort_code,account_number\nAda Quilon,112233,00000001\n"
     folder = folder_of("pay.csv", data, CLOSE)
-    with pytest.raises(UsageError, match=r"pay\.csv: a table, which is written again from the records"):
+    with pytest.raises(UsageError, match=r"pay\.csv: a table is written again from the records"):
         fixed(folder, input_file=tmp_path / "pay.csv")
 
 
@@ -156,7 +156,7 @@ def test_what_a_file_has_no_room_or_no_place_for_is_not_written(folder_of):
     decide = "decide on the row in the workbook."
     no_place = f"Bacs Standard 18 has no place for it; {decide}"
     assert obstacles_in(folder) == [
-        "The new name has letters that Bacs does not have; correct it where the file is made.",
+        "The new name has letters that Bacs does not allow; correct it where the file is made.",
         f"As far as the file has room for it, this name stands there already; {decide}",
         "",
         no_place,
@@ -173,7 +173,7 @@ def test_what_a_file_has_no_room_or_no_place_for_is_not_written(folder_of):
         (replace(PAYMENT, name=None), "Ada", "The payment has no element for the name of the payee; correct"),
         (PAYMENT, "x" * 141, "The bank's name breaks a rule for names; correct it by hand."),
         (PAYMENT, "Ada\ufffe", "The new name has a character that XML or a name cannot hold; type it again."),
-        (PAYMENT, "NOTPROVIDED", "The new name is none; correct it where it is made."),
+        (PAYMENT, "NOTPROVIDED", "The new name is not a name; correct it where the file is made."),
     ],
 )
 def test_a_name_that_a_pain001_cannot_hold_is_an_obstacle(folder_of, payment, name, obstacle):

@@ -79,9 +79,7 @@ def test_a_lock_that_a_power_loss_left_is_ours(tmp_path, said):
 def test_decisions_that_cannot_be_read_are_refused_before_anything_is_asked(tmp_path, said):
     path = tmp_path / "approvals.json"
     path.write_text(said, "latin-1")
-    with pytest.raises(
-        OutputError, match=r"approvals\.json: not a list of decisions any more; bring it back"
-    ):
+    with pytest.raises(OutputError, match=r"approvals\.json: no longer a list of decisions; restore it"):
         refuse_foreign_files(tmp_path, Environment.SANDBOX, now=NOW, fresh=False)
     assert path.read_text("latin-1") == said
 

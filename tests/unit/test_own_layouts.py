@@ -104,7 +104,7 @@ MISTAKES = {
     ),
     "a built-in name": (
         ("northgate", "lloyds"),
-        "layouts.lloyds: there is a format of this name already; choose another",
+        "layouts.lloyds: a format of this name exists already; choose another",
     ),
     "a name with blanks": (
         ("northgate", '"North Gate"'),

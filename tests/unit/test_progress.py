@@ -116,7 +116,7 @@ def test_line_says_at_once_whom_the_run_waits_for_and_every_ten_seconds_that_it_
     for _ in range(24):
         clock.now_s += 1
         lines.update(RunProgress(0, 0))
-    whom = "waiting for process 4242, which has been asking cop.example:443 since 2030-01-02 03:04:05 UTC"
+    whom = "waiting for process 4242, which has been using cop.example:443 since 2030-01-02 03:04:05 UTC"
     assert console.file.getvalue().splitlines() == [
         f"pay.csv: {whom}",
         f"pay.csv: still {whom}",
@@ -178,7 +178,7 @@ def test_bar_of_a_real_server_says_nothing_of_a_sandbox():
 
 def test_bar_says_whom_the_run_waits_for_until_it_goes_on():
     steps = [lambda bar: bar.wait(HOLDER)]
-    assert "waiting for process 4242, which has been asking cop.example:443 since 2030" in seen_of(*steps)
+    assert "waiting for process 4242, which has been using cop.example:443 since 2030" in seen_of(*steps)
     steps.append(lambda bar: bar.update(RunProgress(1, 2, {Outcome.MATCH: 1})))
     assert seen_of(*steps).rstrip().endswith("match 1")
 
@@ -241,7 +241,8 @@ def test_a_server_that_wants_fewer_requests_is_told_of_by_line_and_bar():
     clock.now_s += 10.0
     lines.update(RunProgress(20, 100, {Outcome.MATCH: 20}, {ApiName.COP: 7.9, ApiName.VOP_GATEWAY: 0.25}))
 
-    wanted = "the server wants fewer: at most 7 in flight; the server wants fewer: at most 25 % of the rate"
+    asked = "the server asked for fewer requests: at most"
+    wanted = f"{asked} 7 in flight; {asked} 25 % of the rate"
     assert wanted in said.getvalue()
     seen = seen_of(lambda bar: bar.update(RunProgress(20, 100, {Outcome.MATCH: 20}, {ApiName.COP: 7.9})))
     assert "at most 7 in flight" in seen

@@ -599,7 +599,7 @@ def test_a_changed_outcome_file_is_refused(folder_of, split_of):
     folder = folder_of(ANNM, {})
     path = folder / "outcomes.csv"
     path.write_text(path.read_text().replace("no_match", "match").replace("ANNM", "MTCH"))
-    with pytest.raises(InputError, match=r"outcomes\.csv: not as the run wrote it"):
+    with pytest.raises(InputError, match=r"outcomes\.csv: differs from what the run wrote"):
         split_of(folder)
 
 
@@ -637,7 +637,7 @@ def test_a_folder_without_a_run_is_refused_and_not_made(tmp_path, split_of):
 
 def test_the_workbook_of_another_run_is_refused(folder_of, split_of):
     workbook = decided(folder_of({}, ANNM, name="other.csv", reported=True), {})
-    with pytest.raises(InputError, match="not the workbook of the present answers"):
+    with pytest.raises(InputError, match="not the workbook of the current answers"):
         split_of(folder_of({}, CLOSE, reported=True), decisions=workbook)
 
 
@@ -793,7 +793,7 @@ def test_recorded_decisions_and_those_of_a_workbook_make_the_same_files(folder_o
 def test_recorded_decisions_about_other_answers_are_refused(folder_of, split_of):
     folder = folder_of(CLOSE)
     decisions = recorded(folder, (1, "hold", None, "Ada", EARLIER), run_id="0" * 32)
-    with pytest.raises(InputError, match="other answers now than those that were decided about"):
+    with pytest.raises(InputError, match="its answers have changed since the decisions were made"):
         split_of(folder, decisions=decisions)
     assert not list(folder.glob("hold*"))
 

@@ -72,7 +72,7 @@ def test_a_run_that_was_stopped_as_it_began_is_waited_for(turns, holder):
     assert holder.wait(10) == 0
     assert rest_s == 0.0
     [waited_for] = [str(each.waited_for) for each in announced]
-    assert waited_for == "waiting for another run, which has been asking a"
+    assert waited_for == "waiting for another run, which is using a"
 
 
 def test_one_that_is_waited_for_is_announced_once(turns, holder):

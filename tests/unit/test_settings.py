@@ -390,7 +390,7 @@ def test_ledger_key_is_named_once(file_of):
             {"sign_with": '"key.pem"', "sign_with_password_env": '"A"', "sign_with_password_file": '"b"'},
             "one of sign_with_password_env and sign_with_password_file",
         ),
-        ({"sign_with_password_env": '"A"'}, "no use without sign_with; name the key"),
+        ({"sign_with_password_env": '"A"'}, "no effect without sign_with; name the key"),
     ],
 )
 def test_a_password_of_the_signing_key_is_named_once_and_with_its_key(file_of, said, sentence):
@@ -576,7 +576,7 @@ def test_what_is_no_price_is_refused_with_what_to_write(refusal, value):
 @pytest.mark.parametrize("code", ["GBX", "XXX", "ZZZ"])
 def test_a_price_in_what_is_no_currency_is_refused(refusal, code):
     said = refusal(cop={**COP, "price_per_call": f'"15 {code}"'})
-    assert f'price_per_call = "15 {code}": {code} is no currency of ISO 4217; write one, such as' in said
+    assert f'price_per_call = "15 {code}": {code} is not an ISO 4217 currency; write one, such as' in said
 
 
 def test_hosts_with_other_prices_have_one_account(file_of):

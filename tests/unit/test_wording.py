@@ -183,6 +183,25 @@ def test_no_sentence_has_the_text_of_an_exception():
     assert found == []
 
 
+FOR_PEOPLE = {"Sentence", "say", "StatedTotal", "StatedControl", "PartRead", "PartTotal"}
+"""What is made of these is shown to people in their language."""
+
+
+def test_no_value_of_a_sentence_is_english_that_is_written_where_it_is_made():
+    found = []
+    for path in ROOT.rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(call, ast.Call) or ast.unparse(call.func) not in FOR_PEOPLE:
+                continue
+            parts = chain.from_iterable(map(ast.walk, (*call.args, *(each.value for each in call.keywords))))
+            texts = [
+                part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)
+            ]
+            if any(re.search(r"[a-z]{3,}[ ,]|[ ,][a-z]{3,}", text) for text in texts):
+                found.append(f"{path}:{call.lineno}")
+    assert found == []
+
+
 ENGLISH = entries("en")
 KEYS = {key for key, _ in ENGLISH}
 

@@ -57,7 +57,7 @@ def test_a_request_that_is_forgotten_ends_the_run_with_what_to_do(ledger_desk, t
                 "fail": lambda: process.fail(first.key, attempt=1, code="HTTP_500", time=NOW),
                 "intend": lambda: process.intend(first.key, attempt=2, request_id="next", time=NOW),
             }
-            with pytest.raises(IncompleteError, match="lacks what it had acknowledged") as ended:
+            with pytest.raises(IncompleteError, match="has lost records that it had confirmed") as ended:
                 await writes[point]()
             with pytest.raises(IncompleteError):
                 await process.intend(second.key, attempt=1, request_id="after it", time=NOW)

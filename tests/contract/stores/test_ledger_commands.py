@@ -42,7 +42,7 @@ def test_an_empty_database_becomes_a_ledger_that_the_role_of_the_runs_may_use(ca
     assert made.status == 0, made.said
     assert f"created; {RUNNER} may use it" in made.said
     again = call(ledger_desk.database, "init", "--as", OWNER)
-    assert f"it was there already; {RUNNER} may use it" in again.said
+    assert f"exists already; {RUNNER} may use it" in again.said
 
     checked = call(ledger_desk.database, "check")
     assert checked.status == 0, checked.said
@@ -221,4 +221,4 @@ def test_a_profile_without_a_shared_ledger_says_so(tmp_path):
     command = ["ledger", "check", "--profile", "production", "--config", str(config)]
     done = CliRunner().invoke(main, command, env={"LEDGER_KEY": "key"})
     assert done.exit_code == 78
-    assert "names no ledger that machines share; add `ledger` and its key to the profile" in done.output
+    assert "names no shared ledger; add `ledger` and its key to the profile" in done.output

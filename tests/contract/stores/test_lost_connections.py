@@ -143,7 +143,7 @@ def test_while_the_server_is_away_an_intent_waits_and_then_ends_the_asking(way, 
         return str(caught.value)
 
     said = anyio.run(main)
-    assert said.startswith(f"127.0.0.1:{proxy.port}: the ledger's database does not answer since 20")
+    assert said.startswith(f"127.0.0.1:{proxy.port}: the ledger's database has not answered since 20")
     assert said.endswith("nothing is lost: run the same command again once it answers")
     proxy.open_door()
     assert recorded(ledger_desk) == (0, 0)

@@ -447,9 +447,9 @@ def test_a_run_is_joined_only_by_who_asks_the_same_questions(ledger_desk):
 def test_the_run_of_a_folder_is_in_this_ledger_and_of_this_file(ledger_desk):
     store = ledger_desk.store()
     run = joined(store)
-    with pytest.raises(UsageError, match=r"has no run .* which the folder is of"):
+    with pytest.raises(UsageError, match=r"does not have run .* of this folder"):
         joined(store, run_id=uuid4())
-    with pytest.raises(UsageError, match="that of another input file"):
+    with pytest.raises(UsageError, match="belongs to another input file"):
         joined(store, run_id=run.id, identity=IDENTITY._replace(input_sha256="3d"))
     assert store.find(uuid4()) is None
     assert store.find(run.id) == run

@@ -174,7 +174,7 @@ def test_decisions_leave_as_a_workbook_and_come_back_as_those_of_who_uploads_it(
     approvals = json.loads(download(second, reviewed, "approvals.json"))
     assert {one["by"]: one["claimed_by"] for one in approvals} == {"Rita": None, "Ada": "Bo Treasurer"}
     again = second.upload(f"/files/{reviewed}/decisions.xlsx", "x.xlsx", path.read_bytes())
-    assert "No decision in this workbook is new" in again.text
+    assert "This workbook has no new decisions" in again.text
 
 
 def test_a_workbook_does_not_bring_back_what_was_decided_otherwise_since(desk_here, reviewer, reviewed):
@@ -231,7 +231,7 @@ def test_a_workbook_of_another_file_is_refused(desk_here, reviewer, reviewed):
     other = reviewer.checked(payments(1))
     answer = reviewer.upload(f"/files/{other}/decisions.xlsx", "x.xlsx", body)
     assert answer.status == 422
-    assert "not the workbook of the present answers" in answer.text
+    assert "not the workbook of the current answers" in answer.text
 
 
 def test_the_verdict_of_the_policy_stands_beside_the_choice_and_nobody_decides_against_it(

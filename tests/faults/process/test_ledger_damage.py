@@ -120,10 +120,10 @@ def edited_by_hand(path):
 
 
 DAMAGES = {
-    flip_an_answer: (65, "not as the run wrote it"),
+    flip_an_answer: (65, "differs from what the run wrote"),
     truncate: (74, "damaged"),
     truncate_to_a_page: (74, "damaged"),
-    edited_by_hand: (65, "not as the run wrote it"),
+    edited_by_hand: (65, "differs from what the run wrote"),
     empty: (73, "not a ledger"),
     of_another_program: (73, "not a ledger"),
     no_database: (73, "not a ledger"),

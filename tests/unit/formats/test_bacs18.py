@@ -187,10 +187,14 @@ def test_an_account_without_a_contra_is_told_where_others_have_one():
             "line 6 has 112 characters; a payment of Bacs Standard 18 has 100 or 106",
         ),
         (6, lambda _: b"", "line 6 is blank; remove it"),
-        (6, lambda line: line[:-4] + "É".encode() + line[-2:], "line 6: a character that Bacs does not have"),
+        (
+            6,
+            lambda line: line[:-4] + "É".encode() + line[-2:],
+            "line 6: a character that Bacs does not allow",
+        ),
         (6, lambda line: line[:-4] + b"\0" + line[-3:], "line 6 has a control character"),
         (10, lambda line: b"UTL1" + b"X" * 40 + line[44:], "line 10: UTL1, debit total: not a number"),
-        (4, lambda line: line[:20] + b"01" + line[22:], "line 4: UHL1 has another currency than 00"),
+        (4, lambda line: line[:20] + b"01" + line[22:], "line 4: UHL1 has a currency other than 00"),
         (1, lambda line: line + b"X", "line 1 has 81 characters; the label VOL1 of Bacs Standard 18 has 80"),
     ],
 )
@@ -238,7 +242,7 @@ def test_a_name_in_other_letters_is_told_not_mangled():
     message = read(TWO.data())
     assert bacs18.name_obstacle(message, 1, "Zoë Søn") is None
     assert str(bacs18.name_obstacle(message, 1, "Λάμδα Ltd")) == (
-        "the new name has letters that Bacs does not have; correct it where the file is made"
+        "the new name has letters that Bacs does not allow; correct it where the file is made"
     )
 
 
@@ -322,7 +326,7 @@ def test_a_file_that_cannot_be_added_up_is_not_changed():
         ),
         (
             replace(ADA, code="Z9"),
-            "The file has a line of no kind that is known, line 3; correct it where it is made",
+            "The file has a line of an unknown kind, line 3; correct it where it is made",
         ),
     ],
 )

@@ -126,7 +126,7 @@ REFUSED = {
     "a PDF named as a table": ("pay.csv", b"%PDF-1.7\n", "is a PDF; export the payments as CSV"),
     "a web page": ("pay.csv", b"\n<!DOCTYPE html><html>", "is a web page, not a table"),
     "JSON": ("pay.csv", b'[{"name": "x"}]', "is JSON; export"),
-    "RTF": ("pay.txt", b"{\\rtf1\\ansi", "is a text of a word processor"),
+    "RTF": ("pay.txt", b"{\\rtf1\\ansi", "is a word processor document"),
     "a picture": ("pay.csv", b"\x89PNG\r\n\x1a\n", "is a picture"),
     "another archive": ("pay.csv.xz", b"\xfd7zXZ\x00", "is an archive; unpack it first"),
     "encrypted": ("pay.xml.pgp", b"-----BEGIN PGP MESSAGE-----\n", "is encrypted or signed; give the file"),
@@ -163,8 +163,11 @@ def test_an_empty_file_is_said_to_be_empty(name, tmp_path):
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (bank_file("lloyds"), "the text is UTF-16, which no bank takes; export it as UTF-8"),
-        (standard_18.any_file(3).data(), "the text is UTF-16, which Bacs does not take; export it as ASCII"),
+        (bank_file("lloyds"), "the text is UTF-16, which no bank accepts; export it as UTF-8"),
+        (
+            standard_18.any_file(3).data(),
+            "the text is UTF-16, which Bacs does not accept; export it as ASCII",
+        ),
     ],
 )
 def test_utf_16_is_told_by_what_it_holds(data, said, tmp_path):

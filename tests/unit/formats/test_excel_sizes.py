@@ -158,7 +158,7 @@ def test_more_merged_ranges_than_rows_are_refused():
             lambda: workbook(row(1, "a"), '<row r="1048576"><c r="ALL1048576"><v>1</v></c></row>'),
             "2 cells spread over",
         ),
-        (lambda: workbook(row(1, *HEADER)) + b"PK", "not the workbook of the present answers|damaged"),
+        (lambda: workbook(row(1, *HEADER)) + b"PK", "not the workbook of the current answers|damaged"),
     ],
 )
 def test_a_workbook_of_decisions_is_under_the_guards_of_one_of_payments(tmp_path, made, sentence):

@@ -251,7 +251,7 @@ def test_a_name_that_cannot_be_written_is_told():
 def test_a_line_that_is_not_as_others_gets_no_name():
     data = bank_file("barclays") + b"112233,ADA,12345678,1.00,x,99,more\r\n"
     obstacle = FORMATS["barclays"].name_obstacle(read("barclays", data), 4, "Zoe")
-    assert str(obstacle) == "its line is not as others are; correct it where the file is made"
+    assert str(obstacle) == "its line differs from the others; correct it where the file is made"
 
 
 def test_a_hash_of_unknown_rule_is_read_and_never_written():
@@ -271,7 +271,7 @@ def test_a_hash_of_unknown_rule_is_read_and_never_written():
     ("said", "has"),
     [
         (b",4,", "says 4 (line 1, number of payments) and has 3; it may be cut"),
-        (b",three,", "says what is no number (line 1"),
+        (b",three,", "does not state a number (line 1"),
     ],
 )
 def test_a_count_that_lies_is_told_and_the_file_is_not_changed(said, has):
@@ -489,7 +489,7 @@ def test_minor_units_are_digits_and_nothing_else(amount):
         ({"payments": [{"columns": {"iban": 0, "name": 2}}]}, "greater than or equal to 1"),
         ({"payments": [{"columns": {"iban": 1, "name": 2}}]}, "has a sum and payments without an amount"),
         ({"trailer": {"tags": {"1": "H"}}}, "has two kinds of lines with the same tags"),
-        ({"batch": {"label": 2}}, "has lines that are no payments; give each its tags"),
+        ({"batch": {"label": 2}}, "has lines that are not payments; give each its tags"),
         ({"separator": ":"}, "Input should be"),
         ({"colour": "red"}, "Extra inputs are not permitted"),
     ],

@@ -179,7 +179,7 @@ def many_lists(count):
 
 
 LONG, TOO_LONG = "x" * 65_536, "x" * 65_537
-HUGE = "take more room than those of any payment file of this size"
+HUGE = "are larger than in any payment file of this size"
 TOO_LARGE = "its cells expand to more than [0-9,]+ MiB"
 
 

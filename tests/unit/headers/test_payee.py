@@ -335,8 +335,8 @@ def test_the_header_of_the_account_says_which_party_is_paid(columns, name):
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({"Employee": [ADA, BO], "Supplier IBAN": IBANS}, '"Supplier IBAN" is the account of others'),
-        ({"Tenant": [ADA, BO], "Landlord IBAN": IBANS}, '"Landlord IBAN" is the account of others'),
+        ({"Employee": [ADA, BO], "Supplier IBAN": IBANS}, '"Supplier IBAN" belongs to someone other'),
+        ({"Tenant": [ADA, BO], "Landlord IBAN": IBANS}, '"Landlord IBAN" belongs to someone other'),
         (
             {"Payee": [ADA, BO], "Landlord": [ACME, BRILL], "Landlord IBAN": IBANS},
             "either could be the payee",
@@ -359,7 +359,7 @@ def test_words_that_may_be_codes_are_read_where_nobody_else_is_named_and_it_is_s
     columns = read_columns(pl.DataFrame({"Supplier": codes, "IBAN": IBANS}), {}, where="x.csv")
     assert columns.sources["name"] == (("Supplier",),)
     assert len(columns.notes) == 1
-    assert "as a login or a code is" in str(columns.notes[0])
+    assert "like a login or a code" in str(columns.notes[0])
 
 
 @pytest.mark.parametrize(

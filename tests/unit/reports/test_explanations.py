@@ -141,9 +141,9 @@ def test_a_status_of_the_server_is_explained_under_its_own_name(code):
     ("code", "said"),
     [
         ("AC00", "did you mean AC01?"),
-        ("HTTP_5033", "no code 'HTTP_5033'"),
-        ("", "no code ''"),
-        ("\x1b[31m", "no code '\\x1b[31M'"),
+        ("HTTP_5033", "unknown code 'HTTP_5033'"),
+        ("", "unknown code ''"),
+        ("\x1b[31m", "unknown code '\\x1b[31M'"),
     ],
 )
 def test_a_word_that_is_no_code_is_refused_with_what_is_nearest(code, said):

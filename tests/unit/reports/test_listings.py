@@ -97,8 +97,8 @@ def test_plan_tells_what_is_odd_and_what_the_profile_leaves_unasked(shown):
     foreign = WarningCount(code="NAME_NOT_LATIN", row_count=1, rows=[7], every_row=[7])
     told = forecast_of().model_copy(update={"unasked_count": 3, "warning_codes": [foreign]})
     text = " ".join(shown(lambda console: print_forecast(told, console)).split())
-    assert "0 rejected by the local rules, 3 left unasked by the profile" in text
-    assert "letters that VoP need not carry between banks in the name: 1 row (7)." in text
+    assert "0 rejected by the local rules, 3 not checked, by the profile" in text
+    assert "the name has letters that VoP may not carry between banks: 1 row (7)." in text
 
 
 PRICED = {
@@ -122,7 +122,7 @@ def test_plan_says_what_calls_cost_and_what_is_not_in_it(shown):
     assert lines[4].split()[:5] == ["vop_standard", "1,500", "1,400", "no", "price"]
     text = " ".join(lines)
     assert (
-        "Cost: 210.00 GBP (cop 0.15 GBP a call); repeated calls are not included. "
+        "Cost: 210.00 GBP (cop 0.15 GBP a call); retries are not included. "
         "Calls to vop_standard are not included either: the profile has no price_per_call for them." in text
     )
 

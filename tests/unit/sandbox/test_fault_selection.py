@@ -96,15 +96,15 @@ def test_all_conditions_must_hold():
     ("text", "said"),
     [
         ("no-such-fault", "list-faults"),
-        ("500:often=yes", "no condition often"),
-        ("500:first", "'first' is no condition"),
+        ("500:often=yes", "unknown condition often"),
+        ("500:first", "condition 'first' is unknown"),
         ("500:first=1,first=2", "stands twice"),
         ("500:first=many", "a value of the wrong kind"),
         ("500:after=1s,for=2", "both be requests, or both seconds"),
         ("500:probability=2", "from 0 to 1"),
         ("500:api=sepa", "a value of the wrong kind"),
-        ("token-500:account=00112200012345", "about no account"),
-        ("matched-as-text:api=vop_gateway", "does not befall vop_gateway"),
+        ("token-500:account=00112200012345", "no account and no API"),
+        ("matched-as-text:api=vop_gateway", "does not affect vop_gateway"),
     ],
 )
 def test_a_condition_that_does_not_fit_is_told_with_what_to_do(text, said):

@@ -1110,7 +1110,7 @@ def test_a_server_that_only_asks_for_pauses_is_left_alone_after_a_few(asking, ra
     assert done.tally.pauses == {"cop": PAUSES_MAX}
     assert str(done.tally.closed["cop"]) == (
         "the server of cop asked for 5 pauses, 15.5 s in all, with no other reply between them; wait, "
-        "such as an hour"
+        "for example an hour"
     )
 
 

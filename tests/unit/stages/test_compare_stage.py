@@ -106,14 +106,14 @@ def test_an_earlier_run_without_payees_makes_everybody_new():
 
 def test_a_new_payee_may_have_been_there_without_being_confirmed_and_is_told_so():
     [message] = warnings_of(changes([(None, "avery", A)], earlier()))["message"]
-    assert message.startswith("last time, neither the payee nor the account was there and confirmed")
+    assert message.startswith("last time, neither the payee nor the account was confirmed")
 
 
 def test_warnings_name_no_payee_and_say_what_to_do():
     run = earlier((None, "avery", A), (None, "rowan", B))
     found = changes([(None, "avery", D), (None, "imre", B), (None, "quill", C)], run)
     messages = warnings_of(found)["message"].to_list()
-    assert "january: **1111 then, **4444 now; before you pay, ask the payee" in messages[0]
+    assert "january: **1111 then, **4444 now; before you pay, call the payee" in messages[0]
     assert "r***n" not in messages[1]
     assert "r***n then, i**e now" in warnings_of(found, with_names=True)["message"][1]
-    assert "make sure that the payment is meant" in messages[2]
+    assert "make sure that the payment is intended" in messages[2]

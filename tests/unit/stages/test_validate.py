@@ -849,8 +849,8 @@ def test_same_payment_again_is_a_warning_and_stops_nothing(payments_of, row):
     validated = validate(payments_of(row, UK, row, row), BOTH)
     assert validated.accepted.height == 4
     assert list(validated.warnings.select("row", "code", "message").iter_rows()) == [
-        (3, "PAYMENT_REPEATED", "the same payment as row 1; make sure that both are meant"),
-        (4, "PAYMENT_REPEATED", "the same payment as row 1; make sure that both are meant"),
+        (3, "PAYMENT_REPEATED", "the same payment as row 1; make sure that both are intended"),
+        (4, "PAYMENT_REPEATED", "the same payment as row 1; make sure that both are intended"),
     ]
 
 

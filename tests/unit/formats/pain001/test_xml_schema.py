@@ -147,8 +147,11 @@ def test_amounts_of_a_file_of_many_currencies():
 @pytest.mark.parametrize(
     ("said", "sentence"),
     [
-        ("300,50", "The file says 300,50 (GrpHdr/CtrlSum), which is no number; correct it where it is made"),
-        ("2 .00", "The file says 2 .00 (GrpHdr/CtrlSum), which is no number"),
+        (
+            "300,50",
+            "The file says 300,50 (GrpHdr/CtrlSum), which is not a number; correct it where it is made",
+        ),
+        ("2 .00", "The file says 2 .00 (GrpHdr/CtrlSum), which is not a number"),
         ("+2.00", None),
         ("2.", None),
     ],
@@ -159,7 +162,7 @@ def test_a_sum_is_a_decimal_of_xml_schema(said, sentence):
 
 
 def test_a_sum_with_a_comma_is_none():
-    assert "300,50 (GrpHdr/CtrlSum), which is no number" in str(of_case("p14_ctrlcomma.xml").difference)
+    assert "300,50 (GrpHdr/CtrlSum), which is not a number" in str(of_case("p14_ctrlcomma.xml").difference)
 
 
 CHEQUE = b"<ChqInstr><Sgntr>A. Quillon</Sgntr><Hash>1</Hash></ChqInstr>"
