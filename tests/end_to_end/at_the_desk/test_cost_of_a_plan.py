@@ -52,7 +52,7 @@ SAID = {
         "header": "Appels Coût Limite",
         "cost": "0,025 GBP 0,0125 GBP par appel",
         "unpriced": "sans prix",
-        "sentence": "Coût : 0,025 GBP. Les nouvelles tentatives ne sont pas comprises.",
+        "sentence": "Coût : 0,025 GBP. Les appels répétés ne sont pas compris.",
         "left out": "non compris, car le profil n",
         "totals": "Coût : 2 469,00 GBP, 0,20 EUR.",
     },
