@@ -30,6 +30,7 @@ EXAMPLES = {
         "precheck run *.xml --profile production --out checked --fail-on no_match",
         "gpg -d payroll.csv.gpg | precheck run - --profile production --out checked/payroll",
     ),
+    "import": ("precheck import payroll.xml --report verification.xml",),
     "worker": ("precheck worker --profile production --work work --until-idle",),
     "status": ("precheck status --profile production --json",),
     "desk": ("precheck desk --port 8080",),

@@ -268,7 +268,7 @@ def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableT
     )
     report_count = len(summary.bank_reports)
     notes: list[Sentence | str] = [
-        Sentence("terminal.nothing_asked", count=report_count) if report_count else asked
+        Sentence("terminal.by_bank_reports", count=report_count) if report_count else asked
     ]
     if elsewhere := sum(call.elsewhere_count for call in summary.calls):
         notes.append(Sentence("terminal.to_other_processes", count=elsewhere))

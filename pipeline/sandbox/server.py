@@ -29,7 +29,7 @@ from pipeline.sandbox.identity import IdentityProvider
 from pipeline.sandbox.journal import Journal
 from pipeline.sandbox.ports import Port, served
 from pipeline.sandbox.scenarios import Scenario, scenario_named, write_scenario
-from pipeline.sandbox.settings import SandboxSettings, ServerCertificate, Tls
+from pipeline.sandbox.settings import CLIENT_IDS, SandboxSettings, ServerCertificate, Tls
 from pipeline.sandbox.surface import APIS
 from pipeline.sandbox.tls import server_context
 from pipeline.sandbox.verdict.reports import verdict_on, write_verdict
@@ -69,7 +69,7 @@ async def serve(
         settings = scenario.settings(settings)
         write_scenario(settings.folder, scenario)
     files = provide_certificates(settings.folder, settings.host, datetime.now(UTC))
-    client_secrets = {role: _secret(settings.folder, role) for role in Environment}
+    client_secrets = {role: _secret(settings.folder, role) for role in CLIENT_IDS}
     identity = IdentityProvider(client_secrets, settings.token_life_s, time.monotonic)
     journal = _journal(settings)
     async with AsyncExitStack() as stack:

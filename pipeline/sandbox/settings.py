@@ -20,7 +20,7 @@ CLIENT_IDS = {
     Environment.TEST: "c0de0000-0000-4000-8000-000000000002",
     Environment.PRODUCTION: "c0de0000-0000-4000-8000-000000000003",
 }
-SCOPES = {role: f"api://payee-verification-{role.value}/.default" for role in Environment}
+SCOPES = {role: f"api://payee-verification-{role.value}/.default" for role in CLIENT_IDS}
 
 
 class ServerCertificate(StrEnum):

@@ -44,8 +44,8 @@ def _catalogue(room: str, language: str) -> _Catalogue:
     text = files("pipeline.wording").joinpath("catalogues", language, f"{room}.po").read_text("utf-8")
     entries = dict(map(_entry, text.strip().split("\n\n")))
     [head] = entries.pop(("", ""))
-    [plural] = _PLURAL.findall(head)
-    return _Catalogue(entries, c2py(plural))
+    plural = _PLURAL.search(head)
+    return _Catalogue(entries, c2py(plural[1] if plural else "n != 1"))
 
 
 _PLURAL = re.compile(r"plural=([^;]+);")
@@ -56,6 +56,8 @@ def _entry(block: str) -> tuple[tuple[str, str], list[str]]:
     said: dict[str, str] = {}
     keyword = ""
     for line in block.splitlines():
+        if line.startswith("#"):
+            continue
         before, quote, text = line.partition('"')
         keyword = before.strip() or keyword
         said[keyword] = said.get(keyword, "") + json.loads(quote + text)

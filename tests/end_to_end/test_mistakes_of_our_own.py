@@ -232,8 +232,8 @@ def test_ctrl_c_before_anything_is_imported_is_130(desk):
 
 def test_a_signal_amid_an_import_that_its_sentence_needs_still_ends_the_command(desk):
     program = "import os, signal, sys, types, payee_precheck\nfrom pipeline.cli import exit_status\n"
-    program += "def amid(*a, **k):\n    sys.modules['heapq'] = types.ModuleType('heapq')\n"
-    program += "    sys.modules.pop('difflib', None)\n    os.kill(os.getpid(), signal.SIGTERM)\n"
+    program += "def amid(*a, **k):\n    half = types.ModuleType('importlib.readers')\n"
+    program += "    sys.modules['importlib.readers'] = half\n    os.kill(os.getpid(), signal.SIGTERM)\n"
     program += "exit_status.click.Group.invoke = amid\n"
     done = subprocess.run(
         [sys.executable, "-c", program + "payee_precheck.main()", "doctor"],

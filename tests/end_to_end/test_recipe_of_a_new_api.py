@@ -209,7 +209,10 @@ UK_WRITTEN = {
 ADDED = {
     "schemas/outcomes.py": [('    VOP_STANDARD = "vop_standard"\n', '    FJORD = "fjord"\n')],
     "pipeline/apis/registry.py": [
-        ("from pipeline.apis import ApiDeclaration, cop, vop\n", "from pipeline.apis import fjord\n"),
+        (
+            "from pipeline.apis import ApiDeclaration, ReportDeclaration, cop, vop\n",
+            "from pipeline.apis import fjord\n",
+        ),
         (
             "    ApiName.VOP_STANDARD: vop.STANDARD_DECLARATION,\n",
             "    ApiName.FJORD: fjord.DECLARATION,\n",

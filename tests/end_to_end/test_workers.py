@@ -71,7 +71,7 @@ def test_a_run_and_a_worker_share_its_questions_and_nothing_of_them_is_left_behi
     begun, taken_up, *_ = helped.err.splitlines()
     assert "Z helping with the runs of a work folder (profile: mine, work: work, ledger: postgres" in begun
     assert re.search(
-        r"Z taking up questions of a run \(run: [0-9a-f-]{36}, round: 1, chunks: \d\)$", taken_up
+        r"Z working on questions of a run \(run: [0-9a-f-]{36}, round: 1, chunks: \d\)$", taken_up
     )
     by_worker = int(helped.err.split("precheck: ")[1].split()[0])
     assert 0 < by_worker < COUNT

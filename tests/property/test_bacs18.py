@@ -124,7 +124,7 @@ def test_a_changed_byte_is_refused_or_told_or_changes_its_own_row_only(seed, cha
             nulls_equal=True,
         )
     )
-    owner = before.places.filter(pl.col("start") <= at, pl.col("end") > at)["row"].to_list()
+    owner = before.locations.filter(pl.col("start") <= at, pl.col("end") > at)["row"].to_list()
     assert changed["row"].to_list() in ([], owner)
 
 

@@ -80,7 +80,7 @@ def test_a_split_gives_two_files_whose_totals_are_right_and_loses_no_payment(
             assert again.difference is None
             assert again.payments.equals(message.payments.filter(mine))
             lines, copied = (
-                [text[start:end] for start, end in each.places.select("start", "end").iter_rows()]
+                [text[start:end] for start, end in each.locations.select("start", "end").iter_rows()]
                 for text, each in ((data, message), (copy, again))
             )
             assert copied == [line for line, is_mine in zip(lines, mine, strict=True) if is_mine]
@@ -120,7 +120,7 @@ def test_a_changed_byte_is_refused_or_told_or_changes_its_own_row_only(layout, p
         after = read(layout, data[:at] + bytes([value]) + data[at + 1 :])
     except InputError:
         return
-    spans = before.places.select("start", "end").rows()
+    spans = before.locations.select("start", "end").rows()
     owner = [row for row, (start, end) in enumerate(spans) if start <= at < end]
     if after.payments.height == before.payments.height:
         pairs = zip(rows_of(before), rows_of(after), strict=True)

@@ -68,6 +68,6 @@ def test_payments_are_conserved_under_titles_and_totals(rows, titles, total, not
     assert dressed.payments.equals(alone.payments)
     assert dressed.original.equals(alone.original)
     shift = len(titles)
-    assert [dressed.places.of(row) - alone.places.of(row) for row in (1, len(rows))] == [shift, shift]
+    assert [dressed.positions.of(row) - alone.positions.of(row) for row in (1, len(rows))] == [shift, shift]
     told = [row for row in dressed.not_payments if row.amount is not None]
     assert [row.agrees for row in told] == ([] if total is None else [not missing])

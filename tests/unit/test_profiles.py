@@ -74,7 +74,7 @@ def test_a_mistyped_name_where_no_file_is_names_what_needs_none(tmp_path, monkey
         choose("sandbx", None)
     reason, first = refused.value.reason, refused.value.advice[0]
     assert reason.values["looked"] == ["precheck.toml", str(tmp_path / "none/payee-precheck/precheck.toml")]
-    assert (first.key, first.values["choices"]) == ("advice.choose_profile", ["sandbox", "sandbox-standard"])
+    assert (first.key, first.values["choices"]) == ("advice.choose_profile", ("sandbox", "sandbox-standard"))
 
 
 @pytest.mark.parametrize("name", ["sandbox", "sandbox-standard"])

@@ -80,7 +80,7 @@ def test_where_the_database_is_away_nothing_is_deleted(shared_folder, ledger_des
     write_store_record(shared_folder, SharedRunRecord(ledger=ledger_desk.url(port=proxy.port), run=run_id))
     proxy.close_door()
     before = sorted(path.name for path in shared_folder.iterdir())
-    with pytest.raises(IncompleteError, match="the ledger's database does not answer"):
+    with pytest.raises(IncompleteError, match="the ledger's database has not answered"):
         purge(shared_folder, PurgeJob(with_files=True), now=NOW)
     assert sorted(path.name for path in shared_folder.iterdir()) == before
 

@@ -83,7 +83,7 @@ def test_rows_open_and_the_head_says_what_is_left(team_desk, at):
     copy, rita = team_desk.copy(at), team_desk.person(RITA)
     before = rita.get(f"/files/{copy}/review").text
     [row] = rows_on(before)[:1]
-    assert before.count("<summary>Details") == len(rows_on(before))
+    assert before.count("<summary>Decide<span") == len(rows_on(before))
     [left] = re.findall('<span id="decided"><b>0 of [0-9]+ decided</b>; undecided: (.*?)</span>', before)
     rita.post(f"/files/{copy}/rows/{row}", {"decision": "hold", "reason": ""})
     [now] = re.findall(

@@ -98,7 +98,7 @@ def test_all_conditions_must_hold():
         ("no-such-fault", "list-faults"),
         ("500:often=yes", "unknown condition often"),
         ("500:first", "condition 'first' is unknown"),
-        ("500:first=1,first=2", "stands twice"),
+        ("500:first=1,first=2", "unknown or repeated"),
         ("500:first=many", "a value of the wrong kind"),
         ("500:after=1s,for=2", "both be requests, or both seconds"),
         ("500:probability=2", "from 0 to 1"),

@@ -55,7 +55,10 @@ def wrapped(element, inside=b""):
         (FILE.replace(b"Ada", b"\x00da", 1), "is not well-formed XML at line"),
         (FILE.replace(b"Ada", b"&#1;da", 1), "is not well-formed XML at line"),
         (gzip.compress(FILE), "is not well-formed XML|not in the encoding"),
-        (FILE.replace(b"M\xc3\xbc", b"M\xfc", 1), r"has bytes at line \d+, column \d+ that are not in the"),
+        (
+            FILE.replace(b"M\xc3\xbc", b"M\xfc", 1),
+            r"has bytes at line \d+, column \d+ that are not valid in the encoding",
+        ),
         (
             FILE.replace(b"UTF-8", b"KLINGON"),
             "is written in 'KLINGON', which cannot be read; export it as UTF-8",
