@@ -87,6 +87,8 @@ def report_of(data: bytes, message: Message, *, where: str) -> ReceivedReport:
         options={"ends": pain002.ends_of(documents)},
     )
     said = pain002.reports_of(parts)
+    if said.levels["notes"].explode().eq(pain002.SIMULATED).any():
+        raise InputError(Sentence("executors.simulated_report", where=where))
     _refuse_payment_status(said, where)
     own_id = message.levels["id"][0]
     heads = said.levels.filter(pl.col("batch") == 0)

@@ -32,6 +32,8 @@ class Status(StrEnum):
     NOT_COMPLETED = "RVNC"
 
 
+SIMULATED = "SIMULATED by a sandbox: no bank was asked. Release no payment by this report."
+"""What our own report of a simulated run says of itself."""
 WITH_MISMATCHES = "RVCM"  # of a message or a batch only
 PENDING = "PDNG"
 STATUSES = {

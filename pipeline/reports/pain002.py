@@ -15,13 +15,12 @@ import polars as pl
 
 from pipeline.apis.registry import UK_APIS
 from pipeline.formats.message import Message
-from pipeline.formats.pain002 import LINE_CHARS_MAX, STATUSES, WITH_MISMATCHES, Status
+from pipeline.formats.pain002 import LINE_CHARS_MAX, SIMULATED, STATUSES, WITH_MISMATCHES, Status
 from pipeline.rules.selected_values import replaced
 from schemas.outcomes import Outcome
 
 NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.002.001.10"
 ID_CHARS_MAX = 35
-SIMULATED = "SIMULATED by a sandbox: no bank was asked. Release no payment by this report."
 SAME_CODES = "UK accounts: outcomes of Confirmation of Payee, by the codes of the Verification of Payee."
 
 _ROWS_AT_ONCE = 20_000

@@ -184,6 +184,17 @@ def test_other_payment_files_have_no_ids_that_a_report_could_name(desk):
     assert "is not a pain.001" in refused.err
 
 
+def test_a_simulated_report_is_none_of_a_bank(desk, sandbox, file):
+    assert desk("run", file, *sandbox.using("sandbox"), "--pain002", "--out", "asked").status == 0
+
+    refused = desk("import", file, "--report", desk.folder / "asked" / "pain002.simulated.xml")
+
+    assert refused.status == 65
+    [sentence] = refused.sentences
+    assert "pain002.simulated.xml: a sandbox made this report: no bank was asked" in sentence
+    assert not (desk.folder / "pay.precheck").exists()
+
+
 def test_neither_a_run_nor_another_file_takes_the_place_of_what_a_bank_reported(desk, sandbox, file):
     assert desk("import", file, "--report", desk.file("vop.xml", OF_ALL)).status == 0
     before = (desk.folder / "pay.precheck" / "outcomes.csv").read_bytes()
