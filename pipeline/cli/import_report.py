@@ -19,7 +19,6 @@ from pipeline.cli.options import (
     sign_option,
 )
 from pipeline.cli.standard_streams import print_document
-from pipeline.wording import ENGLISH, language
 
 
 @click.command("import", cls=Command)
@@ -66,11 +65,10 @@ def import_report(given: Given) -> None:
     and all other commands work on it. Nothing is asked and nothing is sent.
     """
     from pipeline.cli.logs import log_notice, log_to_stderr
+    from pipeline.cli.run import print_result
     from pipeline.jobs.import_report import ImportJob
     from pipeline.jobs.import_report import import_report as import_
-    from pipeline.reports.listings import print_changes
-    from pipeline.reports.terminal import answers, print_summary
-    from pipeline.runs.ended import reasons_in
+    from pipeline.reports.terminal import answers
     from pipeline.runs.request import CheckJob, RunObserver, Surface
     from pipeline.runs.starting import folders
 
@@ -84,14 +82,5 @@ def import_report(given: Given) -> None:
     if given.as_json:
         print_document(result.summary)
     else:
-        console = answers()
-        print_changes(result.summary, result.changes, console)
-        print_summary(
-            result.summary,
-            folder,
-            console,
-            already_finished=result.already_finished,
-            next_step=result.next_step,
-            reasons={} if language() == ENGLISH else reasons_in(folder),
-        )
+        print_result(result, folder, answers())
     sys.exit(result.exit_code())

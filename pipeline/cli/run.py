@@ -278,16 +278,21 @@ def _report(name: str, result: "RunResult", folder: Path, answers: "Console | No
     """Report how one file went, for a person; without a console, no more than necessary."""
     if answers is None:
         _say_in_quiet(name, result)
-        return
+    else:
+        print_result(result, folder, answers)
+
+
+def print_result(result: "RunResult", folder: Path, console: "Console") -> None:
+    """Print what a run found changed, and its summary."""
     from pipeline.reports.listings import print_changes
     from pipeline.reports.terminal import print_summary
     from pipeline.runs.ended import reasons_in
 
-    print_changes(result.summary, result.changes, answers)
+    print_changes(result.summary, result.changes, console)
     print_summary(
         result.summary,
         folder,
-        answers,
+        console,
         already_finished=result.already_finished,
         next_step=result.next_step,
         reasons={} if language() == ENGLISH else reasons_in(folder),

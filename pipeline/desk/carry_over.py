@@ -85,7 +85,7 @@ class Source(NamedTuple):
     """The file that another one was made of here."""
 
     folder: FileFolder
-    rows: Sequence[int] | None  # of each row, the row of that file; None: all, in their order
+    rows: Sequence[int] | None  # the row of that file for each row; None: all of them in order
 
 
 def made_from(home: DeskHome, folder: FileFolder) -> Source | None:
@@ -99,7 +99,7 @@ class CorrectedBefore(NamedTuple):
     """That a row was corrected in an earlier file."""
 
     file_id: str
-    row: int  # of that file, as is the name
+    row: int  # row and name are those of that file
     name: str
     approval: Approval
 

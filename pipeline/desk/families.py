@@ -37,8 +37,8 @@ class Released(NamedTuple):
 class Bars(NamedTuple):
     """Whether a release keeps its payments out of the next one."""
 
-    own: bool  # of the same file
-    others: bool  # of another file of its family
+    own: bool  # out of a second release of the same file
+    others: bool  # out of the release of another file in its family
 
 
 BARS: Mapping[tuple[bool, bool], Bars] = {

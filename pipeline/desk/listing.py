@@ -51,7 +51,7 @@ class ListedRow(NamedTuple):
 
     row: Row
     group: str
-    verdict: str  # of the policy: release, review or hold
+    verdict: str  # the policy's verdict: release, review or hold
     policy_says: str  # the same as a sentence
     can_release: bool
     fix: str  # what a correction does, in words; empty if none is known
@@ -88,9 +88,9 @@ class BulkChoice(NamedTuple):
     """The bulk decisions offered for all undecided rows that are shown."""
 
     row_count: int
-    release_count: int  # of the rows that the policy leaves to people, without those that are no match
-    one_by_one_count: int  # of these: one by one they may be released
-    fix_count: int  # of those whose correction is known
+    release_count: int  # rows that the policy leaves to people, except no matches
+    one_by_one_count: int  # rows that may be released one by one
+    fix_count: int  # rows with a known correction
     fix: str  # what that does, in words; empty if there is none
 
 
@@ -105,7 +105,7 @@ class ReviewPage(NamedTuple):
     """Some of the rows."""
 
     rows: list[ListedRow]
-    row_count: int  # of those that were asked for
+    row_count: int  # rows that match the filters, on all pages
     page: int
     page_count: int
 

@@ -68,9 +68,9 @@ class FileStatus(NamedTuple):
     file: DeskFile
     state: State
     progress: CheckProgress | None
-    """Of the last check; None if there was none."""
+    """Progress of the last check; None if there was none."""
     summary: Summary | None
-    """Of its run, without the rows to look at, which are many; None if none has written one."""
+    """Summary of its run without the rows to look at, which are many; None if there is none yet."""
     decisions: str
     """The hash of the last decision."""
 

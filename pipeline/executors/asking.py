@@ -201,7 +201,7 @@ class Alone:
     ledger: Ledger
     is_ours: bool  # whether the server is the embedded sandbox, which no other run asks
     kept: KeptOpen | None = None  # what stays open for the next file
-    _caps: Caps | None = None  # of the servers; None as long as the asking has not come to its end
+    _caps: Caps | None = None  # daily caps of the servers; None until the asking has ended
 
     def begin(self, asking: Asking) -> None:
         """Nothing to get ready."""

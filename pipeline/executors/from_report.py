@@ -36,7 +36,7 @@ CODES = {
     Status.NO_MATCH: "NMTC",
     Status.NOT_APPLICABLE: "NOAP",
 }
-"""Of a final status, the code that the API of the same scheme has for it."""
+"""Final status -> the code that the VoP APIs use for the same result."""
 _UNFINISHED = {PENDING: OwnCode.PDNG, Status.NOT_COMPLETED: OwnCode.RVNC}
 _IDS = ("end_to_end_id", "instruction_id", "uetr")
 _NOT_PROVIDED = "NOTPROVIDED"
@@ -416,7 +416,7 @@ def _as_stated() -> pl.Expr:
 
 
 def _verdicts(found: pl.DataFrame, doubts: pl.DataFrame) -> pl.DataFrame:
-    """Of each payment that is named: its `code`, whether that is final, and what `doubt` there is."""
+    """One row for each payment that a report names: its `code`, whether that is final, and any `doubt`."""
     codes = {str(status): str(code) for status, code in (CODES | _UNFINISHED).items()}
     coded = found.sort("report", "said", nulls_last=False).select(
         "row",

@@ -35,8 +35,8 @@ class QuestionsLeft(NamedTuple):
     """Counts of questions without a final answer."""
 
     open_count: int
-    given_up_count: int  # of these, those that no later run asks, unless the user requests it
-    capped: Mapping[ApiName, int]  # of these, those that a daily cap left
+    given_up_count: int  # unanswered questions that later runs skip unless the user asks for them
+    capped: Mapping[ApiName, int]  # unanswered questions left by the daily cap, for each API
 
     @property
     def is_given_up(self) -> bool:

@@ -86,8 +86,8 @@ class RoundAsker:
     limit: int | None = None  # how many questions this process may take up
     wait_max_s: float = inf  # how long to wait for a share of a server
     has_answered: Collection[ApiName] = ()  # APIs that answered a question of this run before
-    caps: Caps = field(default_factory=dict)  # of the servers that were asked
-    round_number: int | None = None  # of the round that it took part in
+    caps: Caps = field(default_factory=dict)  # daily caps of the servers that were asked
+    round_number: int | None = None  # round in which this process took part
     is_used_up: bool = False  # whether it took up as many questions as it may
 
     async def ask(self, round_number: int) -> None:

@@ -87,7 +87,7 @@ def difference_of(where: Sentence | str, stated: str, found: str | None) -> Sent
 class FileIdentity(NamedTuple):
     """The hash and size of a file."""
 
-    sha256: str  # of its bytes, as hexadecimal digits
+    sha256: str  # hash of its bytes in hexadecimal
     byte_count: int
 
 

@@ -8,18 +8,18 @@ joins what it says with the payments. Sources: ISO 20022, external code sets; pu
 from collections.abc import Iterator, Sequence
 from enum import IntEnum, StrEnum
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.formats.edits import Bytes
-from pipeline.formats.xml_stream import DEPTH_MAX, TOKEN_BYTES_MAX, XmlStream, too_long
+from pipeline.formats.xml_stream import DEPTH_MAX, TOKEN_BYTES_MAX, XmlStream, too_deep, too_long
 from pipeline.wording import Sentence
 from schemas.outcomes import Outcome
 
 LINE_CHARS_MAX = 105
-"""Of additional information, by the schema (Max105Text)."""
+"""Longest line of additional information that the schema allows (Max105Text)."""
 
 
 class Status(StrEnum):
@@ -34,7 +34,7 @@ class Status(StrEnum):
 
 SIMULATED = "SIMULATED by a sandbox: no bank was asked. Release no payment by this report."
 """What our own report of a simulated run says of itself."""
-WITH_MISMATCHES = "RVCM"  # of a message or a batch only
+WITH_MISMATCHES = "RVCM"  # status of a message or a batch, never of a payment
 PENDING = "PDNG"
 STATUSES = {
     Outcome.MATCH: Status.MATCH,
@@ -187,12 +187,12 @@ class _Reader:
 
     def __init__(self, data: Bytes, message_count: int) -> None:
         self.message_count = message_count
-        """Of all documents so far."""
+        """Messages in all documents so far."""
         self._stream = XmlStream(data)
         self._rows: list[list[object]] = []
-        self._levels: list[dict[str, object]] = []
-        self._stated: dict[str, object] = {}
-        """Of the level that is read, or of one of its counts."""
+        self._levels: list[dict[str, Any]] = []
+        self._stated: dict[str, Any] = {}
+        """Texts found so far in the current level, or in one of its counts."""
         self._text: list[str] = []
         self._walk()
 
@@ -242,10 +242,10 @@ class _Reader:
         nothing, is_text = _Kind.NOTHING, _Kind.TEXT
         stack: list[_Element] = []
         push, pop = stack.append, stack.pop
-        blank: list[object] = [None] * len(TRANSACTIONS)
+        blank: list[Any] = [None] * len(TRANSACTIONS)
         payment = blank
         name_at, currency_at, amount_at = _AT["name"], _AT["currency"], _AT["amount"]
-        message: dict[str, object] = {}
+        message: dict[str, Any] = {}
         batch_count = 0
 
         def start(tag: str, attributes: Sequence[str]) -> None:
@@ -256,8 +256,7 @@ class _Reader:
                 entered = self._enter(state, tag)
             if entered is state:  # what is not read, which may hold itself
                 if len(stack) > DEPTH_MAX:
-                    line = parser.CurrentLineNumber
-                    raise InputError(Sentence("pain001.too_deep", depth=DEPTH_MAX, line=line))
+                    raise too_deep(parser.CurrentLineNumber)
                 return
             state = entered
             kind = entered.kind
@@ -284,20 +283,20 @@ class _Reader:
                 self._levels.append(message)
                 self.message_count, batch_count = self.message_count + 1, 0
             elif kind is _Kind.COUNTED:
-                counted: dict[str, object] = {}
-                self._stated.setdefault("counted", []).append(counted)  # type: ignore[attr-defined]
+                counted: dict[str, Any] = {}
+                self._stated.setdefault("counted", []).append(counted)
                 push_level(counted)
             elif "OrgnlMsgId" in state:
                 push_level(message)
             else:
                 batch_count += 1
-                level: dict[str, object] = {"message": self.message_count - 1, "batch": batch_count}
+                level: dict[str, Any] = {"message": self.message_count - 1, "batch": batch_count}
                 self._levels.append(level)
                 push_level(level)
 
-        above: list[dict[str, object]] = []
+        above: list[dict[str, Any]] = []
 
-        def push_level(level: dict[str, object]) -> None:
+        def push_level(level: dict[str, Any]) -> None:
             above.append(self._stated)
             self._stated = level
 
@@ -313,7 +312,7 @@ class _Reader:
                 if payment[column] is None:
                     payment[column] = said
                 elif column == name_at:
-                    payment[column] += said  # type: ignore[operator]
+                    payment[column] += said
                 else:
                     raise self._twice()
             elif kind is _Kind.TRANSACTION:
@@ -327,7 +326,7 @@ class _Reader:
 
         def stated(what: str, said: str) -> None:
             if what == "notes":
-                self._stated.setdefault(what, []).append(said)  # type: ignore[attr-defined]
+                self._stated.setdefault(what, []).append(said)
             elif self._stated.setdefault(what, said) != said:
                 raise self._twice()
 

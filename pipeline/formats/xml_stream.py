@@ -41,7 +41,7 @@ class XmlStream:
             parser.SetReparseDeferralEnabled(False)  # what it guards against, the length of tokens does
         self.encoding = "utf-8" if wide is None else "utf-16"
         self.codec = "utf-8"
-        """Of the bytes that the parser is given."""
+        """Encoding of the bytes that the parser is given."""
         self._guard_the_beginning()
         self._guard_what_passes_unread()
 
@@ -162,6 +162,11 @@ OTHER_ENCODING = Sentence("pain001.other_encoding")
 def too_long(line: int) -> Sentence:
     """The refusal of a tag, a comment or a text that no payment has."""
     return Sentence("pain001.too_long", line=line)
+
+
+def too_deep(line: int) -> InputError:
+    """The refusal of elements nested deeper than those of any payment."""
+    return InputError(Sentence("pain001.too_deep", depth=DEPTH_MAX, line=line))
 
 
 _CUT = (

@@ -23,7 +23,7 @@ class _BankCode(NamedTuple):
 
     country: str
     headers: tuple[str, ...]  # words of its headers, folded: one of them is in the header
-    look: str  # of a cell, without blanks and hyphens
+    look: str  # pattern of a cell, blanks and hyphens removed
 
 
 _BANK_CODES = (

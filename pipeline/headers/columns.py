@@ -346,7 +346,7 @@ def _require(found: Collection[str], cells: ColumnCells) -> None:
 class _Need(NamedTuple):
     """What a file cannot do without."""
 
-    key: str  # of the sentence that says that there is none
+    key: str  # key of the sentence that says it is missing
     any_of: tuple[str, ...]  # it is there where one of these fields is...
     fields: tuple[str, ...]  # ...and these are the fields that it is made of
     pairs: Value  # what to give where nothing shows which column it is

@@ -186,7 +186,7 @@ class _GrammarLine(NamedTuple):
 
     what: str | None
     rule: str
-    needs: tuple[frozenset[Cue], ...]  # of each of these, one
+    needs: tuple[frozenset[Cue], ...]  # at least one cue from each set
     beside: frozenset[Cue] = frozenset()  # what else may be there
     qualifiers: frozenset[Cue] = _QUALIFIERS
     rank: Rank | None = None

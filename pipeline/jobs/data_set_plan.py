@@ -34,7 +34,7 @@ class PlannedSet(NamedTuple):
     """A data set, read and planned."""
 
     parts: Sequence[tuple[DataPart, PartRead]]  # all of them, in order
-    rows: UsableRows  # of those that can be used
+    rows: UsableRows  # the rows that can be used
     buckets: Sequence[BucketPlanned]
 
     @property

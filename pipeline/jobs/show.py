@@ -75,8 +75,8 @@ class RowContext(NamedTuple):
     accepted: pl.DataFrame  # `Accepted`, without rows that nothing was to be asked for
     planned: tuple[pl.DataFrame, pl.DataFrame]  # `Checks` and `Assignments`
     outcomes: pl.DataFrame  # `Outcomes`
-    positions: RowPositions | None = None  # of the rows in their file; None if they have none
-    batches: pl.Series | None = None  # of each row; None if the format has none
+    positions: RowPositions | None = None  # positions of the rows in their file; None if it has none
+    batches: pl.Series | None = None  # batch of each row; None if the format has no batches
 
 
 def story(folder: Path, row: int, *, now: datetime) -> Story:

@@ -55,7 +55,7 @@ class OpenRun(NamedTuple):
     ledger: SqliteLedger
     before: Manifest | None  # the manifest that was there as it began
     started: datetime
-    language: str  # of the page and the workbook
+    language: str  # language of the page and the workbook
     asked: AskingResult
     reported: ReportedRun | None = None  # None where services were asked
 
@@ -66,7 +66,7 @@ class OpenRun(NamedTuple):
         return next_step(left, self.asked) if left.open_count else Sentence("jobs.correct_the_parts")
 
     def header(self, left: QuestionsLeft, clock: Clock, **found: Any) -> SummaryHeader:  # noqa: ANN401 (its fields)
-        """Of its summary, with the fields that say what was found in its input."""
+        """Its summary, with the fields on what was found in its input."""
         return SummaryHeader(
             tool_version=VERSION,
             profile=self.chosen.name,

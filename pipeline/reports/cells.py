@@ -46,7 +46,7 @@ class Styles(NamedTuple):
     wrapped: int
     whole_number: int
     cents: int
-    mills: int  # of an amount with a third decimal
+    mills: int  # style of an amount with three decimals
     long_amount: int
     to_fill_in: int
     to_fill_in_wrapped: int

@@ -33,7 +33,7 @@ class RunFigures:
     started: datetime
     finished: datetime
     exit_status: int
-    summaries: Sequence[Summary] = ()  # of the files that came to an outcome file
+    summaries: Sequence[Summary] = ()  # summaries of the files that got an outcome file
     quotas: Sequence[QuotaFigures] = field(default=())
 
 

@@ -34,7 +34,7 @@ class ReportSheet(NamedTuple):
     title: str  # key of its sentence
     which: pl.Expr
     columns: Sequence[SheetColumn]
-    colour: str  # of its tab
+    colour: str  # colour of the sheet's tab
 
 
 def header_in_words(header: str) -> str:

@@ -22,7 +22,7 @@ NO_REASON = "no reason given"
 class RunDecisions(NamedTuple):
     """The decisions of people about one run, row by row."""
 
-    run_id: str  # of the answers that they decided about
+    run_id: str  # run whose answers were decided on
     rows: Decisions
     by: str  # the user who handed the decisions over for approval, else the uploader
     time: str  # when; UTC, ISO 8601 with Z

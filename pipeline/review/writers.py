@@ -44,7 +44,7 @@ class TableWriter(NamedTuple):
     """Of a run whose payments are rows of a table; as `PaymentsWriter`."""
 
     run: FinishedRun
-    entry: FormatEntry  # of the format that the table has
+    entry: FormatEntry  # entry of the table's format
 
     def fitted(self, corrections: Corrections) -> Corrections:
         """A cell holds any text."""

@@ -47,7 +47,7 @@ class WeightedSum(NamedTuple):
     """One line of the weights: the sum over fourteen digits that a good account makes come out."""
 
     method: Method
-    weights: tuple[int, ...]  # of the six digits of the sort code and the eight of the account number
+    weights: tuple[int, ...]  # weights of the six sort code and eight account number digits
     exception: int | None = None
 
 

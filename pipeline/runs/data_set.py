@@ -31,7 +31,7 @@ class DataPart(NamedTuple):
     number: int  # from 0, in the order of the names
     file: Path  # absolute: a worker elsewhere has another current folder
     name: str
-    outcome_name: str  # of its outcome file, without the suffix
+    outcome_name: str  # name of the outcome file without its suffix
     sha256: str
     byte_count: int
 

@@ -34,7 +34,7 @@ Content = Callable[[str], bytes]
 class RunPart(NamedTuple):
     """An outcome file of a run: the only one of a file, one for each part of a data set."""
 
-    name: str  # of the payment file or part
+    name: str  # name of the payment file or part
     path: Path
     sha256: str
     first_row: int

@@ -55,7 +55,7 @@ class LedgerContents(NamedTuple):
     counts: LedgerCounts
     finish: FinishRecord | None
     answers: Iterable[FinalAnswer]
-    digests: Mapping[str, str]  # of the lines that were there when the manifest was written
+    digests: Mapping[str, str]  # hashes of the lines present when the manifest was written
 
 
 class LedgerAnswers(NamedTuple):

@@ -30,7 +30,7 @@ class Origin(NamedTuple):
 
     folder: Path
     manifest: Manifest
-    rows: Sequence[int] | None  # of each payment, its row in the file of that run; None: all, in their order
+    rows: Sequence[int] | None  # each payment's row in that run's file; None: all of them in order
 
 
 def origin_in(folders: Iterable[Path], sha256: str) -> Origin | None:

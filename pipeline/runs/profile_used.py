@@ -18,7 +18,7 @@ class RunSettings(NamedTuple):
     profile: Profile
     fingerprint: str
     mapping: Mapping[str, str]  # canonical field -> header, as the user mapped them
-    language: str  # of the page and the workbook
+    language: str  # language of the page and the workbook
 
 
 def profile_used(settings: RunSettings) -> ProfileUsed:

@@ -178,7 +178,7 @@ class SameFile(NamedTuple):
 
     id: str
     time: str  # when it was uploaded
-    was_released: bool  # whether payments of it were, also if the approval does not count any more
+    was_released: bool  # whether any payment was released, even under an approval that no longer counts
 
 
 def same_files(context: Context, folder: FileFolder) -> list[SameFile]:

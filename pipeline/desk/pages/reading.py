@@ -81,7 +81,7 @@ async def columns(request: web.Request) -> web.Response:
 
 
 def _missing(read: ColumnsRead) -> list[str]:
-    """Of a payee and an account, what no column of a table is read as, or looks like."""
+    """Parts of payee and account details that no column was read as and none looks like."""
     known = {column.field for column in read.columns if not column.disputed}
     known |= {column.map.partition("=")[0] for column in read.columns if column.map}
     wanted = {gettext("payee"): PAYEE_FIELDS, gettext("account"): ACCOUNT_FIELDS}
@@ -102,7 +102,7 @@ class _Found(NamedTuple):
     refusal: str = ""
     """Why it cannot be read like this."""
     sheets: tuple[tuple[str, str], ...] = ()
-    """Of a workbook, where one has to be named: their names and headers."""
+    """Names and headers of the sheets, if the user has to choose one."""
     readings: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Encodings that fit, and how the first names read in each."""
 
@@ -207,7 +207,7 @@ class Made(NamedTuple):
 
     calls: dict[str, ApiCalls]
     costs: dict[str, Price]
-    """Of the calls that were sent, repeats among them, where the profile has a price."""
+    """Cost of the calls that were sent, repeats included, if the profile has a price."""
     duration_s: float
 
 

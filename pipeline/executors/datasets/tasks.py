@@ -83,7 +83,7 @@ class DecideTask(NamedTuple):
     part: DataPart
     read: PartRead
     row_start: int  # how many rows of the data set come before
-    format: str  # of its outcome file
+    format: str  # format of the outcome file
     out: Path  # the folder of the outcome files
     profile: str
     environment: Environment

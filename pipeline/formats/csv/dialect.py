@@ -130,7 +130,7 @@ class _Line(NamedTuple):
     """One of the first lines, or several if a quoted cell spans them."""
 
     cells: tuple[str, ...]
-    number: int  # of its first line
+    number: int  # line on which it starts
     end: int  # the byte after it
     next_number: int
 

@@ -24,7 +24,7 @@ LOCATIONS = {
     "element": pl.Int64(),  # the start of the payment itself
     "line": pl.Int64(),
     "batch": pl.Int64(),  # counted from 1; 0 if it is in none
-    "name_start": pl.Int64(),  # of what is between the tags; null if there is no name
+    "name_start": pl.Int64(),  # offset of the text between the tags; null if there is no name
     "name_end": pl.Int64(),
 }
 PARTS = {

@@ -16,7 +16,7 @@ from pipeline.formats.pain001.elements import (
     tree,
 )
 from pipeline.formats.pain001.levels import Levels, StatedControls, tag_end
-from pipeline.formats.xml_stream import DEPTH_MAX, TOKEN_BYTES_MAX, XmlStream, too_long
+from pipeline.formats.xml_stream import DEPTH_MAX, TOKEN_BYTES_MAX, XmlStream, too_deep, too_long
 from pipeline.wording import Sentence
 from schemas.vop import SchemeCode
 
@@ -81,11 +81,6 @@ class Found:
             state[tag] = entered
         return entered
 
-    def too_deep(self) -> InputError:
-        """The refusal of elements within elements that no payment has."""
-        line = self._parser.CurrentLineNumber
-        return InputError(Sentence("pain001.too_deep", depth=DEPTH_MAX, line=line))
-
 
 def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C901, PLR0915 - the inner loop, where a call costs as much as all else
     """Walk down and up the tree of elements with the parser, and write down what it finds."""
@@ -110,7 +105,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
             entered = found.enter(state, tag, attributes)
         if entered is state:  # what is not read, which may hold itself
             if len(stack) > DEPTH_MAX:
-                raise found.too_deep()
+                raise too_deep(parser.CurrentLineNumber)
             return
         state = entered
         kind = entered.kind
@@ -146,7 +141,7 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
         elif kind is Kind.DATA_PAYMENT:
             found.data_payment_count += 1
             if len(stack) > DEPTH_MAX:
-                raise found.too_deep()
+                raise too_deep(parser.CurrentLineNumber)
 
     def end(tag: str) -> None:
         nonlocal state, name

@@ -22,7 +22,7 @@ from pipeline.stages.ask.admission import ALIKE_MAX
 SERVERS = {
     ("--server-certificate", "wrong-authority"): "certificate is not trusted",
     ("--server-certificate", "expired"): "certificate has expired",
-    ("--server-certificate", "wrong-host"): "mismatch",
+    ("--server-certificate", "wrong-host"): "for another host",
     ("--tls", "1.1-only"): "TLS",
     ("--tls", "other-suite"): "suite",
 }
