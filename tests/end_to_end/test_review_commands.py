@@ -263,7 +263,7 @@ def test_purging_with_the_files_leaves_no_returned_name_and_evidence_that_agrees
     assert holding(folder, returned) == set()
     manifest = json.loads((folder / "manifest.json").read_bytes())
     [purge] = manifest["purges"]
-    assert set(purge["files"]) == PURGED | {"attention.csv"}
+    assert set(purge["files"]) == PURGED | {"attention.csv", "reasons.jsonl"}
     verified = checked("verify", FOLDER)
     assert verified.status == 0
     for name in purge["files"]:
