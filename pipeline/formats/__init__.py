@@ -53,10 +53,10 @@ INPUT_NAMES = tuple(entry.format.NAME for entry in FORMATS)
 """Of the formats that are built in, as `--input-format` takes them."""
 
 _OTHER_WORKBOOKS = (".xls", ".xlsb", ".ods", ".numbers")
-_OUTCOME_FORMATS: Mapping[str, OutcomeFormat] = {
-    **{entry.outcomes.NAME: entry.outcomes for entry in FORMATS},
-    "xlsx": excel,
-}
+_PART_FORMATS: Mapping[str, OutcomeFormat] = {entry.outcomes.NAME: entry.outcomes for entry in FORMATS}
+_OUTCOME_FORMATS: Mapping[str, OutcomeFormat] = {**_PART_FORMATS, "xlsx": excel}
+PART_NAMES = tuple(_PART_FORMATS)
+"""The names of the formats for parts of a data set."""
 NAMES = tuple(_OUTCOME_FORMATS)
 """The names of the formats for outcome files."""
 

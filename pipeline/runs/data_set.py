@@ -9,7 +9,7 @@ from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import OTHER_WORK_FOLDER, not_writable
 from pipeline.files.dividing import divide_parquet
 from pipeline.files.plain import plain_bytes, real_path
-from pipeline.formats import delimited, format_named, parquet
+from pipeline.formats import PART_NAMES, format_named, parquet
 from pipeline.runs.manifest import identity_of, identity_of_parts, parts_in
 from pipeline.runs.part_files import PartFiles
 from pipeline.wording import Sentence
@@ -18,7 +18,7 @@ from schemas.folder import DATA_SET
 from schemas.row_positions import RowPositions
 from schemas.strict import parse
 
-FORMATS = {name: format_named(name).SUFFIXES for name in (delimited.NAME, parquet.NAME)}
+_FORMATS = [format_named(name) for name in PART_NAMES]
 """Of parts: a workbook is no part of a table."""
 PART_ROWS = 500_000
 """Of a file that is divided."""
@@ -65,21 +65,29 @@ def open_data_set(path: Path, work: Path) -> DataSet:
     if not path.is_dir():
         return _divided(path, work)
     files = _files_in(path)
-    formats = {
-        name: [file for file in files if _suffix(file) in suffixes] for name, suffixes in FORMATS.items()
-    }
-    foreign = [file for file in files if not any(file in some for some in formats.values())]
-    if foreign:
-        raise InputError(Sentence("runs.neither_csv_nor", foreign=foreign[0]))
-    if all(formats.values()):
-        first, second = (some[0].name for some in formats.values())
-        raise InputError(Sentence("runs.csv_parquet_parts", path=path, first=first, second=second))
+    found: dict[str, Path] = {}
+    for file in files:
+        known = next((some for some in _FORMATS if _suffix(file) in some.SUFFIXES), None)
+        if known is None:
+            raise InputError(Sentence("runs.foreign_part", foreign=file, formats=list(PART_NAMES)))
+        found.setdefault(known.NAME, file)
+    (format_name, first), *others = found.items()
+    for other_name, second in others:
+        raise InputError(
+            Sentence(
+                "runs.parts_of_two_formats",
+                path=path,
+                first=first.name,
+                first_format=format_name,
+                second=second.name,
+                second_format=other_name,
+            )
+        )
     names = _outcome_names(files)
     parts = tuple(
         DataPart(number, file.absolute(), file.name, name, *_identity(file))
         for number, (file, name) in enumerate(zip(files, names, strict=True))
     )
-    [format_name] = (name for name, some in formats.items() if some)
     return DataSet(path, format_name, parts, identity_of_parts((part.name, part.sha256) for part in parts))
 
 

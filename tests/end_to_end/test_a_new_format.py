@@ -124,7 +124,7 @@ def test_a_format_of_outcomes_is_one_of_format_and_of_data_sets(house, precheck,
     text = in_table.read_text()
     in_table.write_text(text.replace("counted, outcomes=delimited", "counted, outcomes=counted"))
     try:
-        assert "[csv|parquet|counted]" in precheck("run", "--help")
+        assert "[csv|parquet|counted|xlsx]" in precheck("run", "--help")
         precheck("run", "payroll.txt", "--quiet", "--format", "counted")
         assert (tmp_path / FOLDER / "outcomes.counted").read_text().startswith("PAYMENTS|3\n")
         (tmp_path / "set").mkdir()
@@ -142,4 +142,4 @@ def test_a_suffix_that_two_formats_share_is_told_by_the_start_of_the_file(preche
     shown = json.loads(precheck("columns", "plain.txt", "--json"))
     assert [column["field"] for column in shown["columns"]] == HEADERS
     (tmp_path / "cut.txt").write_text(counted_text(PAYMENTS).replace("PAYMENTS|3", "PAYMENTS|4"))
-    assert "does not count" in precheck("columns", "cut.txt", "--json", status=65)
+    assert "PAYMENTS is damaged" in precheck("columns", "cut.txt", "--json", status=65)

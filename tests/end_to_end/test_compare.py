@@ -156,12 +156,12 @@ def test_running_again_gives_the_same_warnings_and_another_comparison_is_made_an
     run(*words)
 
     again = run(*words)
-    assert "Finished already" in again.err
-    assert "**2345" in again.err
+    assert "Finished already" in again.out
+    assert "**2345" in again.out
     assert codes_of(desk) == CODES
 
     alone = run(february)
-    assert "Finished already" not in alone.err
+    assert "Finished already" not in alone.out
     assert codes_of(desk) == {}
     folder = desk.folder / "february.precheck"
     assert not (folder / "payees.csv").exists()

@@ -112,7 +112,7 @@ def test_the_files_of_one_command_share_the_cap(desk, sandbox, capped, network_p
 
     assert finished.status == 75
     assert len(sandbox.questions(before)) == 15
-    end = [line.split() for line in finished.err.partition("2 files:")[2].splitlines()]
+    end = [line.split() for line in finished.out.partition("2 files:")[2].splitlines()]
     assert [(line[3], line[4]) for line in end if line[-1:] in (["one.csv"], ["two.csv"])] == [
         ("0", "0"),
         ("5", "75"),

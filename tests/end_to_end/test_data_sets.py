@@ -311,9 +311,9 @@ def test_a_bad_part_stops_no_other_and_is_checked_once_it_is_corrected(desk, san
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("b.parquet", b"PAR1", "is CSV and b.parquet is Parquet"),
-        ("notes.pdf", b"%PDF", "neither CSV nor Parquet"),
-        ("b.xlsx", b"PK\x03\x04", "neither CSV nor Parquet"),
+        ("b.parquet", b"PAR1", "has the format csv and b.parquet has parquet"),
+        ("notes.pdf", b"%PDF", "has none of the formats of a data set's parts (csv, parquet)"),
+        ("b.xlsx", b"PK\x03\x04", "has none of the formats of a data set's parts (csv, parquet)"),
         ("inner/x.csv", b"", "a folder within a data set"),
         ("ann.tsv", b"x", "another part has this name with another suffix"),
     ],

@@ -315,7 +315,7 @@ def test_a_resumed_and_a_reusing_run_are_verified_too(desk, sandbox, folder):
     finished = desk("verify", "february.precheck")
 
     assert finished.status == 0
-    assert "2 requests, 2 answers, 2 from earlier runs" in finished.err
+    assert "2 requests, 2 answers, 2 from earlier runs" in finished.out
 
 
 def test_a_purge_of_returned_names_leaves_evidence_that_agrees(desk, sandbox):

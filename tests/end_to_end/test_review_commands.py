@@ -267,17 +267,17 @@ def test_purging_with_the_files_leaves_no_returned_name_and_evidence_that_agrees
     verified = checked("verify", FOLDER)
     assert verified.status == 0
     for name in purge["files"]:
-        assert f"ok      {name}: deleted by precheck purge at {purge['time']}" in verified.err
-    assert "ok      rows: cannot be counted again: outcomes.csv was deleted by precheck purge" in verified.err
-    assert "release.simulated.csv: unchanged" in verified.err
+        assert f"ok      {name}: deleted by precheck purge at {purge['time']}" in verified.out
+    assert "ok      rows: cannot be counted again: outcomes.csv was deleted by precheck purge" in verified.out
+    assert "release.simulated.csv: unchanged" in verified.out
     assert "deleted by precheck purge" in checked("show", FOLDER, "--row", 1).sentences[0]
 
     # What went another way is missing all the same, and what is there again must be what it was.
     (folder / "summary.json").rename(folder / "outcomes.csv")
     verified = checked("verify", FOLDER)
     assert verified.status == 65
-    assert "PROBLEM summary.json" in verified.err
-    assert "PROBLEM outcomes.csv" in verified.err
+    assert "PROBLEM summary.json" in verified.out
+    assert "PROBLEM outcomes.csv" in verified.out
 
 
 def test_a_purge_names_what_it_leaves_alone_and_may_hold_names(checked):

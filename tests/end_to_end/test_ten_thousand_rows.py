@@ -30,7 +30,7 @@ def test_ten_thousand_rows_give_one_outcome_each_and_one_call_per_distinct_quest
     summary = Summary.model_validate_json(finished.out)
     promised = {
         api: int(count.replace(",", ""))
-        for api, count in re.findall(r"(cop|vop_gateway) +[\d,]+ +([\d,]+)", planned.err)
+        for api, count in re.findall(r"(cop|vop_gateway) +[\d,]+ +([\d,]+)", planned.out)
     }
     assert Counter(call["api"] for call in calls) == promised
     assert {call["status"] for call in calls} == {200}

@@ -12,6 +12,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.formats.table import Dialect, Obstacle, ReadingOptions, Table, no_defects
+from pipeline.wording import Sentence
 from schemas.row_positions import RowPositions
 
 NAME = "counted"
@@ -42,7 +43,7 @@ def read(data: bytes, options: ReadingOptions, *, where: str) -> Table:
     """Read a file whose count is that of its payments."""
     count, headers, *rows = data.decode().splitlines()
     if count != f"{_START}{len(rows)}":
-        raise InputError(f"{where}: the first line does not count the payments; export the file again")
+        raise InputError(Sentence("files.damaged_copy_export", where=where, what="PAYMENTS"))
     cells = pl.DataFrame([row.split("|") for row in rows], schema=headers.split("|"), orient="row")
     cells = cells.with_columns(pl.when(pl.all() != "").then(pl.all()))
     places = RowPositions(unit="line", stretches=[(1, _FIRST_LINE, 1)])
