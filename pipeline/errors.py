@@ -195,7 +195,7 @@ def stopped_by(number: int) -> Sentence:
     """The sentence about a run that a signal stopped.
 
     >>> str(stopped_by(2))
-    'stopped by Ctrl-C; what was answered is kept: run the same command again to go on'
+    'stopped by Ctrl-C; answers so far are kept: run the same command again to continue'
     """
     return Sentence(
         "errors.stopped_by", name="Ctrl-C" if number == signal.SIGINT else signal.Signals(number).name

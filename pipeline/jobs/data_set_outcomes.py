@@ -17,12 +17,13 @@ from pipeline.executors.datasets.tasks import BucketTask, DecideTask, SetTask
 from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of
 from pipeline.files.atomic import write_atomically
 from pipeline.files.plain import real_path
-from pipeline.frames import ANSWERS, CHECKS, AnswerState, OwnCode
+from pipeline.frames import ANSWERS, CHECKS, REASONS, AnswerState, OwnCode, Reasons
 from pipeline.jobs.data_set_plan import PlannedSet
 from pipeline.jobs.data_set_summary import CheckedPart, add_up, input_of, modulus_of, routes_of
 from pipeline.jobs.prepare import VERSION, country_of
-from pipeline.jobs.writing import DecidedRun, OpenRun
+from pipeline.jobs.writing import DecidedRun, OpenRun, keep_reasons
 from pipeline.reports.data_sets import PartReport, data_set_reports
+from pipeline.reports.reasons import said_reasons
 from pipeline.rules.enumeration import in_sequence, unknown_accounts
 from pipeline.runs.data_set import DataSet
 from pipeline.runs.families import made_of
@@ -177,21 +178,22 @@ def set_results(  # noqa: PLR0913, PLR0917 (what is known of a data set)
     decided = {part.part.number: part.decided for part in parts if part.decided is not None}
     banks = [read_as_written(files.frame("banks", number)) for number in decided]
     summary = add_up(header, parts, calls_of(counts, run.asked.tally), banks)
+    found = pl.concat([read_frame(files.frame("reasons", number), REASONS) for number in decided])
+    reasons = Reasons(found.unique("reason", maintain_order=True))
     with speaking(run.language):
         kept = (
             PartReport(*(read_as_written(files.frame(name, number)) for name in _REPORTED))
             for number in decided
         )
-        documents = data_set_reports(out, summary, kept)
+        documents = data_set_reports(out, summary, kept, said_reasons(reasons))
     warned = pl.concat([read_as_written(files.frame("warned", number)) for number in decided])
     with write_atomically(out / WARNED) as file:
         warned.unique(maintain_order=True).write_parquet(file)
     sha256 = identity_of_parts((part.outcome_name, part.outcome_sha256) for part in decided.values())
     written = WrittenOutcomes(out / OUTCOMES, sha256)
     work = [files.root, *filter(None, [data.divided])] if summary.complete else []
-    return DecidedRun(
-        summary, written, [write_summary(out, summary), out / WARNED, *documents], counts.total(), work=work
-    )
+    written_too = [write_summary(out, summary), out / WARNED, keep_reasons(reasons, out), *documents]
+    return DecidedRun(summary, written, written_too, counts.total(), work=work)
 
 
 def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:

@@ -11,8 +11,9 @@ from pipeline.files.atomic import write_atomically
 from pipeline.formats.table import as_text
 from pipeline.frames import Original, Outcomes, Payments
 from pipeline.reports import safe_csv as spreadsheet
-from pipeline.reports.documents import NEEDS_A_PERSON, place_columns
+from pipeline.reports.documents import NEEDS_A_PERSON, place_columns, reasons_in_words
 from pipeline.reports.groups import PARTS_ROWS_MAX, added_sums, listable, sums_of
+from pipeline.reports.reasons import SaidReasons
 from pipeline.rules.totals import money_of
 from schemas.folder import ATTENTION, REPORT_HTML
 from schemas.outcomes import COLUMNS
@@ -59,7 +60,9 @@ def _of_both(some: PartReport, part: PartReport) -> PartReport:
     )
 
 
-def data_set_reports(folder: Path, summary: Summary, parts: Iterable[PartReport]) -> list[Path]:
+def data_set_reports(
+    folder: Path, summary: Summary, parts: Iterable[PartReport], reasons: SaidReasons
+) -> list[Path]:
     """Write the page and the attention file of a data set into its folder; return what was written.
 
     Raises:
@@ -69,7 +72,7 @@ def data_set_reports(folder: Path, summary: Summary, parts: Iterable[PartReport]
 
     path, every = folder / REPORT_HTML, of_all(parts)
     with write_atomically(path) as file:
-        file.write(page(summary, every.shown, sums=every.sums).encode())
+        file.write(page(*reasons_in_words(summary, every.shown, reasons), sums=every.sums).encode())
     return [path, _write_attention(folder / ATTENTION, summary, every.attention)]
 
 

@@ -125,7 +125,10 @@ def _word(word: str) -> str:
 def _place(text: str) -> str:
     """The position of a row, such as `line 2`, in the language of the terminal."""
     unit, _, number = text.rpartition(" ")
-    return say(_WORDS[unit], count=1, places=number) if unit in _WORDS else text
+    if unit in _WORDS:
+        return say(_WORDS[unit], count=1, places=number)
+    part, is_of_part, row = text.rpartition(" row ")
+    return say("places.in_part", part=part, row=row) if is_of_part else text
 
 
 def _requests(story: Story) -> RenderableType:

@@ -25,6 +25,7 @@ from pipeline.reports.wording import (
     not_payment_sentences,
     note_sentences,
     number,
+    say,
     visible,
     warning_text,
 )
@@ -243,7 +244,8 @@ def rule_table(first: str, rows: Iterable[tuple[str, str, str, str]], *, width: 
     """
     heading = "what is wrong, and what to do"
     table = table_of(first, "field", "code", heading) if width >= ROOMY_WIDTH else table_of(first, heading)
-    for row, field, code, sentence in rows:
+    for row, name, code, sentence in rows:
+        field = say(f"field.{name}")
         if width >= ROOMY_WIDTH:
             table.add_row(row, field, code, Text(visible(sentence)))
         else:

@@ -29,7 +29,7 @@ Kept = Literal[
     "questions", "assignments",  # of a bucket; they are to rows of the data set
     "accepted",  # of a bucket and a part
     "warnings_across", "given",  # of a part and a bucket
-    "attention", "shown", "sums", "banks", "warned",  # of a part that is decided, for reports
+    "attention", "shown", "sums", "banks", "warned", "reasons",  # of a part that is decided, for reports
 ]  # fmt: skip
 """A frame in the work folder."""
 Done = Literal["read", "planned", "decided"]

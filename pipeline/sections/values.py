@@ -94,10 +94,8 @@ def secret(variable: str | None, path: Path | None) -> SecretStr:
         if value:
             value = value.rstrip("\r\n")  # as a file of a mounted secret ends
         if not value:
-            state = "not set" if value is None else "empty"
-            raise ConfigurationError(
-                Sentence("sections.environment_variable_put", variable=variable, state=state)
-            )
+            key = "sections.variable_not_set" if value is None else "sections.variable_empty"
+            raise ConfigurationError(Sentence(key, variable=variable))
         return SecretStr(value)
     assert path is not None
     try:

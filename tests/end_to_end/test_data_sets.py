@@ -457,6 +457,28 @@ def test_the_page_names_every_part_and_the_attention_file_goes_by_size(desk, san
     assert len(listed) == summary(desk)["attention_count"]
 
 
+def test_reasons_of_a_data_set_are_in_the_language_of_its_reader(desk, sandbox, rows):
+    as_data_set(desk, rows)
+    ran = run(desk, sandbox, "--engine", "pool", "--lang", "de")
+    folder = desk.folder / "set.precheck"
+    english = [json.loads(line)["reason"] for line in (folder / "reasons.jsonl").read_text().splitlines()]
+    shown = {"de": ran.out, "fr": desk("report", "set.precheck", "--lang", "fr").out}
+    repeated = {"de": "dieselbe Zahlung wie Zeile", "fr": "même paiement que la ligne"}
+    for language, terminal in shown.items():
+        showed = desk("show", "set.precheck", "--row", "80", "--lang", language)
+        assert showed.status == 0, showed.err
+        row = showed.out
+        assert repeated[language] in " ".join(row.split())
+        assert "part-7.csv row" not in row
+        assert not {one for one in english if one in " ".join(f"{terminal} {row}".split())}
+    page = (folder / "report.html").read_text()
+    assert repeated["fr"] in page
+    assert not {one for one in english if one in page}
+    desk("report", "set.precheck", "--lang", "en")
+    assert {one for one in english if one in (folder / "report.html").read_text()}
+    assert desk("verify", "set.precheck").status == 0
+
+
 @pytest.mark.nightly
 def test_one_large_parquet_file_is_divided_into_parts(desk, sandbox, rows):
     as_data_set(desk, rows)

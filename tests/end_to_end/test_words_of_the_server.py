@@ -92,7 +92,7 @@ def test_under_a_key_the_words_are_shown_where_the_configuration_has_it(desk, ru
 def test_a_purge_takes_them_along(desk, run):
     folder, _ = run()
     purged = desk("purge", folder)
-    assert re.search(r"0 returned names and \d+ details of problems purged", purged.err), purged.err
+    assert re.search(r"0 returned names and \d+ error details purged", purged.err), purged.err
     assert b"no field" not in (folder / "ledger.db").read_bytes()
     assert said(desk, 1) == [None]
     assert desk("verify", folder).status == 0

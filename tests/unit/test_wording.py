@@ -306,7 +306,7 @@ def test_numbers_and_lists_are_written_as_the_language_does():
             RowPositions(unit="part", stretches=[(1, 1, 0)], names=["a.csv"]),
             1,
             "de",
-            "Zeile 2 (a.csv, Zeile 2)",
+            "Zeile 2 (Zeile 2 in a.csv)",
         ),
     ],
 )

@@ -31,6 +31,7 @@ from pipeline.frames import (
     Outcomes,
     Payments,
     Questions,
+    Reasons,
     Rejects,
     Schema,
     Warnings,
@@ -189,7 +190,7 @@ def decide_part(task: DecideTask) -> PartDecided:
     shared, part, files = task.shared, task.part, task.shared.files
     shared.require_alike()
     kept = _kept(task)
-    outcomes, warnings = _decided(task)
+    outcomes, warnings, reasons = _decided(task)
     written = write(
         kept.original,
         outcomes,
@@ -207,7 +208,7 @@ def decide_part(task: DecideTask) -> PartDecided:
     report = part_report(kept.original, payments, outcomes)
     found: list[tuple[Kept, pl.DataFrame]] = [
         *(("attention", report.attention), ("shown", report.shown), ("sums", report.sums)),
-        *(("banks", banks), ("warned", warnings.select(list(WARNED)))),
+        *(("banks", banks), ("warned", warnings.select(list(WARNED))), ("reasons", reasons)),
     ]
     for name, frame in found:
         write_frame(frame, files.frame(name, part.number))
@@ -223,8 +224,8 @@ def decide_part(task: DecideTask) -> PartDecided:
     return decided
 
 
-def _decided(task: DecideTask) -> tuple[Outcomes, Warnings]:
-    """The outcomes of a part, and its warnings."""
+def _decided(task: DecideTask) -> tuple[Outcomes, Warnings, Reasons]:
+    """The outcomes of a part, its warnings, and the sentences of its reasons."""
     files, part = task.shared.files, task.part.number
     given = _of_buckets(task, lambda bucket: files.frame("given", part, bucket), GIVEN).with_row_index(
         "check", offset=1
@@ -233,14 +234,14 @@ def _decided(task: DecideTask) -> tuple[Outcomes, Warnings]:
     warnings = Warnings(in_order(read_frame(files.frame("warnings", part), WARNINGS), across))
     findings = Findings(Rejects(read_frame(files.frame("rejects", part), REJECTS)), warnings)
     findings = findings.and_warnings(sequence_warnings(given.filter("in_sequence")["row"]))
-    outcomes, _ = resolve(
+    outcomes, reasons = resolve(
         findings,
         Questions(Bases(given.select(list(BASES))), Assignments(given.select("row", "check"))),
         Answers(given.select(list(ANSWERS))),
         APIS.values(),
         task.environment,
     )
-    return outcomes, findings.warnings
+    return outcomes, findings.warnings, reasons
 
 
 def _of_buckets(task: DecideTask, path_of: Callable[[int], Path], schema: Schema) -> pl.DataFrame:

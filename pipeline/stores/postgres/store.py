@@ -194,7 +194,7 @@ def opened_keys(database: Database, secret: SecretStr) -> StoreKeys:
     row = database.run(lambda db: db.execute(_STORE).fetchone())
     place = database.address.place
     if row is None or row[0] != schema.VERSION:
-        theirs = "none" if row is None else row[0]
+        theirs = 0 if row is None else row[0]
         raise ConfigurationError(
             Sentence("stores.ledger_s_tables", place=place, theirs=theirs, version=schema.VERSION)
         )

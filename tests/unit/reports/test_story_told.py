@@ -101,7 +101,7 @@ def test_a_row_without_a_question_says_why(told):
         attempts=[],
         findings=[StoryFinding(field="iban", code="IBAN_LENGTH", message="too short", is_warning=False)],
     )
-    assert "broken iban IBAN_LENGTH too short" in text
+    assert "broken IBAN IBAN_LENGTH too short" in text
     assert "None: the row was rejected before any call." in text
     assert "Requests" not in text
 
