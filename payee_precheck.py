@@ -43,7 +43,7 @@ _MISTAKE = 70
 _COMPLETE = (0, 1)
 """The exit statuses of a run that decided every row."""
 _LAST_COLUMN = "check_attempts"
-"""Of an outcome file; the character before it is the delimiter."""
+"""The last column of an outcome file; the character before it is the delimiter."""
 _COLLECTED_AFTER = 200_000
 """New objects after which cycles are looked for: more than a run of a few rows makes."""
 

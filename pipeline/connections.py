@@ -176,7 +176,7 @@ async def try_connection(server: Server, now: datetime, *, waits_s: Sequence[flo
 
 
 def _names_a_proxy(url: str) -> bool:
-    """Whether the environment names a proxy for an address, of whatever kind."""
+    """True if the environment names a proxy for an address, of whatever kind."""
     try:
         return proxy_of_environment(url) is not None
     except ConfigurationError:
@@ -267,7 +267,7 @@ async def _opened(
     def use(part: ShareLimits) -> None:
         for each in (pace, door):
             each.resize(part.rate_per_s, until=part.until)
-        concurrency.resize(part.in_flight_max, part.rate_per_s, kept=part.kept_places)
+        concurrency.resize(part.in_flight_max, part.rate_per_s, kept=part.kept_slots)
 
     share.follow(use, in_flight=lambda: concurrency.in_flight)
     if (in_flight_max := connections_allowed(server.in_flight_max)) < server.in_flight_max:

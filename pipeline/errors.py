@@ -34,10 +34,7 @@ if TYPE_CHECKING:
 
 
 class PrecheckError(Exception):
-    """An error that ends the run, with the exit status of the command.
-
-    As text it is English, for logs. A surface asks for `sentences` in its own words and language.
-    """
+    """An error that ends the run with an exit status; `str()` is English, `sentences` are for surfaces."""
 
     exit_code: int
 
@@ -225,15 +222,11 @@ FAILED_ON = 1
 ANY_WARNING = "warning"
 """Stands in `--fail-on` for every code of a warning."""
 TOTALS_DIFFER = "TOTALS_DIFFER"
-"""What `--fail-on` calls a total or a count in the file that is not that of its payments."""
+"""The word of `--fail-on` for a total or count in the file that differs from its payments."""
 
 
 def status_of_summary(summary: "Summary", fail_on: Collection[str] = ()) -> int:
-    """The exit status that a summary stands for; `fail_on` has outcomes, codes of warnings, or `ANY_WARNING`.
-
-    A row that is not decided yet may still become what `fail_on` names, so an incomplete run says so first;
-    unless it was asked to fail on just that.
-    """
+    """Exit status of a summary; an incomplete run reports that first, unless `fail_on` names it."""
     from schemas.outcomes import Outcome
 
     there = {total.outcome.value for total in summary.outcomes if total.row_count}
@@ -249,10 +242,7 @@ def status_of_summary(summary: "Summary", fail_on: Collection[str] = ()) -> int:
 
 
 def first_of(failures: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The one failure to report, where many tasks failed at once.
-
-    A mistake of our own goes before any other error.
-    """
+    """The one failure to report if many tasks failed at once; our own bugs come first."""
     leaves = list(_leaves(failures))
     return next((leaf for leaf in leaves if not isinstance(leaf, PrecheckError)), leaves[0])
 

@@ -89,7 +89,7 @@ class BicSource(StrEnum):
 
 
 NOTE = "Note: "
-"""What begins each warning that is added to the reason of an outcome."""
+"""Prefix of each warning in the reason of an outcome."""
 
 Schema = dict[str, pl.DataType]
 
@@ -133,7 +133,7 @@ PAYEE_KEYS: Schema = {
     "account": pl.UInt64(),
     "account_shown": pl.String(),  # masked
 }
-"""What is known of the `Payees` of a run, under the key of its folder."""
+"""Keys of the `Payees` of a run, under the key of its folder."""
 
 KEPT_PAYEES: Schema = {
     **PAYEE_KEYS,
@@ -152,7 +152,7 @@ CHANGES: Schema = {
     "now": pl.String(),  # masked
     "earlier": pl.String(),  # the folder of the earlier run; null if the payee is new
 }
-"""What is not as it was in an earlier run: at most one row per payment and code."""
+"""Differences from an earlier run: at most one row per payment and code."""
 
 QUESTION: Schema = {
     "api": API,
@@ -180,7 +180,7 @@ ACCEPTED: Schema = {
 }
 
 IS_UK = pl.col("route_reason").is_in(list(UK_ROUTES))
-"""Whether the account of an accepted payment is a UK account."""
+"""True if the account of an accepted payment is a UK account."""
 
 CHECKS: Schema = {"check": pl.UInt32(), **QUESTION}
 
@@ -328,11 +328,7 @@ class Answer(NamedTuple):
 
 
 def recurring(numbers: pl.Series) -> pl.Series:
-    """Whether each number is there more than once.
-
-    Sorted, because polars' own `is_duplicated` takes four times as long, and of ten million numbers half a
-    gigabyte.
-    """
+    """True for each number that repeats. Sorting is faster than `is_duplicated` and takes less memory."""
     ordered = numbers.sort()
     again = ordered.filter(ordered == ordered.shift(1)).unique()
     return numbers.is_in(again.implode())

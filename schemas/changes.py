@@ -27,13 +27,13 @@ class Comparison(OwnDocument):
     payee_count: int
     """Payments that could be compared."""
     new_count: int
-    """Of these, payments whose payee and account are both new."""
+    """Payments among them whose payee and account are both new."""
     banks: list[BankOutcomes] = []
     """What each bank answered in the latest of the runs."""
 
 
 class Change(OwnDocument):
-    """What has changed about one payment. It holds no whole name and no whole account."""
+    """A change about one payment, without whole names or accounts."""
 
     row: int
     code: WarningCode

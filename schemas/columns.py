@@ -33,7 +33,7 @@ class Column(OwnDocument):
 
 
 class NameInParts(OwnDocument):
-    """A payee that stands in several columns."""
+    """A payee's name in several columns."""
 
     headers: Annotated[list[str], Field(description="Of the columns, in the order in which they are joined.")]
     values: Annotated[list[str], Field(description="The first three names, joined.")]

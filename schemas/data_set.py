@@ -9,14 +9,14 @@ from schemas.summary import CurrencySources, ModulusUsed, NotPayment, RouteCount
 
 
 class PartRead(OwnDocument):
-    """What was found in a part without asking anyone; or why it cannot be used."""
+    """The findings in a part before any request, or why it cannot be used."""
 
     problem: LocalizedText | None = None
     """Where, what, what to do; None if there is none. All that follows is then as it is for no rows."""
     row_count: int = 0
     accepted_count: int = 0
     headers: list[str] = []
-    """Of its columns, in order."""
+    """Headers of its columns, in order."""
     decision: dict[str, str] = {}
     """Field -> the columns that it was read from, by place, as `--map` would take it."""
     blank: list[str] = []
@@ -57,7 +57,7 @@ class PartDecided(OwnDocument):
     outcome_sha256: str
     outcome_byte_count: int
     summary: Summary
-    """Of the part, by the rows of the data set."""
+    """Summary of the part, by the rows of the data set."""
 
 
 class PartKept(OwnDocument):

@@ -57,7 +57,7 @@ class RowCommented(Entry):
 
 
 class Deed(StrEnum):
-    """What people do at the desk that is put on record."""
+    """Recorded actions of people at the desk."""
 
     OPENED = "opened"
     """The session, or in a team the first request since the desk started."""
@@ -98,7 +98,7 @@ class AuditEntry(Entry):
 
 
 class Signed(OwnDocument):
-    """That a person handed over or approved what had been decided."""
+    """A person's submission or approval of decisions."""
 
     by: str
     time: str
@@ -107,7 +107,7 @@ class Signed(OwnDocument):
 
 
 class SentBack(OwnDocument):
-    """That a person who may approve wants a file reviewed again."""
+    """An approver's request to review a file again."""
 
     by: str
     time: str

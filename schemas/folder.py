@@ -16,7 +16,7 @@ REPORT_HTML = "report.html"
 REPORT_XLSX = "report.xlsx"
 ATTENTION = "attention.csv"
 REPORTS = (REPORT_HTML, REPORT_XLSX, ATTENTION)
-"""What is written for people; all of them hold names."""
+"""Reports for people; all hold names."""
 OTHER_NAMES = "changes.csv"
 """For a list of payees: each name that the bank knows differently."""
 PAIN002, PAIN002_SIMULATED = "pain002.xml", "pain002.simulated.xml"
@@ -28,7 +28,7 @@ BANK_REPORTS = "bank_report-*"
 PAYEES = "payees.csv"
 """Keyed hashes of payees and accounts, for a later run to compare with."""
 CHANGES = "changes.jsonl"
-"""What has changed since an earlier run; it holds masked names."""
+"""Changes since an earlier run, with masked names."""
 REASONS = "reasons.jsonl"
 """What stands behind each reason, for pages in another language; it may hold masked names."""
 WARNED = "warned.parquet"
@@ -72,7 +72,7 @@ def kept_workbook(number: int) -> str:
 
 
 def files_of_review(folder: Path) -> Iterator[Path]:
-    """What `precheck fix` and `precheck split` have left; it is out of date once answers change."""
+    """Files of `precheck fix` and `precheck split`; out of date once answers change."""
     for pattern in (CORRECTIONS, HOLD_REASONS, f"{CORRECTED}.*", f"{RELEASE}.*", f"{HOLD}.*"):
         yield from sorted(folder.glob(pattern))
 

@@ -28,7 +28,7 @@ class ApiForecast(OwnDocument):
     price_per_call: Price | None = None
     """As the profile has it; null if it has none."""
     cost: Price | None = None
-    """Of these calls, each made once: repeats are not in it. Null where there is no price."""
+    """Cost of these calls without repeats. Null if there is no price."""
     rate_per_s: float
     duration_s: float
     """At the configured rate, if every one of them is answered at the first request."""
@@ -56,7 +56,7 @@ class RejectedRow(OwnDocument):
 
 
 class BrokenRule(OwnDocument):
-    """What is wrong in the same way with some rows."""
+    """A rule that some rows break in the same way."""
 
     field: str
     code: str
@@ -65,7 +65,7 @@ class BrokenRule(OwnDocument):
     rows: list[int]
     """The first ten of them."""
     said: Annotated[list[JsonValue], Field(exclude=True)] = []
-    """What the message is made of, as in `frames.FINDINGS`, for pages in other languages."""
+    """The sentence behind the message, as in `frames.FINDINGS`, for pages in other languages."""
 
 
 class Forecast(OwnDocument):
@@ -81,7 +81,7 @@ class Forecast(OwnDocument):
     """Those that break none and that the profile wants not to be asked about."""
     apis: list[ApiForecast]
     costs: list[Price] = []
-    """Of all calls that have a price, by currency."""
+    """Cost of all calls that have a price, by currency."""
     saved_call_count: int
     rejects: list[RejectedRow]
     """The first thousand, row by row."""
@@ -95,7 +95,7 @@ class Forecast(OwnDocument):
     compared: Comparison | None = None
     """With which earlier runs the file was compared; None where with none."""
     changes: list[Change] = []
-    """What has changed since these; the first thousand of each code, largest amounts first."""
+    """Changes since these; the first thousand of each code, largest amounts first."""
     why_uncounted: Spoken | None = None
     """Why no answer of an earlier run in the same folder is counted; None if all of them are."""
     shared_ledger: str | None = None
@@ -104,12 +104,12 @@ class Forecast(OwnDocument):
     places: RowPositions | None = None
     """Where the rows stand in the file; None if the format has no lines."""
     notes: list[Spoken] = []
-    """What was decided about the columns that a person may want to know."""
+    """Decisions about columns that a person may want to know."""
     not_payments: list[NotPayment] = []
     """The rows of the table that are no payments."""
     controls: list[StatedControl] = []
     """The control totals of a payment format: those that differ, then others, a thousand at most."""
     set_aside: list[SetAside] = []
-    """What a payment format has beside payments."""
+    """Contents of the file beside payments."""
     currency_sources: CurrencySources = CurrencySources()
     """How the currency of each row is known."""

@@ -43,7 +43,7 @@ class ProfileUsed(OwnDocument):
 
     name: str
     sha256: str
-    """Of all that decides what is asked of whom; the ledger has the same."""
+    """Identity of everything that decides which questions are asked; the ledger has the same."""
     default_account_type: AccountType
     gb_iban_to: str
     ask_by: str
@@ -77,14 +77,14 @@ class LedgerEvidence(OwnDocument):
 
 
 class Adoption(OwnDocument):
-    """That the folder was not signed, and is signed as it was found, by `--adopt`."""
+    """An unsigned folder that was signed as found, by `--adopt`."""
 
     time: str
     reason: str
 
 
 class Purge(OwnDocument):
-    """That names which banks returned were deleted, by `precheck purge`."""
+    """A deletion of returned names by `precheck purge`."""
 
     time: str
     answers_before: str
@@ -106,7 +106,7 @@ class PaymentsEvidence(FileEvidence):
 
 
 class SplitMade(OwnDocument):
-    """That the payments were split, by `precheck split`."""
+    """A split by `precheck split`."""
 
     time: str
     by: str
@@ -134,7 +134,7 @@ class Manifest(OwnDocument):
 
     tool_version: str
     versions: dict[str, str]
-    """Of Python and of the libraries on which results depend."""
+    """Versions of Python and of the libraries on which results depend."""
     profile: ProfileUsed
     environment: Environment
     simulated: bool
@@ -150,7 +150,7 @@ class Manifest(OwnDocument):
     mapping: dict[str, str]
     """Canonical field -> header, as --map gave it."""
     language: str = "en"
-    """Of the page and the workbook; every other file is English."""
+    """Language of page and workbook; every other file is English."""
     outcome_file: FileEvidence
     files: list[FileEvidence]
     """The other files of the folder: the summary, the reports, and what was made of them later."""

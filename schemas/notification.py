@@ -29,10 +29,7 @@ Event = Literal["run ended", "approval waiting", "sent back"]
 
 
 class Notification(OwnDocument):
-    """A run has ended, or at the desk a file waits for its approver or was sent back.
-
-    It has no payees, accounts or amounts.
-    """
+    """A run has ended, or a desk file awaits approval or was sent back; no payees, accounts or amounts."""
 
     event: Event
     status: int = 0

@@ -38,7 +38,7 @@ class Action(StrEnum):
 
 
 class WarningCode(StrEnum):
-    """What is odd about a payment and changes no outcome."""
+    """An oddity of a payment that changes no outcome."""
 
     ACCOUNT_CHANGED = "ACCOUNT_CHANGED"  # a payee of an earlier run, with another account
     NAME_CHANGED = "NAME_CHANGED"  # an account of an earlier run, with another name

@@ -46,9 +46,6 @@ IGNORE = "ignore"
 
 
 class ConfiguredHeader(str):
-    """The header in a mapping that the configuration has, where no option names one.
-
-    It says how files of a name are read, and not that this one holds payments, however it looks.
-    """
+    """A header mapped by the configuration: it says how to read a file, not that it holds payments."""
 
     __slots__ = ()

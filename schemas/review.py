@@ -60,7 +60,7 @@ class Fix(OwnDocument):
     row_count: int
     """Rows that need a correction."""
     correctable_count: int
-    """Of these, rows whose every correction is known and has a column to go to."""
+    """Rows among them whose corrections are all known and have a column."""
     corrected: PaymentFile | None
     """None if no correction was accepted."""
     corrected_rows: list[int]
@@ -101,7 +101,7 @@ class Split(OwnDocument):
     notes: list[Spoken] = []
     """What a bank may have against the files: a sentence each."""
     released_warnings: list[WarningCount]
-    """What is odd about released rows, and did not hold them."""
+    """Warnings on released rows."""
     how_to_hold: Spoken | None
     """How to hold the rows with a warning; None if none of them was released."""
     reasons: str
@@ -156,7 +156,7 @@ class Act(StrEnum):
 
 
 class Shaped(OwnDocument):
-    """That a person shaped a payment file, or one that it is the correction of."""
+    """A person's contribution to a payment file or its original."""
 
     by: str
     act: Act

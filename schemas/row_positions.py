@@ -18,7 +18,7 @@ class RowPositions(OwnDocument):
     """Row, its place, and how far it is from there to the next row, and so on up to the next stretch.
     One stretch, where every row takes one line."""
     names: list[str] = []
-    """Of the parts of a data set."""
+    """Names of the parts of a data set."""
 
     def of(self, row: int) -> int:
         """The place of a row; rows are counted from 1.
@@ -53,7 +53,7 @@ class RowPositions(OwnDocument):
 
     @property
     def headers(self) -> list[str]:
-        """Of the columns of a table that has the places of rows."""
+        """Headers of the columns of a table that has row positions."""
         return ["PmtInf", "CdtTrfTxInf"] if self.unit == "PmtInf" else [self.unit]
 
     def numbers(self, row: int) -> list[int]:

@@ -17,7 +17,7 @@ class StoryFinding(OwnDocument):
     message: str
     is_warning: bool
     said: Annotated[list[JsonValue], Field(exclude=True)] = []
-    """What the message is made of, as in `frames.FINDINGS`, for pages in other languages."""
+    """The sentence behind the message, as in `frames.FINDINGS`, for pages in other languages."""
 
 
 class StoryRoute(OwnDocument):
@@ -29,7 +29,7 @@ class StoryRoute(OwnDocument):
 
 
 class StoryQuestion(OwnDocument):
-    """What was asked; all rows that are equal share one question."""
+    """The question; equal rows share one."""
 
     fields: dict[str, str]
     """Without those that are empty; the account is masked."""
@@ -54,11 +54,11 @@ class StoryAttempt(OwnDocument):
     """What the server said of a problem, at most 200 characters, numbers of accounts masked; None if it
     said nothing, and where it was purged."""
     has_hidden_detail: bool = False
-    """Whether it said something that is encrypted under a key which the usual configuration does not have."""
+    """True if it said something that is encrypted under a key which the usual configuration does not have."""
 
 
 class StoryDecision(OwnDocument):
-    """What a person decided about the row, as `approvals.json` has it."""
+    """A person's decision about the row, as in `approvals.json`."""
 
     by: str
     time: str
@@ -89,7 +89,7 @@ class StoryOrigin(OwnDocument):
 
     file: str
     folder: str
-    """Of that run, from the folder of this one."""
+    """Folder of that run, from the folder of this one."""
     is_corrected: bool
     first_row: int
     """In the first file of the family."""
@@ -107,7 +107,7 @@ class Story(OwnDocument):
     place: str | None = None
     """Where it stands in the file, such as line 18; None if the format has no places."""
     batch: str | None = None
-    """What the file calls the batch that it is booked with; None if the format has no batches."""
+    """The batch's name in the file; None if the format has no batches."""
     environment: Environment
     simulated: bool
     payment: dict[str, str]
@@ -120,6 +120,6 @@ class Story(OwnDocument):
     answered_by_earlier_run: bool
     outcome: OutcomeColumns
     decisions: list[StoryDecision] = []
-    """What people decided, oldest first, of what was approved."""
+    """Approved decisions of people, oldest first."""
     payment_file: StoryPayment | None = None
     """None if the file was not split."""

@@ -20,13 +20,13 @@ from schemas.strict import OwnDocument, Spoken
 TOTALS_DIFFER: Final = "TOTALS_DIFFER"
 """A total or a count in the file is not that of its payments."""
 ROWS_NAMED_MAX = 10
-"""Of one kind, where a document counts them."""
+"""Rows of one kind that a document names."""
 ROWS_LISTED_MAX = 1_000
 """Where a document has an item for each."""
 
 
 class NotPayment(OwnDocument):
-    """A row of the table that is no payment: it is in no outcome file, no count and no sum."""
+    """A table row that is not a payment: in no outcome file, count or sum."""
 
     place: int | None
     """The line, or the row of the sheet; None if the format has neither."""
@@ -39,7 +39,7 @@ class NotPayment(OwnDocument):
     currency: str | None = None
     payment_count: int | None = None
     agrees: bool | None = None
-    """Whether its figure is that of the payments; None if it has none."""
+    """True if its figure is that of the payments; None if it has none."""
     said: LocalizedText
     """All of this."""
 
@@ -109,18 +109,18 @@ class InputFile(OwnDocument):
     """None: no run that is known corrected or held these payments."""
     format: str
     format_said: bool = False
-    """Whether `--input-format` said it."""
+    """True if `--input-format` said it."""
     layout: dict[str, JsonValue] | None = None
-    """Of a format that the configuration describes: that section; None of all that are built in."""
+    """Section of a format that the configuration describes; None: a built-in format."""
     compression: Literal["gzip", "zip"] | None = None
     """How the file is packed; None if it is not."""
     unpacked_name: str | None = None
-    """Of a file that is packed: the name of what is in it, whose suffix is that of a payment file."""
+    """Name of the file inside a compressed file; its suffix is that of a payment file."""
     encoding: str
     sheet: str | None = None
-    """Of a workbook, as it was named; None: the only one that had data."""
+    """Sheet of a workbook, as the user named it; None: the only one with data."""
     country: str | None = None
-    """Of all accounts that are no IBAN, as `--country` or the profile said; None: each showed it."""
+    """Country of all accounts without an IBAN, by `--country` or the profile; None: the file shows it."""
     columns: dict[str, str]
     """Header -> the canonical field it was read as; other columns are only carried along."""
     mapping: dict[str, str] = {}
@@ -128,15 +128,15 @@ class InputFile(OwnDocument):
     decision: dict[str, str] = {}
     """Field -> the columns it was read from, by place, as `--map` would take it."""
     notes: list[LocalizedText] = []
-    """What was decided about the columns that a person may want to know."""
+    """Decisions about columns that a person may want to know."""
     header_line: bool = True
-    """Whether the file has one; where it has none, its columns are named by their places."""
+    """True if the file has one; where it has none, its columns are named by their places."""
     delimiter: str | None = None
     """Between the cells of a line; None if the format has none."""
     line_end: str | None = None
     byte_order_mark: bool = False
     sheet_name: str | None = None
-    """Of a workbook: the sheet with the payments."""
+    """The sheet with the payments, in a workbook."""
     numbers: tuple[str, ...] = ()
     """In a workbook: the columns of amounts whose filled cells are all numbers."""
     extra_column_count: int = 0
@@ -146,7 +146,7 @@ class InputFile(OwnDocument):
     not_payments: list[NotPayment] = []
     """The rows of the table that are no payments, in the order of the file."""
     warning_codes: list[Literal["TOTALS_DIFFER"]] = []
-    """What is odd about the file as a whole, by its code."""
+    """Oddities of the file as a whole, by code."""
 
     facts: dict[str, str] = {}
     """What a payment format says of itself: its version, its encoding and the like."""
@@ -155,7 +155,7 @@ class InputFile(OwnDocument):
     control_count: int = 0
     """All of them."""
     set_aside: list[SetAside] = []
-    """What a payment format has beside payments."""
+    """Contents of the file beside payments."""
 
     @model_validator(mode="after")
     def _with_codes(self) -> Self:
@@ -240,7 +240,7 @@ class CodeCount(OwnDocument):
 
 
 class ApiCalls(OwnDocument):
-    """What was asked of one API."""
+    """Calls of one API."""
 
     api: ApiName
     question_count: int
@@ -254,7 +254,7 @@ class ApiCalls(OwnDocument):
     request_count: int
     """Requests sent by this run, retries included."""
     repeat_count: int = 0
-    """Of these, those that asked a question again, as an earlier run may have asked it."""
+    """Requests that repeated a question, perhaps one of an earlier run."""
     pause_count: int = 0
     """Pauses that the server asked for, as there were too many requests for it."""
     in_flight_least: float | None = None
@@ -311,7 +311,7 @@ class ModulusUsed(OwnDocument):
     weights_sha256: str
     substitutions_sha256: str
     is_old: bool
-    """Whether they were too old to reject a payment."""
+    """True if they were too old to reject a payment."""
     uncovered_count: int
     """UK accounts, each counted once, on sort codes that the tables do not cover: they were not checked."""
 
@@ -355,7 +355,7 @@ class Summary(OwnDocument):
     """Every outcome, in the order of the documentation; those without rows too."""
     codes: list[CodeCount]
     batches: list[BatchTotal] = []
-    """Of a payment format that has batches: the first thousand, in the order of the file."""
+    """The first thousand batches, in file order, of a format that has batches."""
     batch_count: int = 0
     """All of them."""
     banks: list[BankOutcomes] = []
@@ -363,7 +363,7 @@ class Summary(OwnDocument):
     bank_count: int = 0
     """All of them."""
     parts: list[PartTotal] = []
-    """Of a data set: all of its parts, those that cannot be used first."""
+    """All parts of a data set, unusable ones first."""
     routes: list[RouteCount]
     calls: list[ApiCalls]
     saved_call_count: Annotated[int, Field(ge=0)]
@@ -402,17 +402,17 @@ class Summary(OwnDocument):
 
     @property
     def compares_banks(self) -> bool:
-        """Whether there are banks to compare: more than one, and not one answer from each."""
+        """True if there are banks to compare: more than one, and not one answer from each."""
         return self.bank_count > 1 and self.banks[0].answered_count > 1
 
     @property
     def is_rehearsal(self) -> bool:
-        """Whether the answers were invented to try a file of one's own, so that nothing comes of them."""
+        """True if the answers were invented to try a file of one's own, so that nothing comes of them."""
         return self.simulated and self.profile == REHEARSAL
 
     @property
     def is_unasked(self) -> bool:
-        """Whether nothing was answered yet, so that there is nothing to decide."""
+        """True if nothing was answered yet, so that there is nothing to decide."""
         return (
             not self.complete
             and self.to_look_at_count == self._row_count(Outcome.REJECTED)

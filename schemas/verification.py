@@ -10,7 +10,7 @@ class VerifiedItem(OwnDocument):
     """The name of a file, or what was compared."""
     well: bool
     said: str
-    """What was found, or what differs and what to do."""
+    """The finding, or the difference and what to do."""
 
 
 class Verification(OwnDocument):

@@ -19,7 +19,7 @@ Text = Annotated[str, StringConstraints(min_length=1, max_length=140)]
 
 
 class SchemeCode(StrEnum):
-    """What an organisation's identification is: the fourteen codes of the API reference."""
+    """Kinds of organisation identification: the fourteen codes of the API reference."""
 
     BANK = "BANK"
     CBID = "CBID"
@@ -122,10 +122,7 @@ class GatewayRequest(Request):
 
 
 class StandardRequest(GatewayRequest):
-    """The body of a VoP Standard request: the requester names both banks.
-
-    Whether the agents are required is not shown; this client always sends both.
-    """
+    """Body of a VoP Standard request, which names both banks; this client always sends both."""
 
     party_agent: Agent | None = None
     requesting_agent: Agent | None = None

@@ -130,7 +130,7 @@ async def ask(shares, rate, places_max, seconds, port):
     def use(part):
         for each in (pace, door):
             each.resize(part.rate_per_s, until=part.until)
-        places.resize(part.in_flight_max, part.rate_per_s, kept=part.kept_places)
+        places.resize(part.in_flight_max, part.rate_per_s, kept=part.kept_slots)
 
     async with shares.lease([account]) as leased:
         leased["cop"].follow(use, lambda: places.in_flight)

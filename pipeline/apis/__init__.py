@@ -92,7 +92,7 @@ class ApiDeclaration(NamedTuple):
 
     name: ApiName
     key: str
-    """Of its section in a profile."""
+    """Key of its section in a profile."""
     form: str
     """The `api` of its section, which distinguishes APIs with the same key."""
     section: type[Server]
@@ -105,11 +105,11 @@ class ApiDeclaration(NamedTuple):
     meanings: Mapping[tuple[Basis, str], Meaning]
     """The settings of its `Api`, the same for every caller."""
     asked: Mapping[Basis, str]
-    """What a person calls it, by what it is asked by."""
+    """Name of the API for people, by what it is asked by."""
 
     @property
     def takes_uk(self) -> bool:
-        """Whether it is asked about UK accounts."""
+        """True if it is asked about UK accounts."""
         return self.routes.keys() <= UK_ROUTES
 
     def check(self) -> None:

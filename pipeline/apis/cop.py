@@ -48,7 +48,7 @@ ACCOUNT_TYPES_FOUND = {
     ReasonCode.PANM: AccountType.PERSONAL,
     ReasonCode.PAMM: AccountType.PERSONAL,
 }
-"""What the account is, where the code says that it is of the other type than was asked for."""
+"""The actual account type, by codes that say it differs from the one in the question."""
 
 
 class Cop(Oauth):
@@ -60,10 +60,7 @@ class Cop(Oauth):
 
 
 def request(check: Check, request_id: str, time: str) -> httpx.Request:
-    """Build the request of one check, with a UUID v4 in lower case.
-
-    The time is UTC with milliseconds, `YYYY-MM-DDThh:mm:ss.sssZ`.
-    """
+    """Build the request of one check: UUID v4 in lower case, UTC with milliseconds."""
     if check.name is None or check.account_type is None:
         raise AssertionError("a CoP check has a name and an account type")
     body = NameVerificationRequest(

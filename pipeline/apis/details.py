@@ -22,10 +22,7 @@ _WORD_CHARS_MIN = 2
 
 
 def problem_detail(response: httpx.Response, check: Check | None = None) -> str:
-    """The detail of a problem document, or its title where it has none; empty if it has neither.
-
-    The response may have any status and any body.
-    """
+    """The detail of a problem document, else its title, else empty; any status and any body."""
     try:
         problem = parse(Problem, response.content)
     except ValueError:

@@ -20,11 +20,7 @@ _TAKEN = frozenset(
 
 
 def problem_code(response: httpx.Response) -> str:
-    """The machine-readable code of an error response, or `HTTP_` and its status.
-
-    A code is passed on verbatim, but only if it looks like one, as the server's text is data, and
-    only if it is not a word that stands for something else in an outcome.
-    """
+    """The error code of a response if it looks like one and means nothing else, or `HTTP_` and status."""
     try:
         code = parse(Problem, response.content).code
     except ValueError:

@@ -1,4 +1,4 @@
-"""Whether an error response is the API's own, or from something between us and the API.
+"""Tell whether an error response is the API's own, or from something between us and the API.
 
 Source: API reference, "Problem details" and "Errors": every error is problem details in JSON, whose `status`
 equals the HTTP status, and every response echoes the correlation id. Load balancers, firewalls and proxies
@@ -32,7 +32,7 @@ def own_problem(response: httpx.Response) -> Problem | None:
 
 
 def echo_for(response: httpx.Response, request: httpx.Request, request_id: str) -> Echo:
-    """Whose correlation id the response echoes."""
+    """The request whose correlation id the response echoes."""
     headers = [name for name, value in request.headers.items() if value == request_id]
     echoes = {echo_of(response, name, request_id) for name in headers}
     return Echo.OTHER if Echo.OTHER in echoes else Echo.OURS if Echo.OURS in echoes else Echo.MISSING

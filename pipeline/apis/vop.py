@@ -93,7 +93,7 @@ class VopStandard(MutualTls):
 
     @property
     def sends_remittance(self) -> bool:
-        """Whether a request carries the payment's reference."""
+        """True if a request carries the payment's reference."""
         return self.send_remittance
 
 
@@ -104,10 +104,7 @@ def gateway_request(check: Check, request_id: str, time: str) -> httpx.Request:
 
 
 def standard_request(requesting_bic: str, check: Check, request_id: str, time: str) -> httpx.Request:
-    """Build the request of one check in the standard form, which names both banks by their BIC11.
-
-    The request id is a UUID v4 in lower case; the time is UTC with milliseconds, `YYYY-MM-DDThh:mm:ss.sssZ`.
-    """
+    """Build the request of one check in the standard form, which names both banks by their BIC11."""
     if check.responder_bic is None:
         raise AssertionError("a VoP Standard check has the responder's BIC")
     body = StandardRequest(

@@ -23,7 +23,7 @@ from pipeline.wording import Sentence
 
 
 def is_mistake(end: BaseException) -> bool:
-    """Whether this end is a crash: expected neither by the program nor by click."""
+    """True if this end is a crash: expected neither by the program nor by click."""
     if isinstance(end, (click.ClickException, click.Abort, click.exceptions.Exit)):
         return False
     from pipeline.files.disk_errors import is_expected_end
@@ -32,10 +32,7 @@ def is_mistake(end: BaseException) -> bool:
 
 
 def recorded_crash(error: BaseException, *, where: str | None = None) -> MistakeError:
-    """Write a file about an end, and describe in one sentence what happened and where to send the file.
-
-    Where it concerns one of several payment files, the sentence names that.
-    """
+    """Write a crash file; return the sentence that says what happened and where to send it."""
     what = f"{type(error).__name__} in {_last_frame(error)}"
     path = _kept(_described(error))
     message = (
@@ -65,10 +62,7 @@ def _words() -> Iterator[str]:
 
 
 def _lines(error: BaseException, depth: int = 0, seen: frozenset[int] = frozenset()) -> Iterator[str]:
-    """Kind and places of an error, of those in its group, and of its causes.
-
-    Tasks that raise the same error can leave it among its own causes.
-    """
+    """Kinds and positions of an error, its group and its causes, each once."""
     seen |= {id(error)}
     indent = "  " * depth
     number = error.errno if isinstance(error, OSError) else None
@@ -93,7 +87,7 @@ def _frames(error: BaseException) -> Iterator[str]:
 
 
 def _kept(text: str) -> Path | None:
-    """The new file, readable by its owner only; None if there is no place for one."""
+    """The new file, readable by its owner only; None if it cannot be written."""
     from platformdirs import user_state_path
 
     folders = [Path(tempfile.gettempdir())]

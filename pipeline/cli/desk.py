@@ -147,7 +147,7 @@ def _serve_demo(given: Given, settings: "DeskSection") -> None:
 
 
 def _environment() -> dict[str, str]:
-    """That of the checks, which are processes of their own."""
+    """The environment of checks, which are separate processes."""
     return {name: value for name, value in os.environ.items() if value != _GIVES_BACK}
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pipeline.runs.request import StopSwitch
 
 reported: list[PrecheckError | click.ClickException] = []
-"""What ended the command, or the check of one of its files, as it was reported."""
+"""The reported reason why the command, or the check of one of its files, ended."""
 ENDINGS = {
     0: "every row is decided",
     1: "a row has an outcome or a warning named by --fail-on",
@@ -76,10 +76,7 @@ class CommandGroup(Group):
 
 @contextmanager
 def _reported_and_ended() -> Iterator[None]:
-    """Report what ends the block, and exit with its status; 1 is for --fail-on alone.
-
-    Where standard error is closed, the status is the only report.
-    """
+    """Report what ends the block, and exit with its status; 1 is reserved for --fail-on."""
     try:
         yield
     except click.ClickException as error:
@@ -105,7 +102,7 @@ def _reported_and_ended() -> Iterator[None]:
 
 
 def _has_reader(stream: TextIO) -> bool:
-    """Whether what is written to a pipe can still be read."""
+    """True if what is written to a pipe can still be read."""
     poll = select.poll()
     with suppress(OSError, ValueError):
         poll.register(stream.fileno(), 0)
@@ -200,10 +197,7 @@ def _logs_json() -> bool:
 
 
 def notify(*messages: Sentence | str, status: int | None = None) -> None:
-    """Print sentences on standard error, a line each, or log them where the log is JSON documents.
-
-    The log has the exit status that they explain, too.
-    """
+    """Print sentences on standard error, or log them in the JSON log, with the exit status."""
     for sentence in (in_words(one) if isinstance(one, Sentence) else one for one in messages):
         if _logs_json():
             import structlog
@@ -235,10 +229,7 @@ def reporting_a_lost_signature(folder: Path) -> Iterator[None]:
 
 
 def _on_signal(handler: Callable[[int, object], None]) -> dict[signal.Signals, Any]:
-    """Set a handler for the signals that end a command; return the previous ones.
-
-    A command that was started to outlive its terminal, as by nohup, does.
-    """
+    """Handle the signals that end a command, except those that nohup ignores; return the old handlers."""
     numbers = [signal.SIGINT, signal.SIGTERM, *_REPEATED]
     if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         numbers.remove(signal.SIGHUP)

@@ -66,7 +66,7 @@ language_option = click.option(
 
 
 def given_language(context: click.Context) -> str | None:
-    """What `--lang` says; None if it is not given, and the environment decides."""
+    """Value of `--lang`; None if the environment decides."""
     given: str | None = context.find_root().meta.get(_GIVEN)
     return given
 

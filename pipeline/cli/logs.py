@@ -109,13 +109,13 @@ class ProgressEvents(RunObserver):
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._said = clock()
+        self._last_line = clock()
 
     def count(self, step: SetStep, done_count: int, all_count: int) -> None:
         """Log how far a data set is, unless something was logged just now."""
         now = self._clock()
-        if now - self._said >= PROGRESS_INTERVAL_S:
-            self._said = now
+        if now - self._last_line >= PROGRESS_INTERVAL_S:
+            self._last_line = now
             log.info("progress", counted=step.value, done_count=done_count, all_count=all_count)
 
     def wait(self, holder: LeaseHolder) -> None:
@@ -125,8 +125,8 @@ class ProgressEvents(RunObserver):
     def update(self, so_far: RunProgress) -> None:
         """Log how far the run is, unless it was logged just now."""
         now = self._clock()
-        if so_far.check_count and now - self._said >= PROGRESS_INTERVAL_S:
-            self._said = now
+        if so_far.check_count and now - self._last_line >= PROGRESS_INTERVAL_S:
+            self._last_line = now
             counts = {outcome.value: count for outcome, count in so_far.outcomes.items()}
             in_flight = {api.value: round(window, 3) for api, window in so_far.slowed.items()}
             log.info(
@@ -156,7 +156,7 @@ def file_warnings(summary: Summary, say: Callable[[Sentence | str], str] = str) 
 
 
 def log_summary(summary: Summary, folder: Path, *, status: int, already_finished: bool) -> None:
-    """Log the result of one file, without any row of it, and the exit status that it stands for."""
+    """Log the result of one file without its rows, and the exit status."""
     log.info(
         FINISHED,
         status=status,

@@ -35,7 +35,7 @@ class NamedPath(click.Path):
 
 
 PATH = NamedPath(path_type=Path, readable=False)
-"""Whether a path can be used is checked, and reported, where it is used."""
+"""A path; commands check it where they use it."""
 
 
 class OutcomeFormats(click.Choice[str]):

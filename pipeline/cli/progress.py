@@ -92,13 +92,13 @@ class ProgressLines(RunObserver):
         self._simulated = ""
         self._waiting: Sentence | None = None
         self._clock = clock
-        self._started = self._said = clock()
+        self._started = self._last_line = clock()
 
     def count(self, step: SetStep, done_count: int, all_count: int) -> None:
         """Report how far a data set is, unless something was reported just now."""
         now = self._clock()
-        if now - self._said >= LINE_INTERVAL_S:
-            self._said = now
+        if now - self._last_line >= LINE_INTERVAL_S:
+            self._last_line = now
             self._say(_counted(step, done_count, all_count))
 
     def begin(self, *, simulated: bool) -> None:
@@ -108,7 +108,7 @@ class ProgressLines(RunObserver):
     def wait(self, holder: LeaseHolder) -> None:
         """Report at once which run is waited for, and every ten seconds that it still is."""
         self._waiting = holder.waited_for
-        self._said = self._clock()
+        self._last_line = self._clock()
         self._say(self._waiting)
 
     def update(self, so_far: RunProgress) -> None:
@@ -116,9 +116,9 @@ class ProgressLines(RunObserver):
         now = self._clock()
         if so_far.check_count == 0:
             self._started = now  # nothing is asked yet
-        if (so_far.check_count == 0 and self._waiting is None) or now - self._said < LINE_INTERVAL_S:
+        if (so_far.check_count == 0 and self._waiting is None) or now - self._last_line < LINE_INTERVAL_S:
             return
-        self._said = now
+        self._last_line = now
         if so_far.check_count == 0:
             self._say(Sentence("progress.still_waiting", waiting=self._waiting))
             return
@@ -183,7 +183,7 @@ def _slowed(window: float) -> Sentence:
 
 
 def _stopping(in_flight_count: int, wait_max_s: float) -> Sentence:
-    """What a run still waits for after it was stopped."""
+    """The requests that a stopped run still waits for."""
     return Sentence("progress.stopping", wait_s=wait_max_s, count=in_flight_count)
 
 

@@ -83,13 +83,13 @@ def purge(given: Given) -> None:
             notify(*error.messages, status=None if is_stranger else error.exit_code)
             statuses.append(0 if is_stranger else error.exit_code)
             continue
-        notify(*_said(folder, job, purged))
+        notify(*_results(folder, job, purged))
         statuses.append(0)
     sys.exit(most_serious(statuses))
 
 
-def _said(folder: Path, job: "PurgeJob", purged: "PurgeResult") -> Iterator[Sentence]:
-    """What was done in a folder."""
+def _results(folder: Path, job: "PurgeJob", purged: "PurgeResult") -> Iterator[Sentence]:
+    """Sentences on what was purged in a folder."""
     if not purged.was_due:
         yield Sentence("cli.nothing_to_purge", folder=folder, count=job.older_than.days)
         return

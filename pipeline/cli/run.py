@@ -40,7 +40,7 @@ from pipeline.cli.options import (
 )
 from pipeline.cli.standard_streams import STANDARD_INPUT, payment_file, print_document
 from pipeline.errors import TOTALS_DIFFER, UsageError, most_serious
-from pipeline.wording import ENGLISH, Sentence, SurfaceKind, aloud, language
+from pipeline.wording import ENGLISH, Sentence, SurfaceKind, language, rendered
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -306,7 +306,7 @@ def _say_in_quiet(name: str, result: "RunResult") -> None:
 
     if result.summary.simulated:
         notify(Sentence("cli.of_file", file=name, why=SIMULATED))
-    for warning in file_warnings(result.summary, lambda sentence: aloud(sentence, SurfaceKind.COMMAND)):
+    for warning in file_warnings(result.summary, lambda sentence: rendered(sentence, SurfaceKind.COMMAND)):
         notify(f"{name}: {warning}")
     if result.next_step is not None and result.ended_by is None:
         notify(Sentence("cli.of_file", file=name, why=result.next_step))

@@ -28,9 +28,9 @@ class DeskSection(Section):
     identity_header: HeaderName = "X-Forwarded-Email"
     """The header that carries the user's name, set by the proxy."""
     upload_mib_max: Annotated[int, Field(ge=1, le=1_000_000)] = 512
-    """Of one file."""
+    """Largest file that may be uploaded."""
     person_mib_max: Annotated[int, Field(ge=1, le=1_000_000)] = 8192
-    """Of all files that one person has at the desk."""
+    """Total size of one person's files at the desk."""
     idle_minutes_max: Annotated[int, Field(ge=1, le=1_000_000)] = 240
     """How long an idle session lasts."""
     session_hours_max: Annotated[int, Field(ge=1, le=1_000_000)] = 12

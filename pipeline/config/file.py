@@ -104,7 +104,7 @@ def find(explicit: Path | None) -> Path:
 
 
 def usual() -> Path | None:
-    """The configuration file that is found where none is named, or None if there is none."""
+    """The configuration file used by default, or None."""
     try:
         return find(None)
     except ConfigurationError:
@@ -125,7 +125,7 @@ class ConfigurationFile:
 
     @cached_property
     def is_there(self) -> bool:
-        """Whether there is one, or one was named."""
+        """True if there is one, or one was named."""
         return self.explicit is not None or usual() is not None
 
     @cached_property

@@ -72,10 +72,7 @@ Place = tuple[str, ...]
 
 
 def mistakes(found: Iterable[Mistake], whole: type[BaseModel]) -> list[Sentence]:
-    """A sentence for each place where pydantic reports a mistake in the file, whose whole is this model.
-
-    A key that is misspelt is not missing as well, and a value under a wrong key need not be looked at.
-    """
+    """A sentence for each mistake that pydantic finds in the file; a misspelt key is not missing as well."""
     listed = _without_consequences(list(found))
     meant = {
         (*_place(mistake)[:-1], near)
@@ -102,10 +99,7 @@ def _without_consequences(listed: list[Mistake]) -> list[Mistake]:
 
 
 def _place(mistake: Mistake) -> Place:
-    """Where a mistake is, as the keys are written in the file: pydantic adds the form of a section.
-
-    Sections in double brackets are counted from 1.
-    """
+    """Path of a mistake as the keys stand in the file; double-bracket sections count from 1."""
     counted = (part + 1 if isinstance(part, int) else part for part in mistake["loc"])
     parts = [str(part) for part in counted if part != "[key]"]
     has_form = parts[0] == "profiles" and len(parts) > 3 and len(SECTIONS.get(parts[2], {})) > 1

@@ -68,14 +68,14 @@ class Choices(Section):
 
     default_account_type: AccountType = AccountType.PERSONAL
     default_country: Annotated[str, AfterValidator(_country)] | None = None
-    """Of accounts that are no IBAN, where the user says nothing else of a file."""
+    """Country of accounts without an IBAN, unless the user names another."""
     gb_iban_to: Literal["cop", "vop"] = "cop"
     ask_by: Literal["name", "identification"] = "name"
     vop_countries: Annotated[Literal["any"] | list[str], PlainValidator(_countries)] = "any"
     """Whose IBANs VoP is asked about. No list of the scheme comes with the tool: the user knows its reach."""
     vop_names: Literal["any", "latin"] = "any"
     ledger: LedgerUrl | None = None
-    """Of the ledger that several machines share; without it each run has its own, in its folder."""
+    """Address of the ledger that several machines share; without it each run keeps its own in its folder."""
     ledger_key_env: VariableName | None = None
     ledger_key_file: FilePath | None = None
     sign_with: FilePath | None = None
@@ -124,7 +124,7 @@ class Choices(Section):
         return self
 
     def modulus_tables(self) -> ModulusTables | None:
-        """Read the tables of the UK modulus check, if any are named; a ConfigurationError if one is none."""
+        """Read the tables of the UK modulus check, if configured (ConfigurationError: invalid)."""
         if not (self.modulus_weights and self.modulus_substitutions and self.modulus_weights_date):
             return None
         return read_tables(self.modulus_weights, self.modulus_substitutions, self.modulus_weights_date)
@@ -176,10 +176,9 @@ class Profile(_WithSections):
         return self.servers[0].server
 
     def fingerprint(self) -> str:
-        """SHA-256, in hex, of all that decides what is asked of whom; limits and secrets do not.
+        """SHA-256 of everything that decides which questions are asked, without limits and secrets.
 
-        Nor do the modulus tables: they decide which rows are asked about, and no answer is another one by
-        them. Newer tables must not cost the answers that are there.
+        Modulus tables are not part of it: newer tables must not cost the answers that are there.
         """
         limits = set(Server.model_fields) - {"server", "base_url"}
         secrets = {"client_secret_env", "client_secret_file", "client_key", "client_key_env", "token_method"}

@@ -39,7 +39,7 @@ SIGN_PASSWORD = "PRECHECK_SIGN_PASSWORD"  # noqa: S105 (the name of a variable)
 
 
 class Chosen(NamedTuple):
-    """A profile that was asked for, not yet opened."""
+    """A selected profile, not yet opened."""
 
     name: str
     profile: Profile | None
@@ -53,7 +53,7 @@ class Chosen(NamedTuple):
     newest_of: str | None = None
     """The pattern of folders; the newest matching run is the one to compare with."""
     default_country: str | None = None
-    """Of accounts that are no IBAN."""
+    """Country of accounts without an IBAN."""
     signer: Signer | None = None
     """Who signs the manifest of a run."""
     account_type: AccountType | None = None
@@ -153,7 +153,7 @@ def format_choice_of(name: str | None, config: ConfigurationFile | Path | None) 
 
 
 def ledger_key(chosen: Chosen) -> SecretStr | None:
-    """What the names in the run's ledger are encrypted with, if they are; raises as `Profile.ledger_key`."""
+    """Key of the names in the run's ledger, if encrypted; raises as `Profile.ledger_key`."""
     return None if chosen.profile is None else chosen.profile.ledger_key()
 
 
@@ -172,7 +172,7 @@ def signed_with(chosen: Chosen, key: Path | None) -> Chosen:
 
 
 def is_signed_by_profile(chosen: Chosen) -> bool:
-    """Whether the profile says who signs the manifests of its runs."""
+    """True if the profile says who signs the manifests of its runs."""
     return chosen.profile is not None and chosen.profile.sign_with is not None
 
 
@@ -188,7 +188,7 @@ def _signer(chosen: Chosen, key: Path | None) -> Signer | None:
 
 
 def modulus_of(chosen: Chosen, *, today: date) -> Modulus | None:
-    """What UK accounts are checked by before anyone is asked, if any; raises as `Profile.modulus_tables`."""
+    """Modulus tables for UK accounts, if any; raises as `Profile.modulus_tables`."""
     tables = None if chosen.profile is None else chosen.profile.modulus_tables()
     return (
         None

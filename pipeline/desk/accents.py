@@ -34,10 +34,7 @@ def _plain(letter: str) -> str:
 
 
 def pattern_of(plain: str, between: str = "") -> str:
-    """A regular expression, ignoring case, for a text without accents, whatever accents it has.
-
-    Another expression says what may stand between two of its characters.
-    """
+    """A regular expression for a text, ignoring case and accents; `between` may stand inside it."""
     pieces = [_with_any_accent(one) if one.isalpha() else re.escape(one) for one in plain]
     whole = between.join(pieces)
     for letter, letters in _TWO.items():

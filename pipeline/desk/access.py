@@ -120,7 +120,7 @@ Access = LocalAccess | ProxyAccess
 
 
 def uid_of(user: str) -> int | None:
-    """The number of a user of this computer; None if there is none of this name."""
+    """User id of a name on this computer; None if unknown."""
     try:
         return pwd.getpwnam(user).pw_uid
     except KeyError:
@@ -128,7 +128,7 @@ def uid_of(user: str) -> int | None:
 
 
 def _peer_uid(request: web.Request) -> int | None:
-    """Who is at the other end of the socket, as the kernel says."""
+    """User id at the other end of the socket, from the kernel."""
     transport = request.transport
     peer = None if transport is None else transport.get_extra_info("socket")
     if peer is None or peer.family != socket.AF_UNIX:

@@ -96,7 +96,7 @@ def made_from(home: DeskHome, folder: FileFolder) -> Source | None:
 
 
 class CorrectedBefore(NamedTuple):
-    """That a row was corrected in an earlier file."""
+    """A row that was corrected in an earlier file."""
 
     file_id: str
     row: int  # row and name are those of that file

@@ -53,7 +53,7 @@ def stop(folder: FileFolder) -> None:
 
 
 def is_running(folder: FileFolder) -> bool:
-    """Whether a process checks the file."""
+    """True if a process checks the file."""
     if not folder.lock.exists():
         return False
     with _locked(folder, fcntl.LOCK_SH) as lock:  # two who look at once do not see each other

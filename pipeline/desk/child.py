@@ -56,11 +56,11 @@ class ProgressFile(RunObserver):
         self._write(**changes)
 
     def stop(self, in_flight_count: int, wait_max_s: float) -> None:  # noqa: ARG002 (the page says less)
-        """It is to end."""
+        """Record the request to stop."""
         self._write(stopping=True)
 
     def end(self, exit_code: int, *messages: Sentence) -> None:
-        """It has ended."""
+        """Record the end."""
         self._write(exit_code=exit_code, sentences=[one.as_data() for one in messages])
 
     def _write(self, **changes: object) -> None:
@@ -72,10 +72,7 @@ class ProgressFile(RunObserver):
 
 
 def check_file(folder: Path, clock: Clock, stop: StopSwitch, request_stop: Callable[[], object]) -> int:
-    """Check the file of a folder of the desk; return the exit status, that of `precheck run`.
-
-    A signal to stop does what `request_stop` does.
-    """
+    """Check the file of a folder of the desk; return the exit status of `precheck run`."""
     of_file = FileFolder(folder.name, folder)
     seen = ProgressFile(of_file, clock)
     threading.Thread(target=_watch_for_stop, args=(of_file.stop, request_stop), daemon=True).start()

@@ -63,10 +63,7 @@ class Context:
             await self.record(request, Deed.SAW_ACCOUNTS, run)
 
     async def record_refusal(self, request: web.Request, refusal: DeskRefusal) -> None:
-        """Record the refused user, the page and the rule, but nothing of the request's content.
-
-        The page is the route, without the values in its address.
-        """
+        """Record the refused user, the route and the rule, but nothing of the request's content."""
         if not isinstance(refusal, Forbidden | NoSession):
             return
         by, run, now = refusal.by or BY_ITSELF, "", self.clock()

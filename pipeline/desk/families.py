@@ -20,14 +20,14 @@ class Released(NamedTuple):
 
     file_id: str
     name: str
-    """Of that file."""
+    """Name of that file."""
     release: Release
     taken: AuditEntry | None
     """The user who downloaded the release file first, if any."""
     rows: Sequence[int]
-    """Of the file that was asked about."""
+    """Rows of the requested file."""
     is_same_file: bool
-    """Whether the file is no correction, but the same file uploaded twice: it may be due again."""
+    """True if the file is no correction, but the same file uploaded twice: it may be due again."""
 
     def __str__(self) -> str:
         """The release as evidence names it."""
@@ -35,7 +35,7 @@ class Released(NamedTuple):
 
 
 class Bars(NamedTuple):
-    """Whether a release keeps its payments out of the next one."""
+    """True if a release keeps its payments out of the next one."""
 
     own: bool  # out of a second release of the same file
     others: bool  # out of the release of another file in its family
@@ -121,7 +121,7 @@ def by_row(released: Iterable[Released]) -> dict[int, str]:
 
 
 def may_be_due_again(released: Sequence[Released]) -> bool:
-    """Whether an approver may say that payments are due again: no correction has any of them."""
+    """True if an approver may say that payments are due again: no correction has any of them."""
     return bool(released) and all(one.is_same_file for one in released)
 
 
@@ -174,7 +174,7 @@ def _first(files: Mapping[str, DeskFile], file_id: str) -> str:
 
 
 def _rows_of_first(files: Mapping[str, DeskFile], file_id: str) -> Sequence[int] | None:
-    """Of each row of a file, the row of the first file of its family; None: it has all, in their order."""
+    """The row in the first file of the family, for each row of a file; None: the same rows in order."""
     rows: Sequence[int] | None = None
     while (file := files[file_id]).corrects is not None:
         if (before := file.rows_before) is not None:

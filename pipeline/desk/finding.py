@@ -30,10 +30,7 @@ class Hit(NamedTuple):
 
 
 def has_text(text: str, columns: Iterable[str], accounts: Iterable[str]) -> pl.Expr:
-    """Whether a row has a text in one of these columns, ignoring case, with accents or without.
-
-    In those of accounts, account numbers may be written in groups.
-    """
+    """True if a column has the text, ignoring case and accents; account numbers may be grouped."""
     needle = without_accents(text.strip())
     found = [pl.col(name).str.contains(pattern_of(needle)) for name in columns]
     if any(map(str.isdigit, needle)):
@@ -43,11 +40,7 @@ def has_text(text: str, columns: Iterable[str], accounts: Iterable[str]) -> pl.E
 
 
 def find(folders: Iterable[FileFolder], text: str) -> list[Hit]:
-    """The payments with a text in one of their cells, newest files first, whatever capitals and accents.
-
-    The text has `TEXT_CHARS_MIN` characters at least. The outcome files are read as they lie there: files
-    that are not open are not kept in memory.
-    """
+    """Payments with a text of at least `TEXT_CHARS_MIN` characters in a cell, newest files first."""
     hits: list[Hit] = []
     for folder in folders:
         try:
@@ -89,7 +82,7 @@ def _in_run(folder: FileFolder, text: str, at_most: int) -> list[Hit]:
 
 
 def _may_have(path: Path, text: str) -> bool:
-    """Whether a text is anywhere in an outcome file: most of them have it nowhere, and need not be parsed."""
+    """True if a text is anywhere in an outcome file: most of them have it nowhere, and need not be parsed."""
     if path.suffix == ".parquet" or '"' in text:  # which CSV doubles
         return True
     needle = without_accents(text)

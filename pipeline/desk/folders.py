@@ -39,7 +39,7 @@ from schemas.strict import AnyDocument, parse
 
 _ID = re.compile("[0-9]{14}[0-9a-f]{10}")
 _CHANGING = threading.Lock()
-"""Of two who change what is known of a file at once, none undoes what the other did."""
+"""Lock for changes to the records of a file: two users must not undo each other's."""
 DECISIONS, DESK_FILE = "decisions.jsonl", "desk.json"
 
 
@@ -88,12 +88,12 @@ class FileFolder:
 
     @property
     def decisions(self) -> ChainedJournal[RowsDecided]:
-        """Who decided what."""
+        """The journal of decisions."""
         return ChainedJournal(self.path / DECISIONS, RowsDecided)
 
     @property
     def comments(self) -> ChainedJournal[RowCommented]:
-        """Who said what about a row."""
+        """The journal of comments on rows."""
         return ChainedJournal(self.path / "comments.jsonl", RowCommented)
 
     def read(self) -> DeskFile:
@@ -162,7 +162,7 @@ class DeskHome:
 
     @property
     def audit(self) -> ChainedJournal[AuditEntry]:
-        """Who did what."""
+        """The audit journal."""
         return ChainedJournal(self.path / "audit.jsonl", AuditEntry)
 
     def make(self) -> None:
@@ -176,7 +176,7 @@ class DeskHome:
             ) from error
 
     def correction_of(self, file_id: str) -> FileFolder | None:
-        """The newest file that is the correction of this one; None if there is none."""
+        """The newest corrected version of this file; None if there is none."""
         found = None
         for folder in self.folders():
             with suppress(InputError):
@@ -185,7 +185,7 @@ class DeskHome:
         return found
 
     def folder(self, file_id: str) -> FileFolder:
-        """The folder of a file; Missing where there is none of this id."""
+        """The folder of a file (Missing: unknown id)."""
         path = self.runs / file_id
         if _ID.fullmatch(file_id) is None or not self._is_whole(file_id):
             raise Missing(Sentence("desk.no_such_payment_file"))
@@ -199,7 +199,7 @@ class DeskHome:
         return folder
 
     def folders(self) -> list[FileFolder]:
-        """Those of all files, newest first."""
+        """The folders of all files, newest first."""
         with os.scandir(self.runs) as entries:
             there = sorted((entry.name for entry in entries if _ID.fullmatch(entry.name)), reverse=True)
         self._whole.update(name for name in there if name not in self._whole and self._is_whole(name))
@@ -212,10 +212,7 @@ class DeskHome:
             yield
 
     def attend(self) -> int:
-        """Serve this home until the process ends; delete what a killed desk left of uploads: of how many.
-
-        Where another desk serves it too, an upload may be under way there, and none is deleted.
-        """
+        """Serve this home until the process ends; delete and count unfinished uploads if alone."""
         lock = os.open(self.path / "desk.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -230,5 +227,5 @@ class DeskHome:
         return len(halves)
 
     def _is_whole(self, file_id: str) -> bool:
-        """Whether the upload of a file has ended."""
+        """True if the upload of a file has ended."""
         return (self.runs / file_id / DESK_FILE).is_file()

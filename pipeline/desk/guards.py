@@ -27,7 +27,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 OPEN_TO_ALL = ("/enter", "/static/")
-"""What needs no session: the sign-in page, and files that are the same for everybody."""
+"""Paths that need no session: the sign-in page and static files."""
 UNNOTICED = ("/progress.json",)
 """Requests that a page makes by itself: they do not count as activity."""
 
@@ -88,7 +88,7 @@ _IMPOSSIBLE = gettext_noop("This is not possible.")
 
 
 def _report(mistake: Exception) -> None:
-    """Where it happened, on standard error: its message, and the values there, may be personal data."""
+    """Print the place of an error only: its message and values may be personal data."""
     frames = [f"{frame.f_globals.get('__name__')}:{line}" for frame, line in walk_tb(mistake.__traceback__)]
     sys.stderr.write(f"precheck: a mistake at the desk: {type(mistake).__name__} in {' '.join(frames)}\n")
 

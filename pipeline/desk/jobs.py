@@ -41,7 +41,7 @@ def profiles() -> list[str]:
 
 
 def is_simulated(profile: str | None) -> bool:
-    """Whether a sandbox answers those who check by a profile; not so where the configuration has mistakes."""
+    """True if a sandbox answers for a profile; False if the configuration has mistakes."""
     try:
         return choose(profile, None).environment is Environment.SANDBOX
     except PrecheckError:
@@ -114,10 +114,7 @@ def _columns(
 
 
 def forecast_once(folder: FileFolder, clock: Clock, *, is_running: bool) -> Forecast | PrecheckError:
-    """What checking a file would take, by the limits of now; the rest as long as nothing changes it.
-
-    An error says why it cannot be checked; others, which may pass, are raised.
-    """
+    """Forecast of a file, cached until it changes; limits are read anew. Permanent errors are cached too."""
     job, now = job_of(folder), clock()
     chosen = choose(job.profile, None)
     profile = chosen.profile
@@ -135,7 +132,7 @@ def forecast_once(folder: FileFolder, clock: Clock, *, is_running: bool) -> Fore
 
 
 def can_resume(folder: FileFolder, clock: Clock) -> bool:
-    """Whether a check that waits for its daily cap may ask again now, or can say why not."""
+    """True if a check that waits for its daily cap may ask again now, or can say why not."""
     made = _forecast_or_none(folder, clock)
     return made is None or any(
         one.call_count and (one.daily_cap is None or one.used_count < one.daily_cap) for one in made.apis
@@ -143,7 +140,7 @@ def can_resume(folder: FileFolder, clock: Clock) -> bool:
 
 
 def has_no_answer(folder: FileFolder, clock: Clock) -> bool:
-    """Whether no check of a file has had an answer so far; unknown counts as no."""
+    """True if no check of a file has had an answer so far; unknown counts as no."""
     made = _forecast_or_none(folder, clock)
     return made is not None and not any(one.answered_before_count for one in made.apis)
 
@@ -167,7 +164,7 @@ def _forecast(
 
 
 def _seen(paths: Iterable[Path | None]) -> tuple[tuple[object, ...], ...]:
-    """What changes when one of these files does."""
+    """A key that changes when one of these files does."""
     found = []
     for path in filter(None, paths):
         with suppress(OSError):
@@ -181,7 +178,7 @@ REMEMBERED_MAX = 500
 
 
 class RememberedMapping(NamedTuple):
-    """What was said about the columns of a file."""
+    """An earlier mapping of the columns of a file."""
 
     mapping: dict[str, str]
     by: Sequence[str]  # who said it: they shape every file that is read by it
@@ -201,7 +198,7 @@ def remember(home: DeskHome, read: ColumnsRead, mapping: RememberedMapping) -> N
 
 
 def remembered(home: DeskHome, read: ColumnsRead) -> RememberedMapping:
-    """What was said about a file with the same headers; nothing if there was none."""
+    """The mapping of an earlier file with the same headers; empty if there was none."""
     return RememberedMapping(*_known(home).get(_key(read), ({}, ())))
 
 

@@ -76,7 +76,7 @@ class Asked(NamedTuple):
 
     @property
     def is_filtered(self) -> bool:
-        """Whether a filter leaves rows out."""
+        """True if a filter leaves rows out."""
         return any((self.group, self.outcome, self.text.strip(), self.currency, self.least))
 
 
@@ -123,11 +123,11 @@ class Listing(NamedTuple):
         return sorted(code for code in self.run.listed["currency"].drop_nulls().unique() if len(code) == 3)
 
     def compares_money(self, asked: Asked) -> bool:
-        """Whether the rows asked for share a currency, so that their amounts can be compared."""
+        """True if the requested rows share a currency, so that amounts can be compared."""
         return bool(asked.currency) or self.run.listed["currency"].n_unique() == 1
 
     def page(self, asked: Asked) -> ReviewPage:
-        """The rows that were asked for."""
+        """The requested rows."""
         found = self._chosen(asked)
         page_count = max(1, -(-found.height // ROWS_ON_PAGE))
         page = min(max(asked.page, 1), page_count)
@@ -147,12 +147,12 @@ class Listing(NamedTuple):
         return Overrides(self._shown(found), total(self.run.judged[overridden - 1]))
 
     def undecided(self, asked: Asked, decision: Decision, ticked: Collection[int] = ()) -> pl.DataFrame:
-        """The rows asked for, or the ticked of them, without a decision and fit for this one at once."""
+        """The requested or ticked rows without a decision to which this one applies."""
         mine = self._chosen(asked).filter(_AT_ONCE[decision], ~self._is_decided)
         return mine.filter(pl.col("row").is_in([*ticked])) if ticked else mine
 
     def choice(self, asked: Asked, ticked: Collection[int] = ()) -> BulkChoice | None:
-        """What may be decided at once about the rows that were asked for; None if that is everything."""
+        """Decisions that fit all requested rows; None: any."""
         if not asked.is_filtered:
             return None
         every = self.undecided(asked, Decision.HOLD, ticked)

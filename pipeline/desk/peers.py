@@ -16,7 +16,7 @@ Address = tuple[str, int]
 
 
 def is_ours(peer: Address, ours: Address, tables: Sequence[Path] = TABLES) -> bool:
-    """Whether the connection from `peer` to `ours` belongs to this process's user, or to root.
+    """True if the connection from `peer` to `ours` belongs to this process's user, or to root.
 
     Root has the relays of WSL and of containers. A connection that its program has closed shows as root's,
     but has no inode any more: it belongs to no process.
@@ -34,7 +34,7 @@ def is_ours(peer: Address, ours: Address, tables: Sequence[Path] = TABLES) -> bo
 
 
 def system_tells(tables: Sequence[Path] = TABLES) -> bool:
-    """Whether this computer says so: it is tried with a connection of our own."""
+    """True if this computer says so: it is tried with a connection of our own."""
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as trial:
         trial.connect(server.getsockname())
         return is_ours(trial.getsockname(), trial.getpeername(), tables)
@@ -46,6 +46,6 @@ def _as_in_table(address: Address) -> str:
 
 
 def _is_over_ipv4(address: str) -> bool:
-    """Whether an address of a table is one of IPv4, also if a socket of IPv6 has it (::ffff:127.0.0.1)."""
+    """True if an address of a table is one of IPv4, also if a socket of IPv6 has it (::ffff:127.0.0.1)."""
     mapped = f"{int.from_bytes(bytes([0, 0, 255, 255]), sys.byteorder):08X}"
     return address[:-13] in ("", f"{'0' * 16}{mapped}")

@@ -24,10 +24,7 @@ ALONE = frozenset(Role)
 
 
 def folded(name: str) -> str:
-    """A name to be compared with another: capitals of ASCII alone are the same letters as small ones.
-
-    Letters of Unicode that only look like others, or become them, make another name.
-    """
+    """A name for comparison: only ASCII capitals are folded, as Unicode look-alikes make another name."""
     return name.translate(_SMALL)
 
 
@@ -39,7 +36,7 @@ class Person(NamedTuple):
     is_identified: bool = False  # whether a login proxy vouches for the name, rather than the person
 
     def can(self, *roles: Role) -> bool:
-        """Whether this person has one of these roles."""
+        """True if this person has one of these roles."""
         return not self.roles.isdisjoint(roles)
 
     def require_names(self) -> None:
@@ -49,26 +46,26 @@ class Person(NamedTuple):
 
     @property
     def may_lose_approval(self) -> bool:
-        """Whether shaping a file costs this person the right to approve it."""
+        """True if shaping a file costs this person the right to approve it."""
         return self.is_identified and self.can(Role.APPROVER)
 
     @property
     def compares(self) -> bool:
-        """Whether this person compares payees with answers, and sees whole accounts."""
+        """True if this person compares payees with answers, and sees whole accounts."""
         return self.can(Role.REVIEWER, Role.APPROVER)
 
     @property
     def has_names(self) -> bool:
-        """Whether this person works with single payments, and may know whose they are."""
+        """True if this person works with single payments, and may know whose they are."""
         return self.can(Role.UPLOADER, Role.REVIEWER, Role.APPROVER)
 
     def require(self, *roles: Role) -> None:
-        """Refuse who has none of these roles (Forbidden)."""
+        """Refuse a person without any of these roles (Forbidden)."""
         if not self.can(*roles):
             raise Forbidden(Sentence("desk.may_not", what=[Sentence(f"desk.may_{role}") for role in roles]))
 
     def is_one_of(self, names: Collection[str]) -> bool:
-        """Whether this person has one of these names, ignoring case."""
+        """True if this person has one of these names, ignoring case."""
         return folded(self.name) in {folded(name) for name in names}
 
 

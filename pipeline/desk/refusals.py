@@ -19,7 +19,7 @@ class DeskRefusal(Exception):  # noqa: N818 (nothing went wrong)
 
 
 class Missing(DeskRefusal):
-    """There is no such thing."""
+    """The page or file does not exist."""
 
     status = HTTPStatus.NOT_FOUND
 

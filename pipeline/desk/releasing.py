@@ -175,7 +175,7 @@ def approve(current: FileStatus, wanted: ToApprove, person: Person, now: datetim
 
 
 def is_corrected(latest: Mapping[int, LastDecision], since: str = "") -> bool:
-    """Whether a decision since then asks for a correction."""
+    """True if a decision since then asks for a correction."""
     return any(last.decision is Decision.FIX and last.time > since for last in latest.values())
 
 
@@ -205,7 +205,7 @@ def _decisions(
 
 
 def _handed_over(current: FileStatus) -> tuple[str, str]:
-    """Who wants these answers approved, since when: who handed them over, or else uploaded the file."""
+    """The person who submitted these answers for approval, else the uploader, and when."""
     signed = current.file.handed_over
     if signed is None or current.summary is None or signed.run_id != current.summary.run_id:
         return current.file.uploaded_by, current.file.uploaded_at
@@ -255,11 +255,7 @@ _TITLES: Mapping[str, tuple[str, bool, bool]] = {
 
 
 def offered(current: FileStatus) -> list[Offered]:
-    """The files of a run that may be downloaded now, those that go to the bank first.
-
-    What was made of earlier decisions is not among them: a new decision voids the approval. Nor is a file
-    that the evidence does not have.
-    """
+    """Files of a run for download, the bank's first; none from voided approvals or outside evidence."""
     found, known = [], _recorded(current)
     for pattern, (title, has_names, of_decisions) in _TITLES.items():
         if of_decisions and not current.is_released:
@@ -320,7 +316,7 @@ def voided_by(current: FileStatus) -> RowsDecided | None:
 
 
 def shaped_by(home: DeskHome, folder: FileFolder) -> list[Shaped]:
-    """Who shaped a file, and each that it descends from, the oldest last: decisions taken back count too."""
+    """People who shaped a file or its predecessors, oldest last; undone decisions count too."""
     file, found = folder.read(), []
     found.append(shaping(file, file.uploaded_by, Act.UPLOADED, file.uploaded_at))
     found += file.shaped

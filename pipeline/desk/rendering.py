@@ -18,12 +18,12 @@ from pipeline.headers.readings import spoken
 from pipeline.reports.compiled import templates
 from pipeline.reports.groups import money_texts, shown
 from pipeline.reports.payment_lines import breakable
-from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, aloud, language
+from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, language, rendered
 from schemas.desk import Deed
 
 PERSON = web.RequestKey("person", Person)
 PATH = web.RequestKey("path", str)
-"""What was asked for, without the secret part that some desks have in their addresses."""
+"""The requested path, without the secret part of some desks' addresses."""
 """Who asks, once the guards know."""
 
 NEXT_STEPS = {
@@ -89,7 +89,7 @@ FACTS = {
     "rule": gettext_noop("rule"),
     "repeated_count": gettext_noop("times before"),
 }
-"""What is on record of a deed, in words."""
+"""Words for the recorded facts of an action."""
 ASKED = (
     *(
         gettext_noop("account"),
@@ -121,7 +121,7 @@ def refused(request: web.Request, message: Sentence | str, status: int, next_ste
     title = gettext(_TITLES.get(status, _NOT_DONE))
     file_id = request.match_info.get("id") if status != HTTPStatus.NOT_FOUND else None
     back = f"/files/{file_id}" if file_id else None
-    sentence = aloud(message, SurfaceKind.PAGE)
+    sentence = rendered(message, SurfaceKind.PAGE)
     return html(
         request, "refused", status, title=title, sentence=sentence, next_step=gettext(step), back=back
     )
@@ -143,7 +143,7 @@ def environment() -> Environment:
         "size": languages.size,
         "words": words,
         "duration": languages.duration,
-        "aloud": lambda text: aloud(text, SurfaceKind.PAGE),
+        "rendered": lambda text: rendered(text, SurfaceKind.PAGE),
         "spoken": lambda localized: in_page_words(map(Sentence.of_data, localized)),
         "localized": localized,
         "finding": lambda data: localized(Sentence.of_data(data)),

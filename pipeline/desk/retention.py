@@ -60,10 +60,7 @@ def forget_old(
     now: datetime,
     record: Callable[[str, Deed, str], object],
 ) -> int:
-    """Delete files whose last check or upload is more than `keep_days` ago; return the count.
-
-    Each is put on record: by whom, what, and which file.
-    """
+    """Delete files last used more than `keep_days` ago; log each and return the count."""
     before, count = timestamp(now - timedelta(days=keep_days)), 0
     for folder in folders:
         try:

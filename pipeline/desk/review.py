@@ -66,13 +66,13 @@ class Review(NamedTuple):
     a person looks at it: the policy does not release it, its name is no match, or it has a warning about the
     payee."""
     groups: tuple[ActionGroup, ...]
-    """Of the rows to look at."""
+    """Groups of the rows to review."""
     policy: Mapping[str, Verdict]
     judged: pl.DataFrame
     """Every row, as a preview needs it."""
     decisions: ChainedJournal[RowsDecided]
     known_answers: dict[int, str]
-    """What `answers_of` has found so far."""
+    """Cache of `answers_of`."""
     counted: list[tuple[Sequence[RowsDecided], Mapping[int, LastDecision]]]
     """What `last_decisions` found last: of these decisions those that count."""
     repeated: Mapping[int, Repeated]
@@ -123,7 +123,7 @@ class Review(NamedTuple):
         return {group.key: counts.get(group.key, 0) for group in self.groups}
 
     def answers_of(self, rows: Sequence[int]) -> list[str]:
-        """Of each of these rows, which answer it has: another one has other digits."""
+        """The digits of each row's answer, which change with the answer."""
         if new := [row for row in rows if row not in self.known_answers]:
             some = self.rows.outcomes[pl.Series(new, dtype=pl.UInt32) - 1].select(_ANSWER)
             texts = ("\0".join(map(str, line)) for line in some.iter_rows())

@@ -103,10 +103,7 @@ async def serve(
     stopped: Callable[[], Awaitable[object]],
     started: Callable[[], None],
 ) -> None:
-    """Serve until `stopped` returns; `started` is called once pages can be asked for.
-
-    Checks that run go on without the desk.
-    """
+    """Serve until `stopped` returns; call `started` when ready. Running checks continue without the desk."""
     if count := context.home.attend():
         context.record_of(BY_ITSELF, Deed.PURGED, unfinished_upload_count=count)
     cleaning = asyncio.create_task(_attend(context))

@@ -79,10 +79,7 @@ class Sessions:
         return None
 
     def person(self, token: str | None, *, counts: bool = True) -> Person | None:
-        """The person whose session has the token of this cookie; None if unknown or ended.
-
-        Unless it counts, the session does not last longer by this.
-        """
+        """The person of this session cookie; None if unknown or ended. `counts` prolongs the session."""
         key, now = _hash(token or ""), self._clock()
         session = self._sessions.get(key)
         if session is None:

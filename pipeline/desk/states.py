@@ -76,22 +76,22 @@ class FileStatus(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Of the file."""
+        """Id of the file."""
         return self.folder.id
 
     @property
     def is_released(self) -> bool:
-        """Whether the last approval counts."""
+        """True if the last approval counts."""
         return self.state in (State.RELEASED, State.GIVEN)
 
     @property
     def releases_nothing(self) -> bool:
-        """Whether all payments were held by the approval that counts."""
+        """True if all payments were held by the approval that counts."""
         return self.is_released and self.file.released_count == 0
 
     @property
     def is_refused(self) -> bool:
-        """Whether the user must choose how it is read."""
+        """True if the user must choose how it is read."""
         return self.state is State.NEW and self.file.is_refused
 
     @property
@@ -173,7 +173,7 @@ def step_of(state: State, deed: Deed) -> Step | None:
 
 
 def may(current: FileStatus, person: Person, deed: Deed) -> bool:
-    """Whether this person may do it now."""
+    """True if this person may do it now."""
     return step_of(current.state, deed) is not None and person.can(*_actors(current, deed))
 
 
@@ -196,7 +196,7 @@ def _why_not(current: FileStatus, deed: Deed) -> Sentence:
 
 
 def _actors(current: FileStatus, deed: Deed) -> list[Role]:
-    """Who may do it in this state, or else in any."""
+    """The people who may do it in this state, or else in any."""
     open_now = step_of(current.state, deed)
     steps = [step for step in STEPS if step.deed is deed] if open_now is None else [open_now]
     more = [role for step in steps for role in step.of_corrections if current.file.corrects is not None]

@@ -87,7 +87,7 @@ def _uploaded(name: str, digest: str, byte_count: int, by: str, now: str) -> Des
 
 
 async def uploaded_to(path: Path, request: web.Request, *, bytes_max: int) -> None:
-    """Write the one file of an upload; a DeskRefusal where there is none, or it is larger than that."""
+    """Write the one file of an upload (DeskRefusal: missing or too large)."""
     await _write(await file_in(request), path, bytes_max, _too_large(bytes_max))
 
 
@@ -109,7 +109,7 @@ def _too_large(bytes_max: int) -> TooLarge:
 
 
 async def file_in(request: web.Request) -> BodyPartReader:
-    """The file in an upload; a DeskRefusal where there is none."""
+    """The file in an upload (DeskRefusal: missing)."""
     if request.content_type == "multipart/form-data":
         part = await (await request.multipart()).next()
         if isinstance(part, BodyPartReader) and part.name == "file" and part.filename:

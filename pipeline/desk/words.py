@@ -8,7 +8,7 @@ from markupsafe import Markup, escape
 from pipeline.desk.languages import gettext, gettext_noop
 from pipeline.errors import PrecheckError
 from pipeline.reports.wording import visible
-from pipeline.wording import Sentence, SurfaceKind, aloud, language, words
+from pipeline.wording import Sentence, SurfaceKind, language, rendered, words
 
 BY_ITSELF = gettext_noop("the desk")
 """Who deletes what is older than the configuration has it kept."""
@@ -40,7 +40,7 @@ def in_page_words(sentences: Iterable[Sentence]) -> Markup:
 def localized(sentences: Sentence | str | Iterable[Sentence | str]) -> Markup:
     """One sentence or several, as they are, in the words and the language of a page; a text stays a text."""
     several = [sentences] if isinstance(sentences, (Sentence, str)) else sentences
-    return escape(" ".join(visible(aloud(one, SurfaceKind.PAGE)) for one in several))
+    return escape(" ".join(visible(rendered(one, SurfaceKind.PAGE)) for one in several))
 
 
 def _whole(text: str) -> str:

@@ -234,7 +234,7 @@ class Alone:
 
 
 class LeftToAsk(NamedTuple):
-    """What is left to ask."""
+    """Questions left to ask."""
 
     pieces: Sequence[Piece]  # in the order of asking; at least one
     has_answered: Collection[ApiName]  # APIs that answered a question of this run before

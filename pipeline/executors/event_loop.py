@@ -65,7 +65,7 @@ async def watched(
     try:
         with _nothing_walked_again(), surface.stop.watched():
             async with anyio.create_task_group() as group:
-                group.start_soon(heed, surface.stop, world, surface.watch, group.cancel_scope)
+                group.start_soon(watch_for_stop, surface.stop, world, surface.watch, group.cancel_scope)
                 group.start_soon(_show, world.tally, surface.watch)
                 await asking()
                 group.cancel_scope.cancel()
@@ -113,7 +113,9 @@ def _end(failure: BaseException) -> PrecheckError:
     return failure
 
 
-async def heed(stop: StopSwitch, world: AskingContext, watch: RunObserver, scope: anyio.CancelScope) -> None:
+async def watch_for_stop(
+    stop: StopSwitch, world: AskingContext, watch: RunObserver, scope: anyio.CancelScope
+) -> None:
     """Wait for requests to stop: the first sends no more and lets what is in flight land, the second ends it.
 
     Args:

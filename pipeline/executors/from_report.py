@@ -227,7 +227,7 @@ def _money(column: str) -> pl.Expr:
 
 
 def _transactions(report: ReceivedReport, number: int) -> pl.DataFrame:
-    """What a report says of payments, cleaned, with the id of the batch that each stands in."""
+    """Cleaned transactions of a report, with their batch ids."""
     texts = pl.col("instruction_id", "end_to_end_id", "uetr", "status", "currency").str.strip_chars()
     batches = report.said.levels.filter(pl.col("batch") > 0).select("message", "batch", batch_id="id")
     cleaned = report.said.transactions.with_columns(texts).with_columns(
@@ -259,7 +259,7 @@ def _levels(report: ReceivedReport, number: int) -> pl.DataFrame:
 
 
 def _utc(time: str | None) -> str | None:
-    """A time as the outcome file has it; as it is written where it has no zone, None if it is none."""
+    """A time as in the outcome file; unchanged without a zone, None if invalid."""
     try:
         read = datetime.fromisoformat(time or "")
         return time if read.tzinfo is None else f"{read.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
@@ -286,10 +286,7 @@ class _Joined(NamedTuple):
 
 
 def _joined(said: pl.DataFrame, payments: pl.DataFrame) -> _Joined:
-    """Transactions and payments, by the ids that each transaction gives, and by its account and amount.
-
-    What fits several payments costs no more than what fits one: it is counted, not paired.
-    """
+    """Transactions matched to payments by ids, account and amount; ambiguous ones are counted, not paired."""
     found, doubts, unplaced_count = [pl.DataFrame(schema=_FOUND)], [pl.DataFrame(schema=_DOUBTS)], 0
     keys = ("batch_id", *_IDS, "account", "amount", "currency")
     is_given = said.select("said", *(pl.col(key).is_not_null() for key in keys)).with_columns(
@@ -335,10 +332,7 @@ def _doubts(rows: pl.Series, code: OwnCode, *, certain: bool) -> pl.DataFrame:
 
 
 def _of_levels(levels: pl.DataFrame, said: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
-    """`_FOUND` of the payments in batches and messages that the bank reports as matching, and nothing else.
-
-    The numbers and sums that it states, at least one number, must be those of the payment file.
-    """
+    """`_FOUND` of payments in batches and messages that match; stated numbers must be the file's."""
     batches = payments.group_by("batch", "batch_id").agg(
         row_count=pl.len(), row_sum=pl.when(pl.col("amount").null_count() == 0).then(pl.col("amount").sum())
     )
@@ -392,7 +386,7 @@ def _of_match(field: str) -> pl.Expr:
 
 
 def _says_other() -> pl.Expr:
-    """Whether the counts of a level state another status than match."""
+    """True if the counts of a level state another status than match."""
     is_other = pl.element().struct.field("status").str.strip_chars() != Status.MATCH
     some = (
         pl.element().struct.field("count").str.strip_chars().str.contains("^0+$").not_().fill_null(value=True)
@@ -403,7 +397,7 @@ def _says_other() -> pl.Expr:
 
 
 def _as_stated() -> pl.Expr:
-    """Whether a level holds what it states: a number at least, and sums where they are given."""
+    """True if a level holds what it states: a number at least, and sums where they are given."""
     numbers = [pl.col("count"), _of_match("count")]
     sums = [pl.col("sum"), _of_match("sum")]
     as_numbers = [(each.str.strip_chars().cast(pl.Int64, strict=False), each) for each in numbers]

@@ -45,7 +45,7 @@ class HelpWanted(NamedTuple):
     until_idle: bool  # end when nothing is left to ask; otherwise only when asked to
 
     def includes(self, record: WorkRecord) -> bool:
-        """Whether a run is asked under this profile."""
+        """True if a run is asked under this profile."""
         return (record.profile_sha256, record.environment) == (self.fingerprint, self.environment)
 
 
@@ -72,7 +72,7 @@ def help_with_runs(store: SharedStore, wanted: HelpWanted, surface: Surface) -> 
 
 @dataclass(slots=True)
 class _Turn:
-    """What was found and done once round all runs."""
+    """Results of one turn through all runs."""
 
     undone_count: int = 0  # chunks that are not done
     workable_count: int = 0  # those of them that are not to be left alone for a while
@@ -89,7 +89,7 @@ class _Helper:
     surface: Surface
     runs: ExitStack = field(default_factory=ExitStack)
     is_idle: bool = False
-    """Whether nothing was left to ask at the end."""
+    """True if nothing was left to ask at the end."""
     _known: dict[UUID, SharedRun] = field(default_factory=dict)
     _resting: dict[UUID, float] = field(default_factory=dict)
     _seen_at: float = -inf

@@ -88,7 +88,7 @@ class KeptOpen:
         raise AssertionError("it was cancelled, and nobody waits for what comes of it")
 
     def channels(self, servers: Collection[Server], opening: Opening, tally: "AskingTally") -> Opening:
-        """Those to servers: the ones that are there, or else newly opened; for use in `run`."""
+        """Channels to servers, open ones or new ones; for use in `run`."""
         return self._channels.use(servers, opening, tally)
 
     async def close_channels(self) -> None:
@@ -112,10 +112,7 @@ class _KeptChannels:
     async def use(
         self, servers: Collection[Server], opening: Opening, tally: "AskingTally"
     ) -> AsyncIterator[Mapping[ApiName, "ApiChannel"]]:
-        """Use the channels to these servers until the block ends; raises as `open_channels`.
-
-        After an asking that something ended early they are opened again: the next one finds out for itself.
-        """
+        """Use the channels to these servers until the block ends; reopen them after an early end."""
         if not self._channels or any(server not in self._servers for server in servers):
             await self.close()
             self._channels = await self._tasks.start(self._keep, opening)

@@ -40,7 +40,7 @@ class QuestionsLeft(NamedTuple):
 
     @property
     def is_given_up(self) -> bool:
-        """Whether questions are left, and no later run would ask any of them."""
+        """True if questions are left, and no later run would ask any of them."""
         return 0 < self.given_up_count == self.open_count
 
 

@@ -38,7 +38,7 @@ class SharedPart:
 
     @property
     def is_used_up(self) -> bool:
-        """Whether this process has reached its limit."""
+        """True if this process has reached its limit."""
         return self._left <= 0
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:
@@ -53,7 +53,7 @@ class SharedPart:
         return chunk
 
     async def has_free(self, api: ApiName) -> bool:
-        """Whether there is something for this process to claim."""
+        """True if there is something for this process to claim."""
         return not self.is_used_up and await self._source.has_free(api)
 
     async def done(self, hold: ChunkLease) -> None:
@@ -62,11 +62,11 @@ class SharedPart:
             await self._source.done(hold)
 
     def holds(self, hold: ChunkLease) -> bool:
-        """Whether the chunk is still this process's, as far as it knows."""
+        """True if the chunk is still this process's, as far as it knows."""
         return self._source.holds(hold)
 
     def may_send(self, hold: ChunkLease) -> bool:
-        """Whether its lease has not ended, as far as this process knows."""
+        """True if its lease has not ended, as far as this process knows."""
         return self._source.may_send(hold)
 
     async def give_back(self, api: ApiName | None = None) -> None:
@@ -162,7 +162,7 @@ class NoAnswers:
     """Answers that are in the shared ledger, and are kept nowhere else."""
 
     def add(self, answer: Answer) -> None:
-        """Nothing to keep."""
+        """Do nothing."""
 
     def frame(self) -> pl.DataFrame:
         """There are none here."""

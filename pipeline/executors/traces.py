@@ -114,7 +114,7 @@ class _QuestionTrace:
         self._ended(self)
 
     def leave(self) -> None:
-        """It ends without an answer."""
+        """End the trace without an answer."""
         self._span.set_attribute("precheck.state", LEFT)
         self._end_span()
 

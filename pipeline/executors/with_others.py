@@ -46,7 +46,7 @@ class WithOthers:
     copy: FolderCopy
     """In the folder, where the answers are read from, also if the database is away in the end."""
     asks: bool = True
-    """Whether this process asks; otherwise it leaves a round open, for workers."""
+    """True if this process asks; otherwise it leaves a round open, for workers."""
     _asker: RoundAsker = field(init=False)
 
     @property

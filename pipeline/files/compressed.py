@@ -17,7 +17,7 @@ from pipeline.wording import Sentence
 
 UNPACKED_BYTES_MAX = 8 * 1024**3
 RATIO_MAX = 200
-"""Of unpacked to packed: the most repetitive pain.001 that was measured had 40."""
+"""Unpacked to packed size: the most repetitive pain.001 measured had 40."""
 
 DOCUMENTS_MAX = 1_000
 """In one ZIP: a bank sends a report for each message, or for each batch."""

@@ -31,11 +31,11 @@ from pipeline.wording import Sentence, require_words
 MEMORY_MIN_BYTES = 2 * GIB
 """Enough for a small file that was compressed a thousand times; the libraries take a sixth of it."""
 MEMORY_PER_BYTE = 32
-"""Of the file, on top of that: columns may be compressed, and are held twice on their way."""
+"""Additional memory per byte of the file: columns may be compressed, and are held twice on their way."""
 CPU_MAX_S = 600
 """A file of 8 GiB takes a few minutes; what takes longer does not end by itself."""
 REFUSAL_BYTES_MAX = 4_000
-"""Of what a child says about a file; a hostile file may control the child."""
+"""Limit of a child's report about a file; a hostile file may control the child."""
 NO_OPTIONS: Mapping[str, str | int | None] = {}
 
 _LENGTH_BYTES = 8
@@ -60,7 +60,7 @@ class RefusedFile(NamedTuple):
 
     @classmethod
     def received(cls, data: bytes) -> Self:
-        """What a child has sent (ValueError: it is no refusal that the catalogues have words for)."""
+        """The child's refusal (ValueError: unknown to the catalogues)."""
         match json.loads(data):
             case [reason, *advice]:
                 refusal = cls(Sentence.of_data(reason), tuple(map(Sentence.of_data, advice)))
@@ -161,7 +161,7 @@ def received_table(pipe: IO[bytes], *, table_bytes_max: int) -> pl.DataFrame | R
 
 
 def main() -> None:
-    """Be the child: bytes on standard input, a table in parts on standard output, and an exit status."""
+    """Child process: bytes on standard input, a table in parts on standard output, an exit status."""
     request = json.loads(sys.argv[1])
     limit_bytes = request["memory_max_bytes"]
     resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes))

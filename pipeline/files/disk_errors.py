@@ -24,7 +24,7 @@ _SQLITE_FULL_OR_FAILED = frozenset(
 
 
 def is_full_or_failed(error: OSError | sqlite3.Error) -> bool:
-    """Whether the disk is full or failing. Any other error of SQLite is about the content of the file."""
+    """True if the disk is full or failing. Any other error of SQLite is about the content of the file."""
     if isinstance(error, OSError):
         return error.errno in _FULL_OR_FAILED
     # The low byte is the kind; an error of the module itself has no code.
@@ -32,7 +32,7 @@ def is_full_or_failed(error: OSError | sqlite3.Error) -> bool:
 
 
 def is_of_an_output(error: OSError) -> bool:
-    """Whether a stream failed, a disk is full or files are too few; writers report other errors of files.
+    """True if a stream failed, a disk is full or files are too few; writers report other errors of files.
 
     >>> is_of_an_output(BrokenPipeError(32, "Broken pipe")), is_of_an_output(OSError(13, "No", "some file"))
     (True, False)
@@ -41,7 +41,7 @@ def is_of_an_output(error: OSError) -> bool:
 
 
 def is_expected_end(end: BaseException) -> bool:
-    """Whether an end is expected: an error of `errors`, a request to exit, or a failed output."""
+    """True if an end is expected: an error of `errors`, a request to exit, or a failed output."""
     if isinstance(end, OSError):
         return is_of_an_output(end)
     # A panic of polars is no `Exception`.
@@ -84,10 +84,7 @@ def refuse_non_file(path: Path) -> None:
 
 
 def kind_of_non_file(found: os.stat_result) -> Sentence | None:
-    """The kind of a path that is not a plain file with one name; None for such a file.
-
-    A file with a second name may belong to another user, who would lose it or find our data in it.
-    """
+    """The kind of a path that is no plain file with one name (a second may be another user's); else None."""
     if stat.S_ISLNK(found.st_mode):
         return Sentence("files.symbolic_link")
     if not stat.S_ISREG(found.st_mode):
@@ -96,7 +93,7 @@ def kind_of_non_file(found: os.stat_result) -> Sentence | None:
 
 
 def sqlite_code(error: sqlite3.Error) -> str:
-    """What SQLite calls an error, such as SQLITE_CORRUPT: its message is English."""
+    """SQLite's code of an error, such as SQLITE_CORRUPT: its message is English."""
     return getattr(error, "sqlite_errorname", type(error).__name__)
 
 

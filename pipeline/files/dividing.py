@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 _MEMORY_BYTES = 4 * GIB
-"""Of address space: some pages of every column, and the libraries."""
+"""Limit of address space: some pages of every column, and the libraries."""
 _ROWS_AT_ONCE = 65_536
 _CHILD = (*children.INTERPRETER, "-c", "from pipeline.files.dividing import main; main()")
 
@@ -54,7 +54,7 @@ def divide_parquet(path: Path, folder: Path, *, rows_max: int) -> None:
 
 
 def main() -> None:
-    """Be the child: a file on standard input, parts in a folder, and an exit status."""
+    """Child process: a file on standard input, parts in a folder, an exit status."""
     from pyarrow import parquet
 
     request = json.loads(sys.argv[1])

@@ -14,7 +14,7 @@ from pipeline.files.memory import memory_max_bytes
 from pipeline.wording import Sentence
 
 RECORD_BYTES_MAX = 65_536
-"""Of one row, in any format: no payment is longer."""
+"""Limit of one row in any format: no payment is longer."""
 CELL_BYTES = 16
 """What a cell takes beside its text, an empty one too."""
 
@@ -22,10 +22,10 @@ _MIB = 1024**2
 _TABLE_BYTES_MIN = 256 * _MIB
 """How far the smallest file may expand: a million short rows, all alike."""
 _TABLE_PER_BYTE = 64
-"""Of the file, on top of that; a file of payments becomes 5 to 30 times as large."""
+"""Additional memory per byte of the file; a file of payments grows 5 to 30 times."""
 _COUNTING_BYTES = 192 * _MIB
 _COUNTING_PER_BYTE = 32
-"""Of the file, on top of that: pages are unpacked one by one, but some writers make one page of a column."""
+"""Additional memory per byte: pages are unpacked one by one, but a column may be a single page."""
 _OWN_PAGES = Path("/proc/self/statm")
 
 

@@ -107,7 +107,7 @@ def require_ours(folder: Path) -> None:
 
 
 def require_folder(folder: Path) -> None:
-    """Refuse a path that is no folder (UsageError), or that cannot be read (InputError)."""
+    """Refuse a path that is not a folder (UsageError) or not readable (InputError)."""
     try:
         mode = folder.stat().st_mode
     except FileNotFoundError:
@@ -133,7 +133,7 @@ def _owner(lock: int) -> Sentence:
 
 
 def _owner_in(content: bytes) -> Sentence | None:
-    """Who holds a lock, by its content; None if `locked` did not write that."""
+    """The owner of a lock, by its content; None if `locked` did not write it."""
     try:
         owner = json.loads(content)
         since = f"{owner['started_at'][:19].replace('T', ' ')} UTC"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pyarrow.parquet import ParquetFile
 
 _ROWS_COUNTED_AT_ONCE = 1024
-"""Of the longest rows that may be, 64 MiB."""
+"""At the longest permitted row, 64 MiB."""
 
 
 def parse(data: bytes, *, bytes_max: int, columns_max: int) -> Iterator[pl.DataFrame]:

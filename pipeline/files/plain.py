@@ -25,8 +25,5 @@ def plain_bytes(path: Path) -> bytes:
 
 
 def real_path(path: Path) -> Path:
-    """The resolved path; a loop of links unresolved, so that opening it fails with an error.
-
-    `Path.resolve` raises a RuntimeError there, before Python 3.13.
-    """
+    """The resolved path; link loops stay unresolved, where `Path.resolve` raises before Python 3.13."""
     return Path(os.path.realpath(path))

@@ -37,10 +37,7 @@ def make_folder(folder: Path) -> None:
 
 
 def is_private(found: os.stat_result) -> bool:
-    """Whether a file is for us alone, or for one of our groups too, if root or we own it.
-
-    A secret that Kubernetes mounts is root's, and readable by the pod's group.
-    """
+    """True if only we or one of our groups can read it, and root or we own it, as for Kubernetes secrets."""
     if not found.st_mode & 0o077:
         return True
     of_ours = found.st_uid in {0, os.geteuid()} and found.st_gid in {os.getegid(), *os.getgroups()}
@@ -48,10 +45,7 @@ def is_private(found: os.stat_result) -> bool:
 
 
 def opened(path: Path, flags: int) -> BinaryIO:
-    """Open a file to write to it; a new one has mode 0600, and a link is not followed.
-
-    The flags are those beside O_WRONLY and O_CREAT, such as O_APPEND, O_EXCL or O_TRUNC.
-    """
+    """Open a file to write, with more flags such as O_APPEND; mode 0600, links are not followed."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
     return os.fdopen(descriptor, "ab" if flags & os.O_APPEND else "wb")
 

@@ -53,7 +53,7 @@ class PublicKey:
         return sha256(self._key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)).hexdigest()
 
     def verifies(self, folder: Path, manifest: bytes) -> bool:
-        """Whether the signature in the folder of a run is that of these bytes by this key.
+        """True if the signature in the folder of a run is that of these bytes by this key.
 
         Raises:
             DiskError: it cannot be read, or is missing.
@@ -119,7 +119,7 @@ class Signer:
         return PublicKey(self._key.public_key())
 
     def has_signed(self, folder: Path) -> bool:
-        """Whether the manifest in the folder of a run has a signature of this key."""
+        """True if the manifest in the folder of a run has a signature of this key."""
         return is_signed(folder) and self.public_key.verifies(folder, manifest_bytes(folder))
 
     def sealing_key(self, run_key: bytes) -> bytes:
@@ -167,7 +167,7 @@ def remove_signature(folder: Path) -> None:
 
 
 def is_signed(folder: Path) -> bool:
-    """Whether there is a signature in the folder of a run, good or bad."""
+    """True if there is a signature in the folder of a run, good or bad."""
     return (folder / SIGNATURE).is_file()
 
 

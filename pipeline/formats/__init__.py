@@ -50,7 +50,7 @@ HEAD_BYTES = 64 * 1024
 """Bytes from the start of a file that formats are recognised by."""
 
 INPUT_NAMES = tuple(entry.format.NAME for entry in FORMATS)
-"""Of the formats that are built in, as `--input-format` takes them."""
+"""Names of the built-in formats, as `--input-format` takes them."""
 
 _OTHER_WORKBOOKS = (".xls", ".xlsb", ".ods", ".numbers")
 _PART_FORMATS: Mapping[str, OutcomeFormat] = {entry.outcomes.NAME: entry.outcomes for entry in FORMATS}
@@ -81,10 +81,7 @@ ANY_FORMAT = FormatChoice()
 
 
 def format_as_read(file: InputFile) -> FormatChoice:
-    """The format of a file that was read before, to read it again.
-
-    Its own layout is the recorded one, as the configuration may have changed since.
-    """
+    """The format of a file that was read before, with the layout that was recorded then."""
     layout = layout_before(file)
     return FormatChoice(file.format, {} if layout is None else {file.format: layout})
 
@@ -155,10 +152,7 @@ def _chosen_entry(choice: FormatChoice) -> Entry:
 
 
 def _by_suffix(where: str, start: bytes, named: list[Entry], choice: FormatChoice) -> Entry:
-    """The format of a file that starts as no other: a table, or nothing that can be read.
-
-    An empty file has the format of its suffix, which says that it is empty.
-    """
+    """The table format of a suffix, for files that no other format recognises, empty ones included."""
     if (what := what_else_it_is(start)) is not None:
         raise InputError(Sentence("formats.is_something_else", where=where, what=what))
     if not named:

@@ -71,13 +71,13 @@ def codec_of(encoding: str) -> str:
 
 
 def is_utf_8(codec: str) -> bool:
-    """Whether a codec is that of UTF-8."""
+    """True if a codec is that of UTF-8."""
     return codec in _UTF_8
 
 
 @cache
 def keeps_ascii(codec: str) -> bool:
-    """Whether every byte of ASCII is itself in an encoding, so that line ends are found in its bytes."""
+    """True if every byte of ASCII is itself in an encoding, so that line ends are found in its bytes."""
     try:
         return _ASCII.decode(codec) == _ASCII.decode("ascii")
     except UnicodeError:
@@ -86,7 +86,7 @@ def keeps_ascii(codec: str) -> bool:
 
 @cache
 def has_one_byte_each(codec: str) -> bool:
-    """Whether each character of an encoding that keeps ASCII is one byte."""
+    """True if each character of an encoding that keeps ASCII is one byte."""
     return keeps_ascii(codec) and len(b"\x81\x40\xa1\xa1".decode(codec, "replace")) == 4
 
 
@@ -124,7 +124,7 @@ def not_utf_8_at(text: Bytes) -> int | None:
 
 
 def has_utf_8_signs(text: Bytes) -> bool:
-    """Whether a text is UTF-8 and has characters of several bytes, so that it is hardly anything else.
+    """True if a text is UTF-8 and has characters of several bytes, so that it is hardly anything else.
 
     >>> has_utf_8_signs("Zoë".encode()), has_utf_8_signs("Zoë".encode("latin-1")), has_utf_8_signs(b"Zoe")
     (True, False, False)
@@ -141,7 +141,7 @@ def refuse_false_encoding(data: bytes, encoding: str, *, where: str) -> None:
 
 
 def not_in_encoding(data: bytes, offset: int, *, where: str, encoding: str = "utf-8") -> InputError:
-    """The refusal of a text that has a byte which is none of its encoding: with the readings that fit."""
+    """The refusal of a text with a byte outside its encoding, with readings that fit."""
     if b"\0" in data[max(0, offset - _CHUNK_BYTES) : offset + _CHUNK_BYTES]:
         return InputError(
             Sentence("csv.not_text_file", where=where),
@@ -217,10 +217,7 @@ def _alphabets() -> Mapping[str, _Alphabet]:
 
 
 def _oddity(text: str, spoken: Iterable[str]) -> tuple[int, ...] | None:
-    """How odd a reading is: languages that it takes, whether the headers speak none of them, signs.
-
-    None if it cannot be meant.
-    """
+    """How odd a reading is, by languages, headers and signs; None if it cannot be meant."""
     if not text.isprintable() and any(
         unicodedata.category(letter) == "Cc" for letter in text if letter != "\n"
     ):
@@ -245,7 +242,7 @@ def _oddity(text: str, spoken: Iterable[str]) -> tuple[int, ...] | None:
 
 
 def _is_odd(word: str) -> bool:
-    """Whether a word has letters of two scripts, or a capital or a small letter where none stands."""
+    """True if a word has letters of two scripts, or a capital or a small letter where none stands."""
     scripts = {"CJK" if letter > "\u2fff" else unicodedata.name(letter, " ").split()[0] for letter in word}
     scripts -= {"MODIFIER", "FEMININE", "MASCULINE"}
     if len(scripts) > 1:
@@ -261,7 +258,7 @@ def _is_odd(word: str) -> bool:
 
 
 def _is_misplaced(text: str, sign: re.Match[str]) -> bool:
-    """Whether a sign that is no letter stands where none does: amid a word, or of no name at all."""
+    """True if a sign is in an impossible position: within a word, or in no name at all."""
     before, after = text[sign.start() - 1 : sign.start()], text[sign.end() : sign.end() + 1]
     if before.isalpha() and after.isalpha():
         return sign[0] not in _WITHIN

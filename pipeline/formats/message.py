@@ -40,7 +40,7 @@ SET_ASIDE: Schema = {
     "code": pl.String(),  # the transaction code or tag
     "kind": pl.String(),  # in words, singular: direct debit
 }
-"""What the file has that is no credit to a payee: reported, and never checked."""
+"""Contents that are not credits to a payee: reported, never checked."""
 
 
 CONTROLS: Schema = {
@@ -104,7 +104,7 @@ class Message(NamedTuple):
     controls: pl.DataFrame
     """`CONTROLS`."""
     facts: Mapping[str, str]
-    """What is known of the file as a whole: `version`, `namespace`, `encoding`..."""
+    """Facts about the whole file: `version`, `namespace`, `encoding`..."""
     set_aside: pl.DataFrame = pl.DataFrame(schema=SET_ASIDE)
     """`SET_ASIDE`: what is no payment that can be checked."""
     warnings: pl.DataFrame = pl.DataFrame(schema=WARNINGS)
@@ -113,22 +113,18 @@ class Message(NamedTuple):
     """What a report on the file must name each payment by, as the file does; null where absent. No columns
     where the format has no such ids."""
     levels: pl.DataFrame = pl.DataFrame()
-    """Of a pain.001, the message, in the first row, and its batches: what they say of themselves, and where.
-    """
+    """What a pain.001 says about the message (first row) and each batch, and where."""
     notes: tuple[Sentence, ...] = ()
-    """What a person may want to know of how the file was read."""
+    """Notes for people on how the file was read."""
 
     signs: AccountSigns | None = None
-    """What shows the country of each account that is no IBAN; None if the format is one of UK accounts."""
+    """Evidence for the country of each account without an IBAN; None for formats of UK accounts."""
     identity: FileIdentity | None = None
-    """Of the bytes that were parsed; None where who gave them knows it."""
+    """SHA-256 of the parsed bytes; None if the caller knows it."""
 
     @property
     def difference(self) -> Sentence | None:
-        """The first control total that is not kept, or that cannot be added up.
-
-        Such a file must not be changed, as new totals would hide that it was cut.
-        """
+        """The first control total that differs or cannot be added up: such a file must not be changed."""
         first = self.controls["difference"].drop_nulls().head(1)
         return None if first.is_empty() else Sentence.of_data(json.loads(first[0]))
 
@@ -189,7 +185,7 @@ def _recorded(sentence: str | None) -> LocalizedText | None:
 
 
 def set_aside(message: Message) -> list[SetAside]:
-    """What a file has beside payments, by kind and code."""
+    """Contents of a file beside payments, by kind and code."""
     kinds = message.set_aside.group_by("kind", "code", maintain_order=True).agg("line")
     return [set_aside_of(kind, code, lines) for kind, code, lines in kinds.iter_rows()]
 

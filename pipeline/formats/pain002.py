@@ -183,7 +183,7 @@ def _within(parent: _Element, texts: dict[str, str], unread: _Element) -> _Eleme
 
 
 class _Reader:
-    """The parser of one document, and what it has found since that was last taken away."""
+    """The parser of one document, and its findings since the last block."""
 
     def __init__(self, data: Bytes, message_count: int) -> None:
         self.message_count = message_count

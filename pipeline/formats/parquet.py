@@ -42,7 +42,7 @@ _MAGIC_ENCRYPTED = b"PARE"
 
 
 def sniff(head: bytes) -> bool:
-    """Whether a file starts as Parquet does."""
+    """True if a file starts as Parquet does."""
     return head.startswith((_MAGIC, _MAGIC_ENCRYPTED))
 
 

@@ -46,7 +46,7 @@ class Format(Protocol):
         """The `ReadingOptions` that it supports, beside the mapping."""
 
     def sniff(self, head: bytes) -> bool:
-        """Whether a file starts as those of this format do, and of no other one."""
+        """True if a file starts as those of this format do, and of no other one."""
 
     def load(self, file: IO[bytes], options: ReadingOptions, *, where: str) -> bytes:
         """All bytes of a file, as they are; raises InputError where it sees that they are no payments."""
@@ -71,7 +71,7 @@ class OutcomeFormat(TabularFormat, Protocol):
 
     @property
     def BUCKET_BYTES(self) -> int:  # noqa: N802 - a constant of the module
-        """Of the parts of a data set, in one bucket: some 400,000 rows."""
+        """Payments of a data set in one bucket: some 400,000 rows."""
 
     def write(self, table: pl.DataFrame, file: IO[bytes], *, column: str, dialect: Dialect) -> None:
         """Write a table and read it back, one column cell by cell.
@@ -96,7 +96,7 @@ class PaymentsFormat(TabularFormat, Protocol):
 
 
 class MessageFormat(Format, Protocol):
-    """A format whose payments stand in a text that is no table."""
+    """A format whose payments are in a message instead of a table."""
 
     @property
     def ORIGINS(self) -> Mapping[str, Sentence | str]:  # noqa: N802 - a constant of the module
@@ -118,10 +118,7 @@ class MessageFormat(Format, Protocol):
         """Why a payee cannot get a name; None if it can."""
 
     def renamed(self, data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
-        """The edits that give payees new names, by row; neither the message nor a name has an obstacle.
-
-        A name that stands there already is no edit.
-        """
+        """Edits that give payees new names, by row; unchanged names are no edit."""
 
     def kept(self, data: bytes, message: Message, keep: pl.Series, role: Role) -> list[Edit]:
         """The edits that leave some of the payments, one at least, with counts and sums for just these.

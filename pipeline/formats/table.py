@@ -38,11 +38,11 @@ class Dialect(NamedTuple):
     line_end: str | None = None
     """At the end of the header line."""
     byte_order_mark: bool = False
-    """Whether the text starts with one."""
+    """True if the text starts with one."""
     header_line: bool = True
-    """Whether the file names its columns; where it does not, they are named by their places."""
+    """True if the file names its columns; where it does not, they are named by their places."""
     sheet_name: str | None = None
-    """Of a workbook: the sheet with the payments."""
+    """The sheet with the payments, in a workbook."""
     numbers: tuple[str, ...] = ()
     """In a workbook: the columns whose filled cells are all numbers."""
 
@@ -55,13 +55,13 @@ class Ragged(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The cells of a file as they stand in it."""
+    """The cells of a file, unchanged."""
 
     cells: pl.DataFrame
     """The columns of the file, in order. From CSV and Excel all are text and an empty cell is null;
     from Parquet they keep their types. Cells of rows that were too long follow as extra_1, extra_2..."""
     defects: pl.Series
-    """What is wrong with each row as a whole, as text; null if nothing is. Same height."""
+    """The defect of each row as a whole, as text; null: none. Same height."""
     dialect: Dialect
     extra_column_count: int = 0
     """How many of the columns, the last ones, hold cells of rows that were too long."""

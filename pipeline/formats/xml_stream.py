@@ -183,7 +183,7 @@ _ASCII_MAX = 0x7F
 
 
 def _sentence_of(error: expat.ExpatError, data: Bytes, offset: int) -> Sentence:
-    """What is wrong with a file at the place where its parser stopped, and what to do."""
+    """The fault at the position where the parser stopped, and what to do."""
     what = expat.ErrorString(error.code)
     place = Sentence("pain001.at_place", line=error.lineno, column=error.offset + 1)
     if what in _CUT:

@@ -118,7 +118,7 @@ def _are_eight(numbers: pl.Series, rows: pl.Series) -> bool:
 
 
 def _are_british(ibans: pl.Series) -> bool:
-    """Whether the IBANs of a column are of GB, whose sort codes may stand beside them."""
+    """True if the IBANs of a column are GB IBANs, which may have sort codes beside them."""
     return bool(ibans.drop_nulls().str.to_uppercase().str.contains(r"^\s*(?:IBAN:?)?\s*GB").all())
 
 
@@ -142,7 +142,7 @@ def _refuse_same_account(sources: Mapping[str, Sequence[tuple[str, ...]]], cells
 
 
 def _pays_several(cells: ColumnCells) -> bool:
-    """Whether a column of names that are not ours differs from row to row."""
+    """True if a column of names that are not ours differs from row to row."""
     return any(
         meaning(header).rank is not None and meaning(header).side is not Side.OURS and cells.varies([header])
         for header in cells.headers
@@ -252,6 +252,6 @@ _WORDS = {
 
 
 def _looks_like(field: str, sample: pl.Series) -> bool:
-    """Whether any cell could be what the field is."""
+    """True if any cell could be what the field is."""
     look = _SORT_CODE if field == "sort_code" else f"{_DIGITS}|{IBAN}"
     return bool(sample.str.replace_all(PUNCTUATION, "").str.contains(look).any())

@@ -73,7 +73,7 @@ def _with_digits_in_place(payments: pl.DataFrame) -> pl.DataFrame:
 
 
 _DIGIT_FIRST = r"^[^A-Za-z]*[0-9]"
-"""Of a cell; no IBAN starts so."""
+"""A cell that starts with a digit; no IBAN does."""
 _DOMESTIC = r"^[0-9]{14}$|^[0-9]{24}$|^[0-9]{26}$"
 """Digits that are no IBAN, and the account of a country as its banks write it."""
 _BEFORE_BANK = r"^[0-9-]{2,17}/[0-9]{4}$"
@@ -83,10 +83,7 @@ _SORT_CODE_AND_ACCOUNT = rf"^([0-9]{{2}}){_HYPHEN}([0-9]{{2}}){_HYPHEN}([0-9]{{2
 
 
 def _with_combined_accounts_split(payments: pl.DataFrame) -> pl.DataFrame:
-    """Sort code and account number apart, where one cell has both beside an IBAN that is made of them.
-
-    Without such an IBAN, fourteen digits may be the account of any country (`rules/account_country`).
-    """
+    """Split cells with sort code and account number if an IBAN beside them contains both."""
     if _longest(payments["account_number"]) < _COMBINED_DIGITS:
         return payments
     combined = (
@@ -134,7 +131,7 @@ def _without_second_account(payments: pl.DataFrame) -> pl.DataFrame:
 
 
 def holds_account(text: str) -> bool:
-    """Whether a text holds a valid IBAN, or a sort code and eight digits.
+    """True if a text holds a valid IBAN, or a sort code and eight digits.
 
     >>> holds_account("Debit account 12-34-56 12345678"), holds_account("Run 202611 of 20261122")
     (True, False)
@@ -149,7 +146,7 @@ def holds_account(text: str) -> bool:
 
 
 def _starts_with_iban(text: str) -> bool:
-    """Whether a text starts with a valid IBAN: as long as its country has it, with check digits that fit."""
+    """True if a text starts with a valid IBAN: as long as its country has it, with check digits that fit."""
     compact = re.sub("[ -]", "", text).upper()
     length = IBAN_LENGTHS.get(compact[:2], 0)
     iban = compact[:length]

@@ -76,7 +76,7 @@ def account_signs(
     if _all_say_sort_code(sources.get("account_number", ())):
         says = says | payments["account_number"].is_not_null()
     says = says | payments["sort_code"].str.contains(_NAMED_CODE).fill_null(value=False)
-    is_said = has_code if "sort_code" in mapping else nothing
+    is_stated = has_code if "sort_code" in mapping else nothing
     banks = _bank_countries(cells)
     is_of_many = (
         banks.count() or payments["bic"].count() or payments["currency"].count() or _says_countries(cells)
@@ -84,7 +84,7 @@ def account_signs(
     if _all_say_sort_code(sources.get("sort_code", ())) and not is_of_many:
         # Nothing in the file is about other countries: a row without a code of its own is as the others.
         says = says | payments["account_number"].is_not_null()
-    return AccountSigns(banks, says, is_said, country)
+    return AccountSigns(banks, says, is_stated, country)
 
 
 def _says_countries(cells: pl.DataFrame) -> bool:
@@ -97,7 +97,7 @@ def _all_say_sort_code(sources: Sequence[Sequence[str]]) -> bool:
 
 
 def says_sort_code(header: str) -> bool:
-    """Whether a header says that its cells are, or hold, UK sort codes.
+    """True if a header says that its cells are, or hold, UK sort codes.
 
     >>> [says_sort_code(header) for header in ("Sort code", "UK account number", "Sort code/BSB")]
     [True, True, False]
@@ -108,7 +108,7 @@ def says_sort_code(header: str) -> bool:
 
 
 def is_code_elsewhere(header: str) -> bool:
-    """Whether a header names a code of banks that one country other than the UK has.
+    """True if a header names a code of banks that one country other than the UK has.
 
     >>> [is_code_elsewhere(header) for header in ("BSB", "Routing number or sort code")]
     [True, False]
@@ -118,10 +118,7 @@ def is_code_elsewhere(header: str) -> bool:
 
 
 def kinds_of_codes(header: str, cells: ColumnCells) -> pl.Series | None:
-    """The country whose code each cell of a column is, where another column names its kind.
-
-    None if none does: `routing_code_value` needs `routing_code_type`, over cells such as `aba`.
-    """
+    """Country of each cell's code if another column names its kind (`routing_code_type`); else None."""
     words = [word for word in tokens_of(header) if word not in _VALUE_WORDS]
     kinds = [
         other

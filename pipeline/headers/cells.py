@@ -8,7 +8,7 @@ import polars as pl
 
 VALUES_SHOWN = 3
 SAMPLE_ROWS = 200
-"""Of a column that are looked at where the look of its cells decides."""
+"""Rows of a column that are examined if the look of its cells decides."""
 _LONG_WORD = r"[\p{L}]{3,}"
 
 
@@ -54,11 +54,11 @@ class ColumnCells:
         return self._samples[header]
 
     def is_filled(self, header: str) -> bool:
-        """Whether any row has something in this column."""
+        """True if any row has something in this column."""
         return len(self.sample(header)) > 0
 
     def are(self, header: str, look: str, *, without: str = "") -> bool:
-        """Whether a column has cells, and those of its sample this look, once these characters are gone."""
+        """True if a column has cells, and those of its sample this look, once these characters are gone."""
         sample = self.sample(header)
         sample = sample.str.replace_all(without, "") if without else sample
         return len(sample) > 0 and bool(sample.str.contains(look).all())
@@ -81,11 +81,11 @@ class ColumnCells:
         return tuple(self.joined(headers).drop_nulls().unique(maintain_order=True).head(VALUES_SHOWN))
 
     def first_filled(self, sources: Sequence[Sequence[str]]) -> pl.Series:
-        """What the first of these has that is filled, row by row."""
+        """The first filled value of these columns, row by row."""
         return pl.select(pl.coalesce(self.joined(headers) for headers in sources)).to_series()
 
     def differ(self, one: Sequence[str], other: Sequence[str]) -> bool:
-        """Whether any row has two things in these columns; case, blanks and punctuation do not count."""
+        """True if any row has two things in these columns; case, blanks and punctuation do not count."""
         first, second = self.joined(one), self.joined(other)
         unlike = (first != second).arg_true()
         # Most columns differ at once, or nowhere: only what is unlike is looked at twice.
@@ -95,7 +95,7 @@ class ColumnCells:
         return False
 
     def share_words(self, one: Sequence[str], other: Sequence[str]) -> bool:
-        """Whether in every row the two have a word in common, as two forms of one name have."""
+        """True if in every row the two have a word in common, as two forms of one name have."""
         words = [
             self.joined(headers).str.to_lowercase().str.extract_all(_LONG_WORD).alias(side)
             for side, headers in (("one", one), ("other", other))
@@ -104,12 +104,12 @@ class ColumnCells:
         return bool(pl.DataFrame(words).drop_nulls().select((common > 0).all()).item())
 
     def is_constant(self, headers: Sequence[str]) -> bool:
-        """Whether every one of two or more rows has the same in these columns."""
+        """True if every one of two or more rows has the same in these columns."""
         # Most columns vary at once: of those, no more is looked at.
         return self.row_count > 1 and all(_is_one(cells.joined(headers)) for cells in (self._first, self))
 
     def varies(self, headers: Sequence[str]) -> bool:
-        """Whether two rows have different things in these columns."""
+        """True if two rows have different things in these columns."""
         return any(_are_several(cells.joined(headers)) for cells in (self._first, self))
 
     @cached_property

@@ -15,7 +15,7 @@ _CAPITALS = r"^[\p{Lu}\p{N}._-]*\p{Lu}[\p{Lu}\p{N}._-]*$"
 
 
 def may_be_codes(name: Candidate, cells: ColumnCells) -> bool:
-    """Whether each cell is one word in one case, as logins are, and the header names no person."""
+    """True if each cell is one word in one case, as logins are, and the header names no person."""
     if name.meant.says_name or name.meant.rule == CANONICAL or len(name.headers) > 1:
         return False
     words = cells.sample(name.headers[0]).unique()
@@ -42,10 +42,7 @@ def without_codes(names: list[Candidate], cells: ColumnCells, *, seen: NameColum
 
 
 def _names_the_same(code: Candidate, other: Candidate, cells: ColumnCells) -> bool:
-    """Whether a column names those of whom another has what may be codes.
-
-    Words in capitals may be names, too: `TESCO`. Then the header must be the same but for the word `name`.
-    """
+    """True if a column names what another has as codes; capitals need headers that differ by `name`."""
     [header] = code.headers
     if other.meant.says_name and fold(header) in fold(other.headers[0]):
         return True
@@ -58,7 +55,7 @@ def _names_the_same(code: Candidate, other: Candidate, cells: ColumnCells) -> bo
 
 
 def refuse_codes(chosen: Sequence[Candidate], names: Sequence[Candidate], cells: ColumnCells) -> None:
-    """What may be codes is no more explicit than a name that stands beside it."""
+    """Refuse possible codes that are no more explicit than a name beside them."""
     first = chosen[0]
     if may_be_codes(first, cells):
         for other in names:

@@ -64,7 +64,7 @@ class Columns(NamedTuple):
     currency: str | None
     """The currency in the header of the amount, for rows without their own."""
     notes: tuple[Sentence, ...]
-    """What was decided that a person may want to know."""
+    """Decisions about columns that a person may want to know."""
 
     @property
     def decision(self) -> dict[str, str]:
@@ -163,7 +163,7 @@ _OF_A_HEADER_LINE = frozenset({*FIELDS, GIVEN, INITIALS, FAMILY, COMPANY})
 
 
 def is_sufficient(fields: Collection[str]) -> bool:
-    """Whether these fields hold an account and a payee."""
+    """True if these fields hold an account and a payee."""
     named = any(field in fields for field in (*PAYEE_FIELDS, COMPANY))
     return any(field in fields for field in ACCOUNT_FIELDS) and (
         named or (FAMILY in fields and (GIVEN in fields or INITIALS in fields))
@@ -171,17 +171,14 @@ def is_sufficient(fields: Collection[str]) -> bool:
 
 
 def by_position(mapping: Mapping[str, str]) -> bool:
-    """Whether `--map` gives places of columns, as it must for a file without a header line."""
+    """True if `--map` gives places of columns, as it must for a file without a header line."""
     return any(part.startswith(PLACE) for target in mapping.values() for part in _parts_of(target))
 
 
 def _choices(
     cells: ColumnCells, mapped: Mapping[str, tuple[tuple[str, ...], ...]], *, insisted: bool
 ) -> list[ColumnChoice]:
-    """What the headers and the cells show of the fields that `--map` leaves open.
-
-    Insisted, a file is read even if it looks like no payment file.
-    """
+    """What headers and cells show of the fields that `--map` leaves open; `insisted` reads any file."""
     taken = {header for sources in mapped.values() for parts in sources for header in parts}
     left = cells.without(taken)
     if not insisted and (why := why_not_payments(cells)) is not None:
@@ -245,10 +242,7 @@ def _refuse_unread_sort_code(cells: ColumnCells, choices: Sequence[ColumnChoice]
 
 
 def _could_be_sort_codes(header: str, cells: ColumnCells) -> bool:
-    """Whether a column that means nothing else has the look of sort codes.
-
-    A key of six digits has not, and neither has the code of another country's banks.
-    """
+    """True if a column without another meaning looks like sort codes, not like keys or foreign codes."""
     sample, meant = cells.sample(header), meaning(header)
     is_other = meant.what is not None or meant.side is Side.OURS or is_ours(header)
     if is_other or is_code_elsewhere(header) or not cells.are(header, _SIX):
@@ -257,12 +251,12 @@ def _could_be_sort_codes(header: str, cells: ColumnCells) -> bool:
 
 
 def _is_written(codes: pl.Series) -> bool:
-    """Whether each code has the hyphens or blanks of a sort code."""
+    """True if each code has the hyphens or blanks of a sort code."""
     return bool(codes.str.contains(_PUNCTUATED).all())
 
 
 def _is_key(header: str) -> bool:
-    """Whether a header is that of a key, whose numbers may have six digits."""
+    """True if a header is that of a key, whose numbers may have six digits."""
     words = words_of(header)
     return not _KEYS.isdisjoint(tokens_of(header)) or (
         words is not None and Cue.BANK not in words.cues and any(cue in words.cues for cue in _OF_KEYS)
@@ -315,7 +309,7 @@ def _parts_of(target: str) -> list[str]:
 
 
 def _matching(target: str, headers: Sequence[str]) -> str | None:
-    """The one header that is meant: the same text, its place, or else the only one that folds alike."""
+    """The requested header: same text, its position, or the only one that folds alike."""
     if target in headers:
         return target
     place = target.strip().removeprefix(PLACE)
@@ -368,7 +362,7 @@ def _missing(found: Collection[str]) -> list[_Need]:
 
 
 def _guesses_for_unknown(cells: ColumnCells, missing: Sequence[_Need]) -> dict[str, Guess]:
-    """What is missing, as the cells show it below unknown headers."""
+    """Guesses for missing fields from the cells below unknown headers."""
     fields = {field for need in missing for field in need.fields}
     unknown = cells.without(
         [

@@ -48,7 +48,7 @@ class _Row(NamedTuple):
 
     @property
     def has_account(self) -> bool:
-        """Whether there is an account in it, or what could be one."""
+        """True if there is an account in it, or what could be one."""
         values = [self.fields[field] for field in _ACCOUNT]
         return any(value and not self._is_figure(value) for value in values) or holds_account(
             " ".join(self.cells)
@@ -56,13 +56,13 @@ class _Row(NamedTuple):
 
     @property
     def has_payee(self) -> bool:
-        """Whether it names a possible payee."""
+        """True if it names a possible payee."""
         if self.label is not None and self.label.kind is LabelKind.NOTE:
             return False
         return any(value and not self._is_figure(value) for value in (self.fields[field] for field in _PAYEE))
 
     def _is_figure(self, value: str) -> bool:
-        """Whether a value is the row's label, or what stands beside one."""
+        """True if a value is the row's label, or beside one."""
         if self.label is None:
             return False
         figure = _BESIDE.get(self.label.kind, _MONEY)
@@ -87,14 +87,14 @@ class _Sums(NamedTuple):
         return {currency: plain(amount) for currency, amount in sums.iter_rows()}
 
     def are(self, amount: Decimal, currency: str | None) -> bool:
-        """Whether all payments, or those of the currency, add up to it."""
+        """True if all payments, or those of the currency, add up to it."""
         sums = self.by_currency()
         if currency is not None and currency in sums:
             return sums[currency] == amount
         return amount in {*sums.values(), sum(sums.values(), Decimal())}
 
     def end_in(self, amount: Decimal, *, count_min: int) -> bool:
-        """Whether at least `count_min` of the last payments add up to it."""
+        """True if at least `count_min` of the last payments add up to it."""
         amounts = self.money["amount"].drop_nulls().reverse().to_list()
         return amount in list(accumulate(amounts))[count_min - 1 :]
 
@@ -134,10 +134,7 @@ def footers_of(payments: pl.DataFrame, original: pl.DataFrame, positions: RowPos
 
 
 def likely_payment_count(original: pl.DataFrame) -> int:
-    """How many rows come before what looks like a footer, before it is known which column is which.
-
-    A row with a label and without an account in any cell ends the payments, if no account stands below it.
-    """
+    """Rows before a likely footer: a labelled row without an account, and no account below it."""
     first = max(0, original.height - FOOTERS_MAX)
     end = original.height
     for index, row in enumerate(original.slice(first).iter_rows(), start=first):

@@ -35,7 +35,7 @@ class Guess(NamedTuple):
     """A guess about a column from its cells."""
 
     field: str | None
-    """What it could be; None for nothing that is read."""
+    """The likely field; None if nothing is read."""
     words: Sentence
     """The same in words: "its cells look like IBANs"."""
     others: tuple[str, ...] = ()
@@ -43,11 +43,7 @@ class Guess(NamedTuple):
 
 
 def guesses_of(cells: ColumnCells) -> dict[str, Guess]:
-    """Header -> what the cells below it look like.
-
-    Of two columns for one field, one that could be dates, or is the same in every row, does not count where
-    the other is not so: it is a day, or the payer's own.
-    """
+    """Header -> what its cells look like; of two candidates, dates and constant columns lose."""
     looks = {header: _look(cells.sample(header).to_list()) for header in cells.headers}
     looks = _with_bic(looks, cells)
     for field in FIELDS:
@@ -149,7 +145,7 @@ KINDS = {"amounts", "BICs", *(words for _, words, _ in _LOOKS if words), *_KINDS
 
 
 def are_amounts(values: Sequence[str]) -> bool:
-    """Whether most cells are numbers, and some have decimals, as a number of something has not."""
+    """True if most cells are numbers, and some have decimals, as a number of something has not."""
     return _are_mostly(_NUMBER, values) and any(_DECIMALS.search(value) for value in values)
 
 
@@ -165,7 +161,7 @@ def _with_bic(looks: dict[str, Guess], cells: ColumnCells) -> dict[str, Guess]:
 
 
 def _without(rivals: list[str], is_unlikely: Callable[[str], bool], *, is_needed: bool = True) -> list[str]:
-    """Those that are likely; all of them where none is and one is needed."""
+    """The likely candidates; all if none is likely and one is needed."""
     return [header for header in rivals if not is_unlikely(header)] or (rivals if is_needed else [])
 
 

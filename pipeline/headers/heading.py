@@ -130,7 +130,7 @@ def _without_headers(lines: Sequence[Sequence[str]], position: str) -> ColumnsEr
 
 
 def looks_like_payment(cells: Sequence[str]) -> bool:
-    """Whether a cell looks like an account, a date or an amount, as none of a header line does."""
+    """True if a cell looks like an account, a date or an amount, as none of a header line does."""
     return any(_OF_A_PAYMENT.fullmatch(cell.strip()) for cell in cells)
 
 
@@ -143,7 +143,7 @@ def _over_two_rows(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -
 
 
 def _say_more_together(upper: Sequence[str], lower: Sequence[str], mapping: Mapping[str, str]) -> bool:
-    """Whether two rows of labels name the columns better than each by itself."""
+    """True if two rows of labels name the columns better than each by itself."""
     if any(_has_data(cells) or len(_filled(cells)) < _LABELS_MIN for cells in (upper, lower)):
         return False
     known = recognised(_pairs(upper, lower), mapping)
@@ -170,7 +170,7 @@ def _joined(lines: Sequence[Sequence[str]], start: int, mapping: Mapping[str, st
 def _goes_on(
     cells: Sequence[str], below: Sequence[str], after: Sequence[str], mapping: Mapping[str, str]
 ) -> bool:
-    """Whether labels over two rows go on in a third one, which stands above the first payment."""
+    """True if labels over two rows go on in a third one, which stands above the first payment."""
     if _has_data(below) or len(_filled(below)) < _LABELS_MIN or not _has_data(after):
         return False
     known = recognised(_pairs(cells, below), mapping)
@@ -189,7 +189,7 @@ def _heading(lines: Sequence[Sequence[str]], start: int, mapping: Mapping[str, s
 
 
 def _names_columns(cells: Sequence[str], mapping: Mapping[str, str]) -> bool:
-    """Whether a line below the headers is nothing but headers again, such as technical names."""
+    """True if a line below the headers is nothing but headers again, such as technical names."""
     filled = _filled(cells)
     if _has_data(filled):
         return False

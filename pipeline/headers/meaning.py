@@ -52,7 +52,7 @@ class HeaderMeaning(NamedTuple):
     """By what it is known, in words."""
     side: Side = Side.UNSAID
     rank: Rank | None = None
-    """Of a name."""
+    """Rank among names."""
     subject: Cue | None = None
     """Whom the list is about, where the header shows it: a person, supplier, customer or another party."""
     plain: bool = False
@@ -62,7 +62,7 @@ class HeaderMeaning(NamedTuple):
     currency: str | None = None
     """That the header of an amount gives."""
     says_name: bool = False
-    """Whether the header says that it is a name; `Supplier` may be a number."""
+    """True if the header says that it is a name; `Supplier` may be a number."""
 
 
 GIVEN, INITIALS, MIDDLE, FAMILY, SECOND_FAMILY, COMPANY, SECOND = (
@@ -147,7 +147,7 @@ def meaning(header: str) -> HeaderMeaning:
 
 
 def is_code_of_bank(header: str) -> bool:
-    """Whether a header states that its column has codes of the payee's banks, of whatever kind.
+    """True if a header states that its column has codes of the payee's banks, of whatever kind.
 
     >>> is_code_of_bank("Beneficiary bank code"), is_code_of_bank("Debit bank code")
     (True, False)
@@ -159,7 +159,7 @@ def is_code_of_bank(header: str) -> bool:
 
 
 def is_column_of(cue: Cue, header: str) -> bool:
-    """Whether a header has a word with this cue, and is no column of our side.
+    """True if a header has a word with this cue, and is no column of our side.
 
     >>> is_column_of(Cue.SORT_CODE, "Zorblex's sort code"), is_column_of(Cue.SORT_CODE, "Branch code")
     (True, False)
@@ -174,7 +174,7 @@ def is_column_of(cue: Cue, header: str) -> bool:
 _FIRMS = frozenset({Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY})
 _SUBJECTS = _FIRMS | {Cue.PERSON}
 _QUALIFIERS = _SUBJECTS | {Cue.OURS, Cue.THEIRS, Cue.MARK, Cue.BANK, Cue.FILLER, Cue.FULL, Cue.AND}
-"""What may stand beside anything, and shows whose it is."""
+"""Words that may stand beside any other and show whose it is."""
 _PAYEE = frozenset({Cue.THEIRS, Cue.MARK})
 _SUBJECTS_IN_ORDER = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY)
 _ANY_ACCOUNT = frozenset({Cue.ACCOUNT, Cue.BARE_ACCOUNT})
@@ -195,7 +195,7 @@ class _GrammarLine(NamedTuple):
     plain: Callable[[Words], bool] = lambda _words: False
 
     def fits(self, words: Words) -> bool:
-        """Whether these words are a header of this line."""
+        """True if these words are a header of this line."""
         allowed = self.qualifiers.union(self.beside, *self.needs)
         return words.cues <= allowed and all(words.cues & need for need in self.needs) and self.when(words)
 
@@ -222,7 +222,7 @@ def _line(  # noqa: PLR0913 (a column of the table each)
 
 
 def _holds_both(words: Words) -> bool:
-    """Whether a header of a sort code is one of an account number, too, and not of an account's sort code."""
+    """True if a header of a sort code is one of an account number, too, and not of an account's sort code."""
     index = words.order.index(Cue.SORT_CODE)
     return Cue.ACCOUNT in words.cues and (
         bool(words.cues & {Cue.AND, Cue.NUMBER}) or Cue.ACCOUNT in words.order[index:]
@@ -230,7 +230,7 @@ def _holds_both(words: Words) -> bool:
 
 
 def _is_a_holders(words: Words) -> bool:
-    """Whether a header that names a holder names what is theirs, as `Account holder IBAN` does."""
+    """True if a header that names a holder names what is theirs, as `Account holder IBAN` does."""
     return Cue.HOLDER not in words.cues or (
         words.order[0] is Cue.HOLDER and not words.cues & {Cue.NAME, Cue.FILLER, Cue.AND}
     )
@@ -242,7 +242,7 @@ def _is_a_subjects(words: Words) -> bool:
 
 
 def _is_free(words: Words) -> bool:
-    """Whether an account name may be one in the books: neither the payee's nor a bank's."""
+    """True if an account name may be one in the books: neither the payee's nor a bank's."""
     return _side(words.cues) is not Side.PAYEE and not words.cues & {Cue.BANK, *_SUBJECTS}
 
 
@@ -392,7 +392,7 @@ def _side(cues: frozenset[Cue]) -> Side:
 
 
 def _is_the_holders(line: _GrammarLine, cues: frozenset[Cue]) -> bool:
-    """Whether something other than a whole name is said to be the account holder's, who is the payee."""
+    """True if something other than a whole name is said to be the account holder's, who is the payee."""
     return Cue.HOLDER in cues and line.what != "name"
 
 

@@ -54,14 +54,14 @@ class Candidate(NamedTuple):
 
     @property
     def says_role(self) -> bool:
-        """Whether it stands under a role that is paid, and not only under `Name`, `Company` or `Tenant`."""
+        """True if it stands under a role that is paid, and not only under `Name`, `Company` or `Tenant`."""
         if self.rank is Rank.HOLDER:
             return not self.meant.plain
         return self.rank is Rank.PAYEE or (self.rank is Rank.SUBJECT and self.meant.subject in _PAID)
 
     @property
     def is_instead(self) -> bool:
-        """Whether it names a substitute payee, in the rows that have one."""
+        """True if it names a substitute payee, in the rows that have one."""
         [header, *_] = self.headers
         return bool(_IS_INSTEAD.match(fold(header))) or not _IF.isdisjoint(tokens_of(header))
 
@@ -118,10 +118,7 @@ def found(cells: ColumnCells) -> NameColumns:
 
 
 def _holds_codes(header: str, cells: ColumnCells, *, says_name: bool) -> bool:
-    """Whether no cell could be a name: each is an address of e-mail, a yes or no, or a kind of account.
-
-    Where the header does not call it a name, numbers and codes such as `V10023` are none either.
-    """
+    """True if no cell could be a name: e-mail addresses, yes or no, account types, numbers, codes."""
     sample = cells.sample(header)
     return bool(sample.str.contains(_NO_NAME if says_name else f"{_NO_NAME}|{_CODE}").all())
 
@@ -132,7 +129,7 @@ def _rank(meant: HeaderMeaning) -> Rank:
 
 
 def _is_about_people(header: str) -> bool:
-    """Whether a header such as `Employee No` shows that the list is about people."""
+    """True if a header such as `Employee No` shows that the list is about people."""
     meant = meaning(header)
     return meant.what == "payment_id" and meant.subject is Cue.PERSON
 
@@ -193,7 +190,7 @@ _PARTS_TOGETHER = Sentence("headers.parts_together", pair=ColumnPair("name", "FI
 
 
 def _completes(plain: Candidate, part: Sequence[str], cells: ColumnCells) -> bool:
-    """Whether a plain `Name` holds only the rest of a name whose other part has a column.
+    """True if a plain `Name` holds only the rest of a name whose other part has a column.
 
     Raises:
         ColumnsRefused: it is the whole in some rows and the rest in others.

@@ -34,10 +34,7 @@ INSIST = Sentence("headers.insist", columns=[ColumnPair("name", ANY_COLUMN), Col
 
 
 def why_not_payments(cells: ColumnCells) -> Sentence | None:
-    """What shows that a file holds no payments to others, as a sentence; None if nothing does.
-
-    Empty columns are no cue.
-    """
+    """Why a file holds no payments to others; None if nothing shows it. Empty columns are no cue."""
     cues = {header: what for header in cells.headers if (what := _cue_of(header)) in _CUES}
     filled = {header: what for header, what in cues.items() if cells.is_filled(header)}
     debit = [header for header, what in filled.items() if what in _DEBIT and _is_cue(header, what, cells)]
@@ -65,7 +62,7 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
 
 
 def _cue_of(header: str) -> str | None:
-    """What a header means; `Mandate status` and the like are of a mandate."""
+    """The meaning of a header; `Mandate status` and the like belong to a mandate."""
     what = meaning(header).what
     return MANDATE if what is None and Cue.MANDATE in map(cue_of, tokens_of(header)) else what
 
@@ -109,7 +106,7 @@ def _value_days(cells: ColumnCells) -> list[str]:
 
 
 def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:
-    """Whether cells are what their header says: `Creditor ID` may be a vendor number, `Sequence` a count."""
+    """True if cells are what their header says: `Creditor ID` may be a vendor number, `Sequence` a count."""
     if what == SEQUENCE:
         return not cells.are(header, r"^[0-9]+$")
     if what != CREDITOR_ID:
@@ -119,7 +116,7 @@ def _is_cue(header: str, what: str, cells: ColumnCells) -> bool:
 
 
 def _names_payee(cells: ColumnCells) -> bool:
-    """Whether a column names who is paid; one name in every row is the owner of the statement."""
+    """True if a column names who is paid; one name in every row is the owner of the statement."""
     return any(
         meant.what == "name"
         and meant.rank in (Rank.HOLDER, Rank.PAYEE)
@@ -132,13 +129,13 @@ def _names_payee(cells: ColumnCells) -> bool:
 
 
 def _has_date(cells: ColumnCells) -> bool:
-    """Whether a column is called `Date` and no more: beside a value date, the day of the booking."""
+    """True if a column is called `Date` and no more: beside a value date, the day of the booking."""
     words = (words_of(header) for header in cells.headers if cells.is_filled(header))
     return any(each is not None and each.cues == {Cue.DATE} for each in words)
 
 
 def _has_one_account(cells: ColumnCells) -> bool:
-    """Whether an account that is not marked for the payee is the same in every row: the statement's own."""
+    """True if an account that is not marked for the payee is the same in every row: the statement's own."""
     return any(
         meant.what in ("iban", "account_number")
         and meant.side is not Side.PAYEE
@@ -149,7 +146,7 @@ def _has_one_account(cells: ColumnCells) -> bool:
 
 
 def _pays_both_ways(cells: ColumnCells) -> bool:
-    """Whether one party pays in one row and is paid in another."""
+    """True if one party pays in one row and is paid in another."""
     names = [header for header in cells.headers if meaning(header).what == "name"]
     payers = [cells.text(header).unique() for header in names if meaning(header).side is Side.OURS]
     payees = [cells.text(header) for header in names if meaning(header).side is not Side.OURS]
@@ -174,7 +171,7 @@ _AMOUNT = r"^[-+(]?[0-9][0-9 .,'\u00a0]*\)?-?$"
 
 
 def _is_amount_of(side: Cue, header: str, cells: ColumnCells) -> bool:
-    """Whether a header such as `Debit` names no more than a side, over cells that are amounts."""
+    """True if a header such as `Debit` names no more than a side, over cells that are amounts."""
     words = None if meaning(header).rule == CANONICAL else words_of(header)
     if words is None or not {side} <= words.cues <= {side, Cue.AMOUNT, Cue.FILLER}:
         return False
@@ -189,7 +186,7 @@ _WAY = (
 
 
 def _goes_both_ways(header: str, cells: ColumnCells) -> bool:
-    """Whether a column has money going out in one row and coming in in another, whatever the amounts."""
+    """True if a column has money going out in one row and coming in in another, whatever the amounts."""
     return cells.varies([header]) and cells.are(header, _WAY)
 
 

@@ -41,7 +41,7 @@ def party_of(header: str) -> str | None:
 
 
 def names_unknown_party(header: str) -> bool:
-    """Whether a header is a name, of a party in unknown words.
+    """True if a header is a name, of a party in unknown words.
 
     >>> [names_unknown_party(header) for header in ("Zorblex name", "Zorblex", "Project name")]
     [True, False, False]
@@ -52,7 +52,7 @@ def names_unknown_party(header: str) -> bool:
 
 
 def names_unknown_payee(header: str) -> bool:
-    """Whether a header names a payee, in unknown words only.
+    """True if a header names a payee, in unknown words only.
 
     >>> [names_unknown_payee(header) for header in ("Garnishee payee", "Payee", "Payee city")]
     [True, False, False]
@@ -61,7 +61,7 @@ def names_unknown_payee(header: str) -> bool:
 
 
 def is_of_unknown(header: str) -> bool:
-    """Whether a header has an unknown word, and none of a thing.
+    """True if a header has an unknown word, and none of a thing.
 
     >>> [is_of_unknown(header) for header in ("Zorblex", "Zorblex city", "Payee")]
     [True, False, False]
@@ -143,6 +143,6 @@ def payee_key(original: Original) -> pl.Series:
 
 
 def is_list_of_payees(payments: Payments, original: Original) -> bool:
-    """Whether a table lists payees, as a vendor master does: it has their keys and no amounts."""
+    """True if a table lists payees, as a vendor master does: it has their keys and no amounts."""
     has_amounts = payments["amount"].count() > 0
     return not has_amounts and payee_id_header(original.columns) is not None

@@ -75,14 +75,14 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     chosen = _of_the_first_rank(names, cells)
     if chosen and _answers_in_some_rows(chosen[0]) and _is_empty_in_a_row(chosen, cells):
         chosen += _of_the_first_rank([name for name in names if name.rank > chosen[0].rank], cells)
-    chosen = _with_company(chosen, seen, cells, is_said=bool(chosen) and _is_said(chosen[0], party))
+    chosen = _with_company(chosen, seen, cells, is_stated=bool(chosen) and _is_said(chosen[0], party))
     if not chosen:
         return _empty(cells)
     _refuse_banks(chosen, cells)
     refuse_codes(chosen, names, cells)
     is_explicit = chosen[0].says_role and chosen[0].rank is not Rank.SUBJECT
-    is_said = is_explicit or _is_of(chosen[0], party) or unread_names.is_named_twice(chosen[0], cells)
-    is_bound = is_said and not may_be_codes(chosen[0], cells)
+    is_stated = is_explicit or _is_of(chosen[0], party) or unread_names.is_named_twice(chosen[0], cells)
+    is_bound = is_stated and not may_be_codes(chosen[0], cells)
     unread_names.refuse(chosen, accounts, cells, seen, is_bound=is_bound)
     if any(candidate.rank is not Rank.HOLDER for candidate in chosen):
         _refuse_second_line(chosen, seen.seconds, cells)
@@ -120,7 +120,7 @@ def _companies_not_read(
 
 
 def _is_said(name: Candidate, party: str | None) -> bool:
-    """Whether a header shows that this is who is paid: its own, or that of the account."""
+    """True if a header shows that this is who is paid: its own, or that of the account."""
     return name.rank in (Rank.HOLDER, Rank.PAYEE) or _is_of(name, party)
 
 
@@ -205,7 +205,7 @@ def _without_ledger_account(names: Sequence[Candidate], cells: ColumnCells) -> l
 
 
 def _answers_in_some_rows(name: Candidate) -> bool:
-    """Whether an empty cell of this name leaves the answer to the next rank."""
+    """True if an empty cell of this name leaves the answer to the next rank."""
     return name.rank is Rank.HOLDER or name.is_instead
 
 
@@ -220,7 +220,7 @@ def _refuse_plain_account_name(
 
 
 def _are_two(holder: Candidate, other: Candidate, cells: ColumnCells) -> bool:
-    """Whether a holder and another name may be two parties that could both be paid."""
+    """True if a holder and another name may be two parties that could both be paid."""
     if other.rank is Rank.HOLDER or (other.rank is Rank.COMPANY and _is_the_payers(other, holder, cells)):
         return False
     if (
@@ -244,7 +244,7 @@ def _refuse_other_parts(names: Sequence[Candidate], cells: ColumnCells) -> None:
 
 
 def _refuse_plain_name(names: Sequence[Candidate], cells: ColumnCells) -> None:
-    """A name that has nothing in common with the agency's or the tenant's may be of whom is paid."""
+    """Refuse a plain name unrelated to agency or tenant: it may be the payee's."""
     for other in (name for name in names if name.rank in (Rank.PLAIN, Rank.PART)):
         is_party = other.rank is Rank.PART or are_parties(other.headers[0], cells)
         if (
@@ -263,7 +263,7 @@ def _are_banks(headers: Sequence[str], cells: ColumnCells) -> bool:
 
 
 def _is_the_payers(company: Candidate, name: Candidate, cells: ColumnCells) -> bool:
-    """Whether a company is the same in every row, where a name is not: it pays."""
+    """True if a company is the same in every row, where a name is not: it pays."""
     return cells.is_constant(company.headers) and cells.varies(name.headers)
 
 
@@ -320,10 +320,10 @@ def _of_the_first_rank(names: Sequence[Candidate], cells: ColumnCells) -> list[C
 
 
 def _with_company(
-    chosen: list[Candidate], found: NameColumns, cells: ColumnCells, *, is_said: bool
+    chosen: list[Candidate], found: NameColumns, cells: ColumnCells, *, is_stated: bool
 ) -> list[Candidate]:
     """The names, and a company where the row has one instead of a name."""
-    if found.has_person or (is_said and not _is_empty_in_a_row(chosen, cells)):
+    if found.has_person or (is_stated and not _is_empty_in_a_row(chosen, cells)):
         return chosen
     companies = _of_the_first_rank(found.companies, cells)
     if not companies:
@@ -332,7 +332,7 @@ def _with_company(
         return companies
     if all(any(_is_the_payers(company, name, cells) for name in chosen) for company in companies):
         return chosen
-    if not is_said:
+    if not is_stated:
         for company in companies:
             for name in chosen:
                 if cells.differ(name.headers, company.headers):
@@ -345,7 +345,7 @@ def _is_empty_in_a_row(chosen: Sequence[Candidate], cells: ColumnCells) -> bool:
 
 
 def _empty(cells: ColumnCells) -> list[ColumnChoice]:
-    """A column of names without any, where there is no other: each row is reported as lacking its name."""
+    """An empty column of names if there is no other: each row is rejected for its name."""
     for header in cells.headers:
         meant = meaning(header)
         if meant.what == "name" and meant.side is not Side.OURS and not cells.is_filled(header):

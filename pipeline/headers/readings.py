@@ -33,7 +33,7 @@ class ColumnReading(NamedTuple):
     values: tuple[str, ...] = ()
     """The first three that the column has."""
     is_disputed: bool = False
-    """Whether the choice between this column and others is open, so that no column is read for the field."""
+    """True if the choice between this column and others is open, so that no column is read for the field."""
     map: str | None = None
     """The `--map` that has it read, where the cells show it and the header does not."""
 
@@ -45,10 +45,7 @@ def readings_of(
     *,
     ignored: Collection[str] = (),
 ) -> tuple[ColumnReading, ...]:
-    """The report on each header, in file order.
-
-    A disputed header could be a field, as well as the other columns that it comes with.
-    """
+    """The report on each header, in file order; a disputed header could be a field as well."""
     used = {header: choice for choice in choices for parts in choice.sources for header in parts}
     readings = []
     for header in cells.headers:
@@ -123,7 +120,7 @@ _OWN_KIND = {"iban": ("IBANs",), "account_number": ("account numbers",)}
 
 
 def _of_accounts(field: str, header: str, cells: ColumnCells) -> Sentence | None:
-    """What kinds of account a column holds, where they are not the one in its header."""
+    """Kinds of account in a column, if they differ from its header."""
     sample = cells.sample(header).to_list()
     if field not in _ACCOUNT_FIELDS or not sample:
         return None
@@ -134,7 +131,7 @@ def _of_accounts(field: str, header: str, cells: ColumnCells) -> Sentence | None
 
 
 def none_in_cells(field: str) -> Sentence:
-    """That a column has nothing of what its header says."""
+    """A column without any value of the kind in its header."""
     return Sentence("column.none_in_cells", field=Sentence(f"field.{field}"))
 
 
@@ -155,7 +152,7 @@ _KEPT = {NEVER: rule_of("never the payee"), SECOND: rule_of("a second line of a 
 
 
 def _instead_of(meant: HeaderMeaning, choices: Sequence[ColumnChoice]) -> Sentence:
-    """What is read where a column is not that could be the same; or what it is, where it is no field."""
+    """Why a possible column is not read: the one that is, or what it holds instead."""
     field = "name" if meant.what in (COMPANY, GIVEN, MIDDLE, FAMILY) else str(meant.what)
     if field not in FIELDS:
         return rule_of(meant.rule)

@@ -61,7 +61,7 @@ def _candidates(field: str, cells: ColumnCells) -> list[str]:
 
 
 def _fits(field: str, header: str, cells: ColumnCells) -> bool:
-    """Whether the cells of a column can be what its header could mean."""
+    """True if the cells of a column can be what its header could mean."""
     sample = cells.sample(header)
     if not len(sample):
         return True
@@ -77,15 +77,12 @@ def _fits(field: str, header: str, cells: ColumnCells) -> bool:
 
 
 def _is_account_type(word: str) -> bool:
-    """Whether a cell says who holds an account, or what kind of account it is."""
+    """True if a cell says who holds an account, or what kind of account it is."""
     return account_type_in(word) is not None or tells_no_holder(word)
 
 
 def _chosen_currency(cells: ColumnCells) -> list[str]:
-    """The column that a choice names, where it names one: `amountCurrency` with `source` in every row.
-
-    A choice whose cells are currencies is a currency, and so is the currency of payments.
-    """
+    """The column that a currency choice names, such as `amountCurrency` with `source` in every row."""
     choices = {fold(header): header for header in cells.headers if meaning(header).what == CHOICE}
     header = choices.get("amountcurrency")
     if header is None:

@@ -52,7 +52,7 @@ _SUFFIXES = ("no", "nr", "id")
 """Short words that may end a compound, as in `accountno`."""
 _ENDINGS = ("s", "ns", "ens", "es", "n")
 _STEM_LENGTH_MIN = 5
-"""Of a word without one of the endings that are not English, so that `an` is no `a`."""
+"""Shortest word without its non-English ending, so that `an` is no `a`."""
 
 
 def _plain(text: str) -> str:
@@ -123,7 +123,7 @@ def words_with(cue: Cue) -> frozenset[str]:
 
 
 def is_known(token: str) -> bool:
-    """Whether a word stands for anything, by itself or as a compound."""
+    """True if a word has a meaning, alone or in a compound."""
     return _looked_up([token]) is not None
 
 
@@ -133,7 +133,7 @@ def cue_of(token: str) -> Found | None:
 
 
 def is_ours(header: str) -> bool:
-    """Whether a word of a header gives it to our side, whatever its other words are."""
+    """True if a word of a header gives it to our side, whatever its other words are."""
     return not set(tokens_of(header)).isdisjoint(words_with(Cue.OURS))
 
 
@@ -179,7 +179,7 @@ def known_and_unknown(header: str) -> tuple[str, frozenset[str]]:
 
 
 def _looked_up(tokens: Sequence[str]) -> list[Found] | None:
-    """What each word stands for: a cue, a number or a currency; None if one is not known."""
+    """The meaning of each word: a cue, a number or a currency; None if one is unknown."""
     every: list[Found] = []
     for _, found in _pieces(tokens):
         if found is None:
@@ -189,7 +189,7 @@ def _looked_up(tokens: Sequence[str]) -> list[Found] | None:
 
 
 def _pieces(tokens: Sequence[str]) -> Iterator[tuple[Sequence[str], list[Found] | None]]:
-    """The words and phrases of a header, the longest first, with what each stands for."""
+    """Words and phrases of a header, longest first, with their meanings."""
     index = 0
     while index < len(tokens):
         for length in range(min(_PHRASE_WORDS_MAX, len(tokens) - index), 0, -1):

@@ -114,7 +114,7 @@ def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool)
 
 
 def is_named_twice(name: Candidate, cells: ColumnCells) -> bool:
-    """Whether another column of names, of a party in unknown words, has the same in every row."""
+    """True if another column of names, of a party in unknown words, has the same in every row."""
     return cells.varies(name.headers) and any(
         names_unknown_party(header)
         and not cells.text(header).has_nulls()
@@ -133,7 +133,7 @@ def _account_of(known: str, header: str, cells: ColumnCells) -> str | None:
 
 
 def _stem(word: str) -> str:
-    """What the forms of a word have in common, as `stypendysta` and `stypendysty`."""
+    """Common stem of word forms, such as `stypendysta` and `stypendysty`."""
     bare = next((word.removesuffix(end) for end in ("es", "s") if word.endswith(end) and len(word) > 5), word)
     return bare[:-2] if len(bare) > 6 else bare
 
@@ -153,7 +153,7 @@ def _refuse_same_name(chosen: Sequence[Candidate], cells: ColumnCells) -> None:
 def _refuse_owner(
     chosen: Sequence[Candidate], accounts: Sequence[str], cells: ColumnCells, seen: NameColumns
 ) -> None:
-    """An account whose header says too little may be of a company, or of a column that shares a word."""
+    """Refuse an owner under a vague header: a company's, or one that shares a word with a column."""
     words = frozenset[str]().union(*(known_and_unknown(header)[1] for header in accounts))
     is_unsaid = any(meaning(header).what is None for header in accounts)
     companies = {header for name in seen.companies for header in name.headers if is_unsaid}
@@ -238,6 +238,6 @@ def _other_names(chosen: Sequence[Candidate], cells: ColumnCells) -> list[str]:
 
 
 def are_parties(header: str, cells: ColumnCells, look: str = _LIKE_A_PARTY, share: float = _MOSTLY) -> bool:
-    """Whether most cells look like names of people and firms."""
+    """True if most cells look like names of people and firms."""
     sample = cells.sample(header)
     return len(sample) > 0 and int(sample.str.contains(look).sum()) >= share * len(sample)

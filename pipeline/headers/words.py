@@ -77,7 +77,7 @@ def listed(text: str) -> tuple[str, ...]:
 _FILE = tomllib.loads((files(__package__) / "words.toml").read_text("utf-8"))
 WORDS: Mapping[Cue, tuple[str, ...]] = {cue: listed(_FILE["cues"][cue.name.lower()]) for cue in Cue}
 THINGS = listed(_FILE["things"]["words"])
-"""What has a name, and is no person or company."""
+"""Things with a name that are no person or company."""
 CURRENCIES: Mapping[str, str] = {
     **{code.lower(): code for code in listed(_FILE["currency_codes"]["codes"])},
     **{word: code for code, words in _FILE["currencies"].items() for word in listed(words)},

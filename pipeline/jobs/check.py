@@ -50,7 +50,7 @@ class RunInput(Protocol):
 
     @property
     def sha256(self) -> str:
-        """Of its bytes."""
+        """SHA-256 of its bytes."""
 
     @property
     def run_sha256(self) -> str:
@@ -66,7 +66,7 @@ class RunInput(Protocol):
         """Validate it and find its questions; why nothing may be asked, unless the user allows it."""
 
     def questions(self, surface: Surface) -> "RunQuestions":
-        """What to ask, as the asking begins; notify of calls that are likely to be wasted."""
+        """Questions at the beginning of asking; notify of calls that are likely to be wasted."""
 
     def left(self, asked: "AskingResult") -> "QuestionsLeft":
         """Take the answers, and count what is left."""

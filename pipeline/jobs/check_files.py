@@ -77,5 +77,5 @@ class _Turns:
 
 
 def concerns_one_file(end: BaseException) -> bool:
-    """Whether the next file can still be checked, as after a bug of ours."""
+    """True if the next file can still be checked, as after a bug of ours."""
     return isinstance(end, CONCERN_ONE_FILE) or not is_expected_end(end)

@@ -48,10 +48,7 @@ def columns_of(
 
 
 def _section(name: str, source: PaymentSource, read_as: ReadAs) -> str:
-    """What reads files like this one in the same way, whatever else stands in them.
-
-    A sort code is mapped only if the user did so: mapped, it says that each row's account is British.
-    """
+    """Configuration that reads files like this one; a sort code only if the user mapped it."""
     encoding = source.dialect.encoding
     mapping = {
         field: _by_header(column, source)

@@ -45,10 +45,7 @@ PROBLEMS_NAMED_MAX = 5
 
 
 def check_data_set(job: DataSetJob, surface: Surface) -> RunResult:
-    """Check every part of a data set, and say what it leaves behind, as `check`.
-
-    That is said also if a part cannot be used.
-    """
+    """Check every part of a data set as `check` does, even if some parts cannot be used."""
     return check_input(job.check, partial(CheckedSet.read, of=job), surface, asks=job.asks)
 
 

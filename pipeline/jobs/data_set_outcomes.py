@@ -134,7 +134,7 @@ def _tasks(
 
 
 def _decided_before(task: DecideTask) -> PartDecided | None:
-    """What was decided about a part, where it still holds and its outcome file is as it was."""
+    """The earlier decision on a part, if it still holds and its outcome file is unchanged."""
     known = read_document(PartDecided, task.shared.files.done("decided", task.part.number))
     if known is None or known.basis != task.basis:
         return None

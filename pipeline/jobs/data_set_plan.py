@@ -58,7 +58,7 @@ class PlannedSet(NamedTuple):
 
 
 def task_of(job: DataSetJob, data: DataSet, chosen: Chosen, there: Routes) -> SetTask:
-    """What all tasks have in common; their folder within the work folder is that of just these settings."""
+    """Settings that all tasks share; their work folder is for these settings only."""
     check, modulus = job.check, there.modulus
     bucket_bytes = format_named(data.format).BUCKET_BYTES
     bucket_count = max(_BUCKETS_MIN, min(_BUCKETS_MAX, data.byte_count // bucket_bytes + 1))
@@ -121,7 +121,7 @@ class _Columns(NamedTuple):
 
 
 def _like(part: DataPart, read: PartRead, like: tuple[DataPart, PartRead], before: _Columns) -> PartRead:
-    """What was found in a part, or its problem where its columns are not those of the parts before it."""
+    """The findings in a part, or its problem if its columns differ from earlier parts."""
     first, as_read = like
     if read.problem is not None:
         return read

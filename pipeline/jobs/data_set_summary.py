@@ -150,7 +150,7 @@ def modulus_of(buckets: Iterable[ModulusUsed | None]) -> ModulusUsed | None:
 
 
 def input_of(file: InputFile, parts: Sequence[tuple[DataPart, PartRead]]) -> InputFile:
-    """What is said of the whole input, with what is known by its usable parts."""
+    """Facts about the whole input, from its usable parts."""
     sources = [read.currency_sources.model_dump() for _, read in parts]
     return file.model_copy(
         update={
@@ -167,6 +167,6 @@ def input_of(file: InputFile, parts: Sequence[tuple[DataPart, PartRead]]) -> Inp
 
 
 def _named(row: NotPayment, part: DataPart) -> NotPayment:
-    """A row that is no payment, said with the part that it stands in."""
+    """A row that is not a payment, with its part."""
     sentence = Sentence("footer.in_part", part=part.name, said=Sentence.of_data(row.said.sentence))
     return row.model_copy(update={"said": sentence.recorded()})

@@ -20,10 +20,7 @@ from pipeline.wording import Sentence
 
 
 def diagnose(profile_name: str | None, config: Path | None, *, now: datetime) -> list[Finding]:
-    """Try a profile, or the embedded sandbox: its configuration, secrets, certificates, TLS and token.
-
-    One finding per thing tried, in order. A mistake in one server does not hide another.
-    """
+    """Test configuration, secrets, certificates, TLS and token of each server; one finding per test."""
     findings = []
     try:
         file = ConfigurationFile(config)
@@ -123,7 +120,7 @@ def _ledger_key(profile: Profile) -> Sentence:
 
 
 def _shared_ledger(job: LedgerJob) -> Sentence:
-    """Where it is; ConfigurationError where `precheck ledger check` finds that it could lose an answer."""
+    """The ledger's address (ConfigurationError: `precheck ledger check` found a risk of losing answers)."""
     found = inspect_ledger(job, is_restored=False)
     wrong = [Sentence("jobs.finding", what=each.what, said=each.detail) for each in found if each.exit_code]
     if wrong:

@@ -93,10 +93,7 @@ def runs_of(
     decided: DecidedRows,
     names: Callable[[], pl.Series | None] = lambda: None,
 ) -> list[KnownRun]:
-    """A run and the earlier runs whose keys it continues: its `KeptPayees` and its decisions.
-
-    The names are those of every payment in its file, as `EarlierPayees` has them.
-    """
+    """A run and those whose keys it continues: `KeptPayees` and decisions, with all names of its file."""
     found = knowledge(kept, decided)
     hashed = payee_hashes(origin.payee_key, KEYED)
     return [
@@ -124,7 +121,7 @@ def _of_outcomes(run: EndedRun, payee_key: bytes) -> pl.DataFrame:
 
 
 def _decided(manifest: Manifest) -> DecidedRows:
-    """What was decided about the payments of a run, by `precheck split` and by people."""
+    """Decisions about the payments of a run, by `precheck split` and by people."""
     held = manifest.splits[-1].held_rows if manifest.splits else None
     # After starting over, the decisions may be about another file that was checked in the same folder.
     began = manifest.ledger.created_at
@@ -139,7 +136,7 @@ def _last_words(approvals: Iterable[Approval]) -> dict[int, Decision | None]:
 def _carried(kept: pl.DataFrame) -> Iterator[KnownRun]:
     for (folder, finished, key), rows in kept.group_by("folder", "finished", "payee_key"):
         origin = RunOrigin(str(folder), str(finished), bytes.fromhex(str(key)))
-        known, unsure = (keys_once(rows.filter(known=standing)) for standing in CARRIED)
+        known, unsure = (keys_once(rows.filter(known=status)) for status in CARRIED)
         hashed = payee_hashes(origin.payee_key, KEYED)
         yield KnownRun(EarlierPayees(origin.folder, known, unsure, hashed, lambda: None), origin)
 
@@ -151,13 +148,13 @@ def carried_on(runs: Sequence[KnownRun], contradicted: Sequence[ContradictedKeys
     """`KeptPayees` of earlier runs that payments contradict, of each as `Differences` has it."""
     parts = [
         keys.with_columns(
-            known=pl.lit(standing.value),
+            known=pl.lit(status.value),
             folder=pl.lit(run.origin.folder),
             finished=pl.lit(run.origin.finished),
             payee_key=pl.lit(run.origin.payee_key.hex()),
         )
         for run, of_run in zip(runs, contradicted, strict=True)
-        for standing, keys in zip(CARRIED, of_run, strict=True)
+        for status, keys in zip(CARRIED, of_run, strict=True)
     ]
     return pl.concat([pl.DataFrame(schema=KEPT_PAYEES), *parts])
 
@@ -165,10 +162,7 @@ def carried_on(runs: Sequence[KnownRun], contradicted: Sequence[ContradictedKeys
 def keep(
     payees: pl.DataFrame, known: pl.Series, carried: pl.DataFrame, payee_key: bytes, folder: Path
 ) -> Path:
-    """Write the keys of the payees of a run, with their `payee_statuses`, for the next one to compare with.
-
-    Keys are carried as `carried_on` gives them.
-    """
+    """Write the payee keys and `payee_statuses` of a run, and carried ones, for the next comparison."""
     path = folder / PAYEES
     with write_atomically(path) as file:
         write_lines(kept_once(pl.concat([own_payees(payees, known, payee_key), carried])), file, Dialect())

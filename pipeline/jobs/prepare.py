@@ -32,7 +32,7 @@ from schemas.summary import ModulusUsed, RouteCount
 
 VERSION = version("payee-precheck")
 READ_AHEAD_BYTES_MAX = 8 * 1024**2
-"""Of a file that is in memory beside another one."""
+"""Largest file that is read while another one is in memory."""
 
 
 class RunTime(NamedTuple):
@@ -130,10 +130,7 @@ def wanted(job: CheckJob, chosen: Chosen) -> ComparisonRequest:
 def prepare(
     job: CheckJob, source: PaymentSource, chosen: Chosen, profile: Profile, time: RunTime
 ) -> tuple[PreparedFile, Checks]:
-    """Validate the payments, compare them with earlier runs, and find the distinct questions.
-
-    The profile comes as it is configured, and with its servers running.
-    """
+    """Validate the payments, compare them with earlier runs, and find the distinct questions."""
     modulus = modulus_of(chosen, today=time.now.date())
     valid = validate(source.payments, routes(profile)._replace(modulus=modulus), source.positions)
     subject = CurrentRun(job.out, source.sha256, chosen.environment, time.begun)

@@ -42,7 +42,7 @@ def _whose(scope: str, client: str | None) -> str:
 
 
 def _profiles() -> dict[str, Profile]:
-    """Those of the usual configuration file; none if it has a mistake, which `doctor` reports."""
+    """Profiles of the usual configuration; none if it has a mistake, which `doctor` reports."""
     path = usual()
     try:
         return {} if path is None else read(path).profiles

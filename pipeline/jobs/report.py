@@ -27,7 +27,7 @@ from schemas.summary import Summary
 
 
 class BankReport(NamedTuple):
-    """That the report for bank software is wanted."""
+    """Request for the report for bank software."""
 
     input_file: Path | None  # where the payment file of the run is; None: where `input_path` finds it
 
@@ -93,7 +93,7 @@ def report(  # noqa: PLR0913 (what is written, and how)
 
 
 def _adopting_signer(run: EndedRun, key: Path | None, *, now: datetime) -> Signer:
-    """Who signs a folder that is adopted, which must hold, and from which no signature was cut."""
+    """The signer of an adopted folder, which must be sound and never signed before."""
     signer, folder = named_signer(key, run.manifest.profile.name), run.folder
     require_verified(VerifyJob(folder), "jobs.not_adopted", now=now)
     if signer is None:

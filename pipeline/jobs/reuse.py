@@ -154,7 +154,7 @@ def _records(
 def _others(
     permitted: ReusePermission, checks: pl.DataFrame, ledger: SqliteLedger | SharedRun, now: datetime
 ) -> list[EarlierAnswers]:
-    """What other runs of the ledger were answered, where that may be used."""
+    """Reusable answers of other runs of the ledger."""
     if not permitted.in_ledger:
         return []
     keys = [ledger.question_key(Check(row[0], ApiName(row[1]), *row[2:])) for row in checks.iter_rows()]

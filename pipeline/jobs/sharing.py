@@ -46,7 +46,7 @@ class AskingPlan(NamedTuple, Generic[_Questions]):
     kept: KeptOpen | None = None  # what stays open for the next file
 
     def way(self, ledger: SqliteLedger, joined: "JoinedRun | None", *, asks: bool) -> Way:
-        """Who asks: this process alone, or together with the processes that share the run, as `ask`."""
+        """The way of asking: this process alone, or together with others as `ask`."""
         if joined is None:
             return Alone(ledger, is_ours=self.chosen.config is None, kept=self.kept)
         from pipeline.executors.folder_copy import FolderCopy

@@ -62,7 +62,7 @@ class SplitJob(ReviewJob):
     repeated_rows: Sequence[int] = ()
     """Rows whose payment a file of another family released: PAYMENT_REPEATED, as of the policy."""
     release_again: bool = False
-    """Whether payments that were released before are not held for that."""
+    """True if payments that were released before are not held for that."""
 
 
 def split_folder(job: SplitJob, *, now: datetime) -> Split:
@@ -204,7 +204,7 @@ def _approvals(
     release: PaymentFile | None,
     sign: Callable[[pl.DataFrame, str, Decision | None], list[Approval]],
 ) -> list[Approval]:
-    """What people decided, also of rows that are held without it; last what was refused."""
+    """Decisions of people, including those without effect; refused ones last."""
     refused = _refused(decisions, placements)
     kept = decisions.join(refused, on="row", how="anti", maintain_order="left")
     counted = [
@@ -234,7 +234,7 @@ def _refuse_undecided(run: FinishedRun) -> None:
 
 
 def _note_of(decision: str, release: PaymentFile | None) -> str:
-    """What was decided; which file it let the payments into, or kept them out of."""
+    """The decision, and the file that got the payments or lost them."""
     if release is None:
         return f"{decision}: no payment was released"
     return f"{decision}: the released payments are {Path(release.path).name}, SHA-256 {release.sha256}"
@@ -244,7 +244,7 @@ ROLES: tuple[Role, Role] = (RELEASE, HOLD)
 
 
 def _placed(job: SplitJob, placements: Placements, role: Role, part: FinishedRun) -> Write | None:
-    """What writes the payments of an outcome file that are in one place; None where there are none."""
+    """Writer for the payments of one destination; None without payments."""
     mine = placements["place"].slice(part.part.first_row - 1, part.part.row_count) == role
     return partial(payments_writer(part, job.input_file).part, mine, role) if mine.any() else None
 

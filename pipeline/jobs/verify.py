@@ -1,4 +1,4 @@
-"""Whether the folder of a run is as the run left it, and whether all of it agrees. Nothing is sent.
+"""Verify that the folder of a run is complete, consistent and unchanged. Nothing is sent.
 
 The questions are planned again from the payment file, or from the outcome file where the payment file is not
 at hand, by the settings in the manifest; the ledger must have answered them as the outcome file says.
@@ -76,7 +76,7 @@ class VerifyJob:
     signed_by: Path | None = None
     """The public key that the manifest must be signed with; None if no signature is required."""
     asks_again: bool = True
-    """Whether the questions are planned again; otherwise answers are looked for by their ids alone."""
+    """True if the questions are planned again; otherwise answers are looked for by their ids alone."""
 
 
 def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
@@ -123,7 +123,7 @@ def verify(job: VerifyJob, *, now: datetime) -> list[Finding]:
 
 
 def _others(folder: Path, manifest: Manifest) -> list[Finding]:
-    """What is in the folder and not in the evidence."""
+    """Files in the folder that the evidence does not have."""
     others = sorted(unrecorded(folder, manifest))
     folders = [path for name in others if not (path := folder / name).is_symlink()]
     within = chain.from_iterable(path.rglob("*") for path in folders)
@@ -140,7 +140,7 @@ def _others(folder: Path, manifest: Manifest) -> list[Finding]:
 
 
 def _looks_payable(path: Path, manifest: Manifest) -> bool:
-    """Whether someone may take it for payments that were checked; not so what is the checked file itself."""
+    """True if someone may take it for payments that were checked; not so what is the checked file itself."""
     if not (looks_payable(path.name) or path.name.casefold() == manifest.input.name.casefold()):
         return False
     if path.is_symlink():
@@ -164,7 +164,7 @@ def require_verified(job: VerifyJob, refusal: str, *, now: datetime) -> None:
 
 
 def _signature(job: VerifyJob, manifest: Manifest) -> list[Finding]:
-    """Whether the manifest is signed by who should have signed it."""
+    """True if the manifest is signed by who should have signed it."""
     folder, path, what = job.folder, job.signed_by, Sentence("evidence.signature")
     if path is None:
         there = Sentence("evidence.signature_unverified", signature=SIGNATURE)
@@ -198,7 +198,7 @@ def verification(findings: Iterable[Finding]) -> Verification:
 
 
 def _as_checked(path: Path, manifest: Manifest) -> Finding:
-    """Whether a payment file is the one that the run checked."""
+    """True if a payment file is the one that the run checked."""
     try:
         sha256, _ = identity_of(path)
     except OSError as error:
@@ -270,7 +270,7 @@ def _ledger_agrees(looked_at: _LookedAt, now: datetime) -> list[Finding]:
     manifest = run.manifest
 
     def planned(part: RunPart) -> tuple[Plan, Outcomes]:
-        """The questions of a part, from the payment file where it is at hand."""
+        """The questions of a part, from the payment file if it is there."""
         is_whole = looked_at.is_input and len(looked_at.parts()) == 1
         payments = looked_at.original(part).payments if is_whole else rows(part).payments
         valid = validate(payments, routes_of(manifest.profile), manifest.input.places)
@@ -300,7 +300,7 @@ def _known(record: LedgerReader, secret: SecretStr | None) -> LedgerAnswers:
 
 
 def _reports_agree(looked_at: _LookedAt) -> list[Finding]:
-    """Whether every outcome follows from the copies of the bank's reports, and who provided these."""
+    """True if every outcome follows from the copies of the bank's reports, and who provided these."""
     run, manifest = looked_at.run, looked_at.run.manifest
     providers = list(dict.fromkeys(report.provided_by for report in manifest.bank_reports))
     origin = Sentence("evidence.reports_provided", count=len(manifest.bank_reports), names=providers)
@@ -332,7 +332,7 @@ def _by_another_version(finding: Finding, manifest: Manifest) -> Finding:
 
 
 def _splits(folder: Path, manifest: Manifest) -> list[Finding]:
-    """Whether the last split made the files that are there, and lost no payment."""
+    """True if the last split made the files that are there, and lost no payment."""
     if not manifest.splits:
         return []
     last = manifest.splits[-1]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class WholeFile:
-    """As `RunInput`; what is no longer needed goes on the way, as a file may have millions of rows."""
+    """A `RunInput` that frees what it no longer needs, as a file may have millions of rows."""
 
     _prepared: PreparedFile
     _checks: Checks

@@ -52,7 +52,7 @@ class Styles(NamedTuple):
     to_fill_in_wrapped: int
 
     def of_text(self, column: SheetColumn) -> int:
-        """That of a text in a column."""
+        """The style of text in a column."""
         if column.is_input:
             return self.to_fill_in_wrapped if column.wraps else self.to_fill_in
         return self.wrapped if column.wraps else self.text

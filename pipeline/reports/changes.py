@@ -16,20 +16,17 @@ from schemas.row_positions import RowPositions
 from schemas.summary import Summary, WarningCount
 
 LISTED_MAX = 1000
-"""Of the documents and the page; the largest amounts of the gravest code first."""
+"""Changes in documents and on the page, gravest code and largest amounts first."""
 WORDS: Mapping[WarningCode, Sentence] = {
     WarningCode.ACCOUNT_CHANGED: Sentence("changes.account_changed"),
     WarningCode.NAME_CHANGED: Sentence("changes.name_changed"),
     WarningCode.PAYEE_NEW: Sentence("changes.payee_new"),
 }
-"""What has changed, the gravest first."""
+"""Kinds of change, the gravest first."""
 
 
 def listed(changes: pl.DataFrame, payments: pl.DataFrame, comparison: Comparison) -> list[Change]:
-    """What a person looks at: accounts before names before new payees, and of each the largest amounts first.
-
-    Where every payee is new they are not listed: one sentence is clearer.
-    """
+    """Changes for people: accounts, names, then new payees, largest first; none if every payee is new."""
     assert changes.schema == CHANGES
     assert payments.schema == PAYMENTS
     if all_are_new(comparison):
@@ -55,19 +52,19 @@ def listed(changes: pl.DataFrame, payments: pl.DataFrame, comparison: Comparison
 
 
 def changes_of(summary: Summary, payments: pl.DataFrame, changes: pl.DataFrame | None) -> list[Change]:
-    """What of a run's changes a person looks at; nothing if they are gone, or there were none."""
+    """Changes that a person reviews; empty if they are purged or there were none."""
     if summary.compared is None or changes is None:
         return []
     return listed(changes, payments, summary.compared)
 
 
 def all_are_new(comparison: Comparison) -> bool:
-    """Whether the earlier runs know nothing of the file, or there are none."""
+    """True if the earlier runs know nothing of the file, or there are none."""
     return comparison.new_count == comparison.payee_count
 
 
 def compared_with(comparison: Comparison) -> str:
-    """What the comparison was and came to, as a sentence."""
+    """The comparison and its result, as a sentence."""
     if not comparison.runs:
         return say("changes.compared_nothing", said=comparison.said)
     folders = [run.folder for run in comparison.runs]

@@ -25,9 +25,9 @@ _CORRECTABLE = (Action.FIX_NAME, Action.FIX_ACCOUNT_TYPE, Action.FIX_NAME_AND_AC
 IS_CORRECTABLE = pl.col("check_action").is_in(_CORRECTABLE) & (
     pl.col("check_matched_name").is_not_null() | (pl.col("check_action") == Action.FIX_ACCOUNT_TYPE)
 )
-"""Whether `precheck fix` can write what a payment needs, as the bank gave the correction."""
+"""True if `precheck fix` can write what a payment needs, as the bank gave the correction."""
 PROFILE_CHARS_MAX = 40
-"""Of a name that is shown where a spreadsheet has room for 255 characters."""
+"""Characters of a profile name where a spreadsheet allows 255."""
 _NEVER: Mapping[str, str] = {
     Outcome.REJECTED: "sheet.no_bank_was_asked",
     Outcome.DEFERRED: "sheet.no_answer_yet",
@@ -85,7 +85,7 @@ def policy_of(summary: Summary, verdicts: Mapping[str, Verdict] | None) -> Polic
 
 
 def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
-    """What is offered beside rows by the policy, in their order."""
+    """Choices offered beside rows by the policy, in their order."""
     chosen = policy.verdicts
     judged = verdicts(Outcomes(rows), policy.warned, chosen or {})
     holding = [
@@ -198,7 +198,7 @@ def how_to_release(held_by: Sequence[str], profile: str) -> str:
 
 
 RANGES_MAX = 100
-"""Of cells in one list, as programs are slow with one that is in thousands of places."""
+"""Ranges of cells in one list; programs are slow with thousands."""
 
 
 def write_lists(page: "Worksheet", column: int, runs: Sequence[RowSpan], *, first_line: int) -> None:

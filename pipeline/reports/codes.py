@@ -10,7 +10,7 @@ from rich.text import Text
 from pipeline.reports.explanations import Case, CodesSection, Explanation, whole
 from pipeline.reports.terminal import table_of, text_line
 from pipeline.reports.wording import say, visible
-from pipeline.wording import Sentence, SurfaceKind, aloud
+from pipeline.wording import Sentence, SurfaceKind, rendered
 from schemas.columns import KnownFormat, KnownFormats
 
 
@@ -22,7 +22,7 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
         table.add_column(no_wrap=True, style="dim")
         table.add_column()
         for name, text in _lines(case):
-            table.add_row(f"  {aloud(name, SurfaceKind.COMMAND)}", Text(text))
+            table.add_row(f"  {rendered(name, SurfaceKind.COMMAND)}", Text(text))
         console.print(table, "")
 
 
@@ -31,18 +31,18 @@ def print_codes(explanations: Iterable[Explanation], console: Console, *, in_ful
     listed = list(explanations)
     for section in CodesSection:
         if not in_full:
-            console.print(Text(aloud(_SECTIONS[section], SurfaceKind.COMMAND), style="bold"))
+            console.print(Text(rendered(_SECTIONS[section], SurfaceKind.COMMAND), style="bold"))
             codes = (explanation.code for explanation in listed if explanation.section is section)
             console.print(Padding(Text(" ".join(codes)), (0, 0, 1, 2)))
             continue
         table = table_of("code", "")  # headed by its section
-        table.columns[1].header = aloud(_SECTIONS[section], SurfaceKind.COMMAND)
+        table.columns[1].header = rendered(_SECTIONS[section], SurfaceKind.COMMAND)
         for explanation in listed:
             if explanation.section is section:
-                says = whole(aloud(explanation.cases[0].says, SurfaceKind.COMMAND))
+                says = whole(rendered(explanation.cases[0].says, SurfaceKind.COMMAND))
                 table.add_row(explanation.code, says)
         console.print(table, "")
-    console.print(Text(aloud(Sentence("explain.one_of_them"), SurfaceKind.COMMAND)))
+    console.print(Text(rendered(Sentence("explain.one_of_them"), SurfaceKind.COMMAND)))
 
 
 _SECTIONS = {
@@ -55,7 +55,7 @@ _SECTIONS = {
 
 def _lines(case: Case) -> Iterable[tuple[Sentence, str]]:
     def spoken(sentence: Sentence) -> str:
-        return aloud(sentence, SurfaceKind.COMMAND)
+        return rendered(sentence, SurfaceKind.COMMAND)
 
     yield Sentence("explain.from"), spoken(case.where)
     if case.outcome is not None:
@@ -77,7 +77,7 @@ def print_formats(known: KnownFormats, console: Console, *, in_full: bool) -> No
         table.add_row(
             name,
             Text(visible(each.written_as or "-")),
-            Text(visible(_in_full(each) if in_full else aloud(each.title, SurfaceKind.COMMAND))),
+            Text(visible(_in_full(each) if in_full else rendered(each.title, SurfaceKind.COMMAND))),
         )
     console.print(table)
     console.print(text_line(Sentence("formats.written_as_listed")))
@@ -87,8 +87,8 @@ def print_formats(known: KnownFormats, console: Console, *, in_full: bool) -> No
 
 
 def _in_full(each: KnownFormat) -> str:
-    title, known_by = (aloud(text, SurfaceKind.COMMAND) for text in (each.title, each.known_by))
+    title, known_by = (rendered(text, SurfaceKind.COMMAND) for text in (each.title, each.known_by))
     if each.why_not is None:
         return say("formats.in_full", title=title, known_by=known_by)
-    why = aloud(each.why_not, SurfaceKind.COMMAND)
+    why = rendered(each.why_not, SurfaceKind.COMMAND)
     return say("formats.never_changed", title=title, known_by=known_by, why=why)

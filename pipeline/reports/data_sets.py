@@ -36,19 +36,19 @@ class PartReport(NamedTuple):
 
 
 def part_report(original: Original, payments: Payments, outcomes: Outcomes) -> PartReport:
-    """That of one part, by the rows of the data set."""
+    """The report of one part, by the rows of the data set."""
     size, _ = money_of(payments)
     needed = outcomes["check_outcome"].is_in(list(NEEDS_A_PERSON))
-    chosen = pl.DataFrame({_SIZE: size, "row": outcomes["row"]}).with_row_index("at").filter(needed)
+    chosen = pl.DataFrame({_SIZE: size, "row": outcomes["row"]}).with_row_index("position").filter(needed)
     chosen = _largest(chosen)
-    table = original.hstack(outcomes.select(COLUMNS).get_columns())[chosen["at"]]
-    attention = chosen.drop("at").hstack(as_text(table).get_columns())
+    table = original.hstack(outcomes.select(COLUMNS).get_columns())[chosen["position"]]
+    attention = chosen.drop("position").hstack(as_text(table).get_columns())
     rows = payments.hstack(outcomes.drop("row").get_columns())
     return PartReport(attention, listable(rows, PARTS_ROWS_MAX), sums_of(rows))
 
 
 def of_all(parts: Iterable[PartReport]) -> PartReport:
-    """That of all parts together, with as little as possible in memory."""
+    """The report of all parts together, with as little as possible in memory."""
     return reduce(_of_both, parts)
 
 

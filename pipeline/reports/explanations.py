@@ -139,7 +139,7 @@ def _of_no_answer() -> Iterator[tuple[str, Case]]:
 
 
 def _of_rules() -> Iterator[tuple[str, Case]]:
-    """Of each code and sentence one case, with all the fields that they stand for."""
+    """One case for each code and sentence, with all its fields."""
     fields: dict[tuple[str, Sentence], list[str]] = {}
     for rule in RULES:
         fields.setdefault((rule.code, rule.sentence), []).append(rule.field)

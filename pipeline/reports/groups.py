@@ -26,20 +26,18 @@ COLUMNS = (
     "amount", "currency", "check_outcome", "check_code", "check_reason", "check_action",
     "check_matched_name",
 )  # fmt: skip
-"""What is read of each payment: fields of `frames.PAYMENTS` and `frames.OUTCOMES`. Some formats have a column
-`batch`, too.
-"""
+"""Columns of each payment from `frames.PAYMENTS` and `frames.OUTCOMES`, and `batch` in some formats."""
 
 TEXT_CHARS_MAX = 160
-"""Of a name: any that can be asked about has at most 140 characters."""
+"""Characters of a name; longer than 140 is never checked."""
 REASON_CHARS_MAX = 600
 CURRENCY_CHARS_MAX = 12
 WORD_CHARS_MAX = 40
-"""Of an id, a code, or an amount that cannot be read."""
+"""Characters of an id, a code, or an unreadable amount."""
 PARTS_ROWS_MAX = 5_000
 """Payments that are listed of a data set, from all of its parts."""
 CURRENCIES_MAX = 200
-"""Of a group: more than there are; a hostile file can have one in every row."""
+"""Currencies of a group: a hostile file can have one in every row."""
 
 _HAS_ADVICE = pl.col("check_code").is_in(list(ADVICE_BY_CODE))
 _GROUP = pl.concat_str(
@@ -107,11 +105,11 @@ def pending(
     listed, `sums` are of all, as `sums_of` gives them.
     """
     # Only what decides the order is read of every payment, for a file may have millions.
-    deciding = ("at", "check_outcome", "check_action", "group", *MONEY_FIELDS)
+    deciding = ("position", "check_outcome", "check_action", "group", *MONEY_FIELDS)
     is_match = pl.col("check_outcome") == Outcome.MATCH
     found = (
         rows.lazy()
-        .with_row_index("at")
+        .with_row_index("position")
         .with_columns(group=_GROUP)
         .filter(~is_match | pl.lit(rows.height <= searched_max))
         .select(deciding)
@@ -122,7 +120,7 @@ def pending(
     chosen = pl.concat([_in_line(open_rows).head(rows_max), _in_line(matches)]).with_columns(
         amount_rank=pl.col("decimal").rank("dense").fill_null(0)
     )
-    texts = rows.select(_columns_of(rows))[chosen["at"]].with_columns(
+    texts = rows.select(_columns_of(rows))[chosen["position"]].with_columns(
         chosen.select("group", "decimal", "currency", "amount_rank")
     )
     by_group = texts.partition_by("group", as_dict=True)
@@ -176,8 +174,8 @@ def listable(rows: pl.DataFrame, rows_max: int) -> pl.DataFrame:
     """The payments that `pending` lists first, up to a number, with the columns it reads."""
     open_rows = rows.filter(pl.col("check_outcome") != Outcome.MATCH)
     columns = list(dict.fromkeys((*COLUMNS, *MONEY_FIELDS)))
-    deciding = _with_money(open_rows.select("check_outcome", *MONEY_FIELDS).with_row_index("at"))
-    return open_rows.select(columns)[_in_line(deciding).head(rows_max)["at"].sort()]
+    deciding = _with_money(open_rows.select("check_outcome", *MONEY_FIELDS).with_row_index("position"))
+    return open_rows.select(columns)[_in_line(deciding).head(rows_max)["position"].sort()]
 
 
 def _with_money(rows: pl.DataFrame) -> pl.DataFrame:
@@ -186,7 +184,7 @@ def _with_money(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sums(rows: pl.DataFrame) -> pl.DataFrame:
-    """Of rows with `group`, `check_action`, `decimal` and `currency`."""
+    """Sums of rows with `group`, `check_action`, `decimal` and `currency`."""
     readable = pl.col("decimal").filter(pl.col("decimal") >= 0)
     return rows.group_by("group", "check_action", "currency").agg(
         row_count=pl.len(), summed_count=readable.len(), decimal=readable.sum()
@@ -194,14 +192,11 @@ def _sums(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def in_line(rows: pl.DataFrame) -> pl.DataFrame:
-    """All rows for `pending`, in the order of review.
-
-    `row`, `group` as `ActionGroup.key`, `check_outcome`, `check_action`, `decimal` and `currency`.
-    """
+    """All rows in the order of review: row, group, outcome, action, `decimal` and `currency`."""
     money, currency = money_of(rows)
-    found = rows.select("row", "check_outcome", "check_action", group=_GROUP, at=pl.col("row"))
+    found = rows.select("row", "check_outcome", "check_action", group=_GROUP, position=pl.col("row"))
     found = found.with_columns(money.alias("decimal"), currency)
-    return _in_line(found).drop("at")
+    return _in_line(found).drop("position")
 
 
 def numbered(rows: pl.DataFrame, numbers: Sequence[int], positions: RowPositions | None = None) -> list[Row]:
@@ -220,7 +215,7 @@ def _columns_of(rows: pl.DataFrame) -> list[str]:
 def _in_line(rows: pl.DataFrame) -> pl.DataFrame:
     """Large amounts first, and what is not decided yet after what is."""
     undecided = pl.col("check_outcome").is_in(list(UNDECIDED))
-    return rows.sort(undecided, "decimal", "at", descending=[False, True, False], nulls_last=True)
+    return rows.sort(undecided, "decimal", "position", descending=[False, True, False], nulls_last=True)
 
 
 def _in_order(sums: pl.DataFrame) -> pl.DataFrame:

@@ -111,7 +111,7 @@ def _numbered(row: int, forecast: Forecast) -> str:
 
 
 def _spared(forecast: Forecast) -> Iterator[Sentence]:
-    """What need not be asked any more, and why that may be more than is known."""
+    """Questions that need not be asked, and why the number may be too high."""
     if before := sum(api.answered_before_count for api in forecast.apis):
         yield Sentence("terminal.saved_by_answers", count=before)
     if reused := sum(api.reused_count for api in forecast.apis):
@@ -123,7 +123,7 @@ def _spared(forecast: Forecast) -> Iterator[Sentence]:
 
 
 def _costs(forecast: Forecast) -> Iterator[Sentence]:
-    """What the calls cost, and what is not in it; nothing if no price is known."""
+    """Cost of the calls and exclusions; nothing if no price is known."""
     if not forecast.costs:
         return
     prices = [
@@ -218,10 +218,7 @@ def _why(column: Column) -> str:
 def print_quota(
     uses: Sequence[tuple[str, int, int, datetime]], console: Console, *, shared: Sequence[Sentence] = ()
 ) -> None:
-    """Show how much of each cap is used: (scope, used, cap, when it starts again).
-
-    Sentences say what is counted elsewhere.
-    """
+    """Show (scope, used, cap, next day) of each cap, and sentences about what is counted elsewhere."""
     for line in shared:
         console.print(text_line(line), soft_wrap=True)
     if not uses and shared:
@@ -238,10 +235,7 @@ def print_quota(
 def print_findings(
     findings: Iterable[tuple[Sentence | str, Sentence, bool | None]], console: Console
 ) -> None:
-    """Show what was tried: (what, what was found, whether it is well; None: it was not).
-
-    One line each, which a terminal gets wrapped below itself.
-    """
+    """Show (what, finding, passed or None) of each test, one line each."""
     table = Table.grid(padding=(0, 1, 0, 0))
     for what, detail, well in findings:
         mark, text = _mark(well), Text(f"{in_words(what)}: {visible(in_words(detail))}")

@@ -22,7 +22,7 @@ from schemas.columns import Column, ColumnsRead
 from schemas.summary import StatedControl
 
 COLUMNS_WIDTH_MIN = 110
-"""Of a terminal that has room for a header, a field, a sentence and an IBAN side by side."""
+"""Terminal width with room for header, field, sentence and IBAN side by side."""
 VALUE_CHARS_MAX = 34
 """As long as an IBAN can be."""
 CONTROLS_LISTED_MAX = 20

@@ -11,7 +11,7 @@ from schemas.summary import OutcomeTotal
 
 CURRENCIES_DRAWN_MAX = 3
 DRAWN_CHARS_MAX = 36
-"""Of the totals of the drawn currencies together: what stands side by side on half a screen."""
+"""Characters of the drawn totals together: what fits side by side on half a screen."""
 CURRENCIES_NAMED_MAX = 200
 """More than there are; a hostile file can have one in every row."""
 
@@ -48,9 +48,9 @@ class Overview(NamedTuple):
     lines: tuple[OutcomeLine, ...]
     """The outcomes that have rows."""
     totals: tuple[str, ...]
-    """Of the whole file, one for each header."""
+    """Totals of the whole file, one for each header."""
     more: tuple[Total, ...]
-    """Of the other currencies."""
+    """Totals of the other currencies."""
     unnamed_count: int
     """Currencies that are neither drawn nor in `more`."""
     without_amount_count: int

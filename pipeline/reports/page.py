@@ -51,7 +51,7 @@ _PACKAGE = "pipeline.reports"
 ROWS_MAX = 20_000
 """Payments listed on the page, at most."""
 ROWS_SEARCHED_MAX = 5_000
-"""Of a file, whose matches the page has too: they are shown where a reader searches for them."""
+"""Rows of a file whose matches are on the page too, for its search."""
 MONEY_AT_ONCE = 3
 """Currencies beside a next step; all of them stand above the rows of that step."""
 BANKS_AT_ONCE = 12
@@ -61,11 +61,11 @@ BATCHES_AT_ONCE = 100
 PARTS_AT_ONCE = 1_000
 """In the table of the parts of a data set."""
 CHANGES_AT_ONCE = 20
-"""Of what is not as it was in an earlier run; the others unfold."""
+"""Changes shown at first; the others unfold."""
 ROWS_AT_ONCE = 500
-"""Of these, payments in the document at one time."""
+"""Payments in the document at one time."""
 ROWS_ON_PAPER = 2_000
-"""Of these, payments that are printed: those that are chosen on the screen, in their order."""
+"""Payments that are printed: those chosen on the screen, in their order."""
 
 _REPEATED = WarningCode.PAYMENT_REPEATED
 _TOLD_APART = (_REPEATED, *WORDS)
@@ -126,7 +126,7 @@ def template() -> Template:
     style, script = template_file(_PACKAGE, "report.css"), template_file(_PACKAGE, "report.js")
     environment.globals |= {
         "language": language,
-        "say": _said,
+        "say": _markup,
         "in_words": in_words,
         "number": number,
         "bold": partial(_within, "b"),
@@ -152,7 +152,7 @@ def template() -> Template:
     return environment.get_template("report.html")
 
 
-def _said(key: str, **values: Value) -> Markup:
+def _markup(key: str, **values: Value) -> Markup:
     """A sentence of ours as markup, with its values escaped."""
     escaped = {name: escape(value) if isinstance(value, str) else value for name, value in values.items()}
     return Markup(say(key, **escaped))  # noqa: S704 (the words are ours, and the values escaped)
@@ -184,7 +184,7 @@ def _script_words() -> dict[str, str]:
 
 
 def _policy(style: str, script: str) -> str:
-    """Nothing may be loaded, sent or run but this style and this script."""
+    """Content policy of the page: only this style and this script."""
     return (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
         "base-uri 'none'; form-action 'none'"

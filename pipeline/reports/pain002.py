@@ -83,7 +83,7 @@ def pieces(name: str) -> list[str]:
 
 
 def _rows(message: Message, outcomes: pl.DataFrame) -> pl.DataFrame:
-    """What the report has about each payment."""
+    """The report on each payment."""
     batch = message.locations["level"].alias("batch")
     return pl.concat(
         [
@@ -124,7 +124,7 @@ def _lines(text: str) -> str:
 
 
 def _levels(message: Message, rows: pl.DataFrame, notes: str) -> pl.DataFrame:
-    """Of the message, in the first row, and of each batch: the `text` that opens it, and its statuses."""
+    """The message (first row) and each batch: its opening `text` and its statuses."""
     is_status = [(pl.col("status") == status.value).sum().alias(status) for status in Status]
     whole = rows.select(pl.lit(0, pl.Int64).alias("batch"), *is_status)
     counted = pl.concat([whole, rows.group_by("batch", maintain_order=True).agg(is_status)])
@@ -135,7 +135,7 @@ def _levels(message: Message, rows: pl.DataFrame, notes: str) -> pl.DataFrame:
 
 
 def _level(message: Message, notes: str) -> pl.Expr:
-    """What is said of the message or a batch before its payments."""
+    """The status of the message or a batch, before its payments."""
     is_message = pl.col("batch") == 0
     every = pl.sum_horizontal(*Status)
     status = (

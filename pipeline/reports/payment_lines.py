@@ -13,15 +13,15 @@ from pipeline.reports.groups import Row
 from pipeline.reports.wording import in_words, say
 
 ID_CHARS_MAX = 35
-"""Of a word of an id that is shown in one piece: as many as a payment message has room for."""
+"""Characters of an id that stay on one line: as many as a payment message allows."""
 AMOUNT_CHARS_MAX = 20
-"""Of an amount that is shown in one piece: hundreds of billions, with a third decimal."""
+"""Characters of an amount that stay on one line: hundreds of billions with three decimals."""
 
 # No text has one of these, as `groups.shown` leaves no control character in it.
 _BETWEEN, _MARK, _MARK_END = "\0", "\1", "\2"
 _WORD_END = re.compile("[_/.:-]")
 _AFTER_A_SIGN = re.compile("(?<=[_/.:])")
-"""Of an id; after a hyphen a browser breaks by itself."""
+"""A sign in an id; browsers break after a hyphen by themselves."""
 
 
 def payment_lines(rows: Iterable[Row]) -> Markup:
@@ -92,7 +92,7 @@ def _marked(pieces: Sequence[Piece]) -> str:
 
 
 def _endless(text: str, chars_max: int) -> bool:
-    """Whether a word of an id or an amount is too long to be shown in one piece.
+    """True if a word of an id or an amount is too long to be shown in one piece.
 
     >>> _endless("PAYROLL-2026/0001", 8), _endless("PAYROLLS2026", 8)
     (False, True)

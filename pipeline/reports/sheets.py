@@ -24,7 +24,7 @@ class SheetColumn(NamedTuple):
     wraps: bool = False
     is_printed: bool = True
     is_input: bool = False
-    """Whether people write into it; it is there also if the rows have nothing for it yet."""
+    """True if people write into it; it is there also if the rows have nothing for it yet."""
 
 
 class ReportSheet(NamedTuple):
@@ -157,10 +157,7 @@ ALL = ReportSheet(
 
 
 def fitted(columns: Sequence[SheetColumn], rows: pl.DataFrame) -> list[SheetColumn]:
-    """The columns that the rows have, each as wide as what stands in it, up to the width that it has.
-
-    So that as much as possible of a sheet is read at once, on a screen and on paper.
-    """
+    """Columns that the rows have, as wide as their contents up to a limit, for screen and paper."""
     there = {None, *rows.columns}
     columns = [
         column if column.source in there else column._replace(source=None)

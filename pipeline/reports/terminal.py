@@ -238,10 +238,7 @@ def table_of(*headers: str) -> Table:
 
 
 def rule_table(first: str, rows: Iterable[tuple[str, str, str, str]], *, width: int) -> Table:
-    """Local rules and what breaks them: in columns where there is room, one below the other elsewhere.
-
-    A row is the text of the first column, whose header is as for `table_of`, then field, code and sentence.
-    """
+    """Broken rules in columns, or stacked on narrow terminals: first cell, field, code, sentence."""
     heading = "what is wrong, and what to do"
     table = table_of(first, "field", "code", heading) if width >= ROOMY_WIDTH else table_of(first, heading)
     for row, name, code, sentence in rows:

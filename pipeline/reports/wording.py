@@ -8,7 +8,7 @@ from textwrap import fill
 
 from pipeline.apis import RETRY_ELSEWHERE, RETRY_HERE
 from pipeline.apis.own_codes import TOO_LARGE, WRONG_FORM
-from pipeline.wording import Sentence, SurfaceKind, Value, aloud, language
+from pipeline.wording import Sentence, SurfaceKind, Value, language, rendered
 from pipeline.wording.rows import positions_named, rows_named
 from pipeline.wording.values import Number
 from schemas.outcomes import ABOUT_THE_PAYEE, Action
@@ -69,7 +69,7 @@ def advice(action: Action, code: str) -> Sentence:
 
 def say(key: str, /, **values: Value) -> str:
     """A sentence of the catalogues in the language of now, on a surface of any kind."""
-    return aloud(Sentence(key, **values), SurfaceKind.ANY)
+    return rendered(Sentence(key, **values), SurfaceKind.ANY)
 
 
 def number(count: float | Decimal, style: str = ",") -> str:
@@ -180,13 +180,13 @@ def note_sentences(notes: Iterable[str]) -> list[str]:
 
 
 def not_payment_sentences(rows: Iterable[NotPayment]) -> list[str]:
-    """A line for each row that is no payment; a figure that is not that of the payments is a warning."""
+    """A line for each row that is not a payment; figures that differ are warnings."""
     return [_warning(row.said) if row.agrees is False else in_words(row.said) for row in rows]
 
 
 def in_words(sentence: Sentence | str) -> str:
     """A sentence as a terminal says it; text as it is."""
-    return aloud(sentence, SurfaceKind.COMMAND)
+    return rendered(sentence, SurfaceKind.COMMAND)
 
 
 def _warning(text: str) -> str:
@@ -208,7 +208,7 @@ def currency_sentences(sources: CurrencySources) -> list[str]:
 
 
 CONTROLS_SHOWN_MAX = 5
-"""Of the control totals that differ; a file that is cut in one batch differs in two or three."""
+"""Control totals shown that differ; a file that is cut in one batch has two or three."""
 _SAID_OTHERWISE = {
     "name_chars_max": "fact.at_most_chars",
     "sealed": "fact.signed",
@@ -218,7 +218,7 @@ _SAID_OTHERWISE = {
 
 
 def facts_in_words(facts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """What is known of a file as a whole: what it is called, and what it is."""
+    """Facts about a file as a whole: name and value."""
     otherwise = {
         name: _SAID_OTHERWISE.get(name, _SAID_OTHERWISE.get(f"{name} {fact}")) for name, fact in facts.items()
     }

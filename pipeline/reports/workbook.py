@@ -57,19 +57,19 @@ from schemas.summary import Money, Summary
 ALL_ROWS_MAX = 50_000
 """With more rows than that the sheet All says where they are: a spreadsheet would only be slow with them."""
 REVIEW_ROWS_MAX = 10_000
-"""Of each other sheet; those with the largest amounts, as no reader looks at more."""
+"""Rows of each other sheet, the largest amounts; no reader looks at more."""
 
 BANK_HEADERS = ("Bank", "Answers", "Match", "Close", "No match", "Not possible", "Matches, %")
 LAST_RUN = "Last run, %"
 _HEADER_LINE = 2
 _FROZEN_COLUMNS = 4
 _MEANING_WIDTH, _MEANING_CHARS = 70, 74
-"""Of the column of sentences in Summary: in digits, which are wider than letters, and in letters."""
+"""Width of the column of sentences in Summary: in digits, which are wider than letters, and in letters."""
 _NUMBERS = (ROW, "Amount", "Rows", "To look at")
 _DIMENSION = re.compile(rb"<dimension [^>]*>")
 """How large the library takes a sheet to be; programs find it out without."""
 _COMPRESSION = 1
-"""Of 9: a third of the processor time of the usual 6, for a quarter more bytes, at 20,000 rows."""
+"""Out of 9: a third of the processor time of the usual 6, for a quarter more bytes, at 20,000 rows."""
 _OPTIONS = {
     "in_memory": True,
     "strings_to_formulas": False,
@@ -85,10 +85,9 @@ class Payments(NamedTuple):
     """`Payments` joined with `Outcomes` on `row`, in row order; where there is a `decision` and a `reason`
     already, with those."""
     changes: Sequence[Change] = ()
-    """What is not as it was in an earlier run, as `changes.listed` gives it."""
+    """Differences from an earlier run, as `changes.listed` gives them."""
     policy: Mapping[str, Verdict] | None = None
-    """What may be paid by the profile, which decides what is offered beside a row; None if it is
-    not known."""
+    """Policy of the profile, which decides what is offered beside a row; None if unknown."""
 
 
 def write_workbook(summary: Summary, payments: Payments, folder: Path, *, outcome_name: str) -> Path:

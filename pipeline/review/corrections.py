@@ -33,10 +33,7 @@ _NAME_IS_PURGED = "The bank's name was deleted; ask again with --fresh, or ask t
 
 
 def fix(payments: Payments, outcomes: Outcomes, headers: Mapping[str, Sequence[str]]) -> Corrections:
-    """List by row what must be corrected before the payments are right; headers are those of each field.
-
-    A row with a wrong name and a wrong account type has two corrections.
-    """
+    """List corrections by row; `headers` are those of each field. A row may have two."""
     assert payments.schema == PAYMENTS
     assert outcomes.schema == OUTCOMES
     rows = payments.join(outcomes, on="row", how="inner", maintain_order="left")

@@ -36,11 +36,11 @@ class Approver(NamedTuple):
     time: str
     """UTC, ISO 8601 with Z."""
     is_identified: bool = False
-    """Whether this name and those of the deciders are of people who had to identify themselves, each
+    """True if this name and those of the deciders are of people who had to identify themselves, each
     separately; without it the approver cannot be shown to be another person."""
 
     def is_own(self, deciders: Iterable[str]) -> bool:
-        """Whether one of those who decided may be the approver."""
+        """True if one of the deciders may be the approver."""
         return not self.is_identified or self.by.casefold() in {by.casefold() for by in deciders}
 
 
@@ -49,7 +49,7 @@ class ReviewJob:
     """The decisions about the payments of a run, and how its files are written."""
 
     folder: Path
-    """Of the run."""
+    """Folder of the run."""
     decisions: Path | RunDecisions | None = None
     """A workbook, or what was recorded."""
     input_file: Path | None = None
@@ -69,7 +69,7 @@ class ReviewJob:
         return released_before(self.folder) if self.released_in is None else self.released_in
 
     def approver(self, time: str) -> Approver:
-        """Who approves, at a time; raises as `decider`."""
+        """The approver and the time; raises as `decider`."""
         return Approver(decider(self.by), time, self.is_identified)
 
 
@@ -116,10 +116,7 @@ def signed(decided: pl.DataFrame, *, by: str, time: str) -> Decisions:
 
 
 def approval_of_none(approver: Approver, given: Path | RunDecisions | None, what: str) -> Approval:
-    """What is on record where no person decided about any row; `what` was approved, in words.
-
-    Decisions that were recorded name who handed the file over.
-    """
+    """The record of an approval without decisions; `what` was approved. It names who submitted the file."""
     by, time = (given.by, given.time) if isinstance(given, RunDecisions) else (approver.by, approver.time)
     return Approval(
         by=by,
@@ -136,10 +133,7 @@ def approval_of_none(approver: Approver, given: Path | RunDecisions | None, what
 def approvals_for(
     approver: Approver, decisions: pl.DataFrame, what: str, decision: Decision | None
 ) -> list[Approval]:
-    """One approval for each person, time, reason and claim: of each row it says who decided it, and when.
-
-    A decision that was followed is also said as such, beside `what` was decided in words.
-    """
+    """One approval per person, time, reason and claim; each row names its decision and its effect."""
     return [
         Approval(
             by=by,

@@ -119,7 +119,7 @@ def payment_path(run: FinishedRun, stem: str) -> Path:
 
 
 def _suffix_of(source: InputFile) -> str:
-    """Of a payment file: that of the input, if it is written in the same format."""
+    """Suffix of a payment file: that of the input, if it has the same format."""
     entry = entry_before(source)
     own = Path(source.unpacked_name or source.name).suffix
     if isinstance(entry, MessageEntry):
@@ -132,10 +132,7 @@ def _suffix_of(source: InputFile) -> str:
 
 
 def write_for_people(table: pl.DataFrame, run: FinishedRun, name: str, files: ExitStack) -> None:
-    """Write a list for people, which a spreadsheet can open; it gets its name when `files` is closed.
-
-    An invisible character, such as one that reverses the text, is written as its escape.
-    """
+    """Write a list for spreadsheets, renamed when `files` closes; invisible characters are escaped."""
     file = files.enter_context(write_atomically(run.folder / name))
     texts = [visible_texts(column) for column in table if column.dtype == pl.String]
     spreadsheet.write(table.with_columns(texts), file, delimiter=run.summary.input.delimiter)
@@ -187,7 +184,7 @@ _SUFFIXES = {None: "", "gzip": ".gz", "zip": ".zip"}
 
 
 def packed_suffix(source: InputFile) -> str:
-    """What the name of a file ends in, after its own suffix, that is packed as the input was."""
+    """Suffix after a file's own one if the input was compressed, such as .gz."""
     return _SUFFIXES[source.compression]
 
 
@@ -208,7 +205,7 @@ def packed_like(source: InputFile, file: IO[bytes], *, name: str) -> Iterator[IO
 
 
 def notes_on(run: FinishedRun, files: Sequence[PaymentFile]) -> list[LocalizedText]:
-    """What a bank may have against files that were written, and what of the input they lack."""
+    """What a bank may object to in the written files, and what they lack of the input."""
     if run.summary.input.format == excel.NAME:
         return [Sentence("review.one_sheet").recorded()]
     if run.summary.input.format != pain001.NAME or run.outcomes.height == 1:

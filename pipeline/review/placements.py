@@ -30,7 +30,7 @@ _IS_RELEASED_BY_PERSON = (_VERDICT != Verdict.HOLD) & pl.col("decision").eq_miss
 IS_RELEASED = (
     ANSWERED & ~_WAS_RELEASED & ~_IS_HELD_BY_PERSON & ((_VERDICT == Verdict.RELEASE) | _IS_RELEASED_BY_PERSON)
 )
-"""Whether a payment may be paid: of `verdicts` with the `decision` on each row and the file where it was
+"""True if a payment may be paid: of `verdicts` with the `decision` on each row and the file where it was
 `released_in` before, each null if there is none."""
 _RELEASED_IN = {"row": DECISIONS["row"], "released_in": pl.String()}
 
@@ -108,16 +108,13 @@ class Preview(NamedTuple):
     rows: pl.Series
     """To be released."""
     overridden: pl.Series
-    """Of these, the rows that the policy would have held, had no person decided to release them."""
+    """Rows among them that the policy would have held without a decision."""
 
 
 def judged(
     payments: Payments, outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]
 ) -> pl.DataFrame:
-    """What a preview needs to know of each payment, and no decision changes; the policy is as in `split`.
-
-    `row`, `check_outcome`, `verdict`, and `amount` and `currency` as `money_of`.
-    """
+    """What a preview needs of each payment: `row`, `check_outcome`, `verdict`, `amount`, `currency`."""
     found = verdicts(outcomes, warned, policy).select("row", "check_outcome", "verdict")
     return found.hstack(with_money(payments.select(MONEY_FIELDS)).select("amount", "currency").get_columns())
 

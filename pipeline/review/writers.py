@@ -41,7 +41,7 @@ class PaymentsWriter(Protocol):
 
 
 class TableWriter(NamedTuple):
-    """Of a run whose payments are rows of a table; as `PaymentsWriter`."""
+    """A `PaymentsWriter` for payments in rows of a table."""
 
     run: FinishedRun
     entry: FormatEntry  # entry of the table's format
@@ -102,7 +102,7 @@ class _Text(NamedTuple):
 
 
 class MessageWriter(NamedTuple):
-    """Of a run whose payment file is a message; as `PaymentsWriter`."""
+    """A `PaymentsWriter` for payments in a message."""
 
     file: MessageFile
 

@@ -45,18 +45,18 @@ class AccountSigns(NamedTuple):
     bank_country: pl.Series
     """Two letters: of the bank, by its address, its clearing system or a code of such a system."""
     says_sort_code: pl.Series
-    """Whether the code beside the number, or before it, is called a sort code."""
-    is_said: pl.Series
-    """Whether the user says that the account is a UK one."""
+    """True if the code beside the number, or before it, is called a sort code."""
+    is_stated: pl.Series
+    """True if the user says that the account is a UK one."""
     country: str | None = None
-    """Of all accounts that are no IBAN, as the user says."""
+    """Country of all accounts without an IBAN, as the user says."""
 
     def of_rows(self, rows: pl.Series) -> "AccountSigns":
         """The same of some of the accounts."""
         return AccountSigns(
             self.bank_country.gather(rows),
             self.says_sort_code.gather(rows),
-            self.is_said.gather(rows),
+            self.is_stated.gather(rows),
             self.country,
         )
 
@@ -68,7 +68,7 @@ class Located(NamedTuple):
     defects: pl.Series
     """A key of `unasked.SENTENCES`; null if the account may be a UK one, or is an IBAN."""
     is_open: bool
-    """Whether there are domestic accounts, no IBAN, and nothing shows of any of them that it is a UK one."""
+    """True if there are domestic accounts, no IBAN, and nothing shows of any of them that it is a UK one."""
 
 
 _OPEN = "?"
@@ -107,7 +107,7 @@ def located(payments: pl.DataFrame, signs: AccountSigns) -> Located:
 
 
 def _are_plainly_british(payments: pl.DataFrame, signs: AccountSigns) -> pl.Series:
-    """Which accounts have a code of their own, are paid in pounds, and have no sign against them."""
+    """Accounts with a code of their own, paid in pounds, without any sign against them."""
     no_bank = payments["bic"].is_null() & signs.bank_country.is_null()
     is_plain = no_bank & payments["sort_code"].is_not_null() & (payments["currency"] == "GBP")
     return is_plain.fill_null(value=False) & (signs.country is None)
@@ -133,13 +133,13 @@ def _judged(some: pl.DataFrame, signs: AccountSigns) -> pl.DataFrame:
             "bank_country": signs.bank_country,
             "currency": _currencies(some),
             "says_sort_code": signs.says_sort_code,
-            "is_said": signs.is_said,
+            "is_stated": signs.is_stated,
         }
     )
     if signs.country is not None:
         word = None if signs.country in UK else signs.country
         return rows.select("digits", "is_both", country=pl.lit(word, pl.String))
-    return rows.select("digits", "is_both", country=pl.when(~pl.col("is_said")).then(_country()))
+    return rows.select("digits", "is_both", country=pl.when(~pl.col("is_stated")).then(_country()))
 
 
 def _country() -> pl.Expr:

@@ -41,7 +41,7 @@ _TYPES: Mapping[tuple[str, ...], AccountType] = {
 }
 """The words of a cell -> the account type that they mean."""
 _PRODUCTS = _phrases(_WORDS["product"])
-"""What an account is for, which does not tell who holds it: the type of the profile applies."""
+"""Account products, which do not say who holds the account: the profile's default applies."""
 _ACCOUNTS = _phrases(_WORDS["account"])
 _LEGEND = re.compile(r"\b([0-9A-Za-z]{1,2})\s*[=:]\s*([A-Za-z]+)")
 
@@ -61,7 +61,7 @@ def account_type_in(cell: str) -> AccountType | None:
 
 
 def tells_no_holder(cell: str) -> bool:
-    """Whether a cell is about an account and leaves open whose it is: a product, or words of both types.
+    """True if a cell is about an account and leaves open whose it is: a product, or words of both types.
 
     >>> [tells_no_holder(cell) for cell in ("Savings account", "Personal Business", "Business", "Vendor")]
     [True, True, False, False]
@@ -91,10 +91,7 @@ def _read(written: pl.Series) -> pl.Series:
 
 
 def by_legend(written: pl.Series, header: str) -> pl.Series:
-    """Account types where a header such as `Account type (1=Personal, 2=Business)` explains short codes.
-
-    Other cells are read as they are anywhere else.
-    """
+    """Account types by a header such as `Account type (1=Personal, 2=Business)`; other cells as usual."""
     legend = {
         code.lower(): kind.value
         for code, word in _LEGEND.findall(header)

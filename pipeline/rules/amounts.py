@@ -18,7 +18,7 @@ AMBIGUOUS = r"^-?0*[1-9][0-9]{0,2}[.,][0-9]{3}$"
 """One separator before exactly three digits: a thousand and more, or one and a little."""
 
 _PLAIN = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"
-"""What amounts most often are already: one, and no other."""
+"""The form that most amounts have already, with one meaning only."""
 # A group of thousands never starts with a zero: 0.500 is a half, not five hundred.
 _GROUPED_ENGLISH = r"^-?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]{1,3})?$"
 _GROUPED_EUROPEAN = r"^-?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]{1,3})?$"
@@ -68,11 +68,7 @@ class Amounts(NamedTuple):
 
 
 def read_amounts(written: pl.Series) -> Amounts:
-    """Read amounts without a guess.
-
-    Nothing inside a number is dropped unless it stands between thousands, so that neither `1£50`
-    nor `12 34` becomes an amount that was never written.
-    """
+    """Read amounts without guessing: `1£50` and `12 34` are not amounts."""
     is_odd = ~written.str.contains(_PLAIN)
     written = replaced(written, where=is_odd, by=_with_codes)
     text = replaced(written, where=is_odd, by=_decimal_text)
@@ -96,10 +92,7 @@ def _with_words_as_codes(amounts: pl.Series) -> pl.Series:
 
 
 def exact_text(numbers: pl.Series) -> pl.Series:
-    """Numbers that are known to have a decimal point, as text that cannot be read as a group of thousands.
-
-    Three decimals become four, as 1.500 in text could be taken for thousands.
-    """
+    """Numbers with a known decimal point as text; 1.500 becomes 1.5000, which is no group of thousands."""
     return replaced(numbers, where=numbers.str.contains(AMBIGUOUS), by=lambda some: some + "0")
 
 

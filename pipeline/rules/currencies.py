@@ -16,7 +16,7 @@ from schemas.summary import CurrencySources
 
 CURRENCY = "^[A-Z]{3}$"
 USUAL_CURRENCIES = ["EUR", "GBP"]
-"""What the APIs are for."""
+"""Currencies that the APIs are for."""
 UNKNOWN, OTHER, DECIMALS = "UNKNOWN", "OTHER", "DECIMALS"
 """The faults: no currency of any payment; another one than the mark beside the amount; too many decimals."""
 
@@ -29,7 +29,7 @@ WHOLE = [
     *("XAF", "XOF", "XPF"),
 ]
 THREE_DECIMALS = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"]
-"""What of ISO 4217 has other decimals than two."""
+"""Currencies of ISO 4217 without exactly two decimals."""
 _Codes = TypeVar("_Codes", pl.Series, pl.Expr)
 _NEVER_PAID = {"XTS", "XXX", "XAG", "XAU", "XPD", "XPT", "XBA", "XBB", "XBC", "XBD"}
 """Codes for tests, for no currency, for metals and for units of bonds."""
@@ -54,7 +54,7 @@ def read_currencies(written: pl.Series) -> pl.Series:
 
 
 def clean_currencies(written: pl.Series) -> pl.Series:
-    """Compact codes, and those of a sign that stands for one currency; anything else as it is."""
+    """Compact codes, and codes of unambiguous signs; anything else unchanged."""
     return replaced(written, where=~_are_usual(written), by=_codes)
 
 
@@ -77,7 +77,7 @@ def completed(given: pl.Series, marks: pl.Series, is_uk: pl.Series) -> pl.Series
 
 
 def of_uk_accounts(payments: pl.DataFrame) -> pl.Series:
-    """Whether each payment goes to a UK sort code, and to no IBAN."""
+    """True if each payment goes to a UK sort code, and to no IBAN."""
     is_uk = pl.col("iban").is_null() & pl.col("sort_code").is_not_null()
     return payments.select(is_uk).to_series()
 
@@ -119,7 +119,7 @@ def amount_faults(money: pl.Series, marks: pl.Series, given: pl.Series, currency
 
 
 def currency_faults(codes: pl.Series) -> pl.Series:
-    """`UNKNOWN` where a code of three letters is no currency of any payment; else null."""
+    """`UNKNOWN` if a three-letter code is no payment currency; else null."""
     is_unusual = ~_are_usual(codes)
     return noted(codes, where=is_unusual, by=_unusual_faults).alias("currency_fault")
 
@@ -155,7 +155,7 @@ def _codes_only(written: pl.Series) -> pl.Series:
 
 
 def _said_by(marks: pl.Series) -> pl.Series:
-    """The code that a mark stands for; null if it stands for none or for several."""
+    """The code of a currency sign; null if unknown or ambiguous."""
     if not marks.count():
         return marks
     codes = marks.replace(_OF_SIGNS)

@@ -29,7 +29,7 @@ from schemas.row_positions import RowPositions
 PAYEES_MAX = 3
 """Different names or identifications for one account in a run: a person is not spelled in more ways."""
 UNKNOWN_SHARE_MAX = 0.01
-"""Of the UK accounts asked about: unknown ones with numbers in sequence."""
+"""Share of checked UK accounts that are unknown, with numbers in sequence."""
 UNKNOWN_MIN = 5
 """Fewer of them are chance, however small the file."""
 ROWS_NAMED_MAX = 10
@@ -40,7 +40,7 @@ _ACCOUNT = ("api", "account", "secondary_reference")
 
 
 def same_name(name: pl.Expr) -> pl.Expr:
-    """What two names have in common that differ in case or white space only."""
+    """A name without differences in case and white space."""
     return name.str.to_lowercase().str.replace_all(r"\s+", " ")
 
 

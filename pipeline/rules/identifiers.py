@@ -17,7 +17,7 @@ import polars as pl
 from pipeline.rules.selected_values import replaced
 
 SCIENTIFIC = r"^[0-9]+([.,][0-9]+)?[eE]\+?[0-9]+$|^[0-9]+[.,]0+$"
-"""What a spreadsheet makes of a long number: the digits are gone for good."""
+"""A long number as spreadsheets write it: the digits are gone for good."""
 
 MASKED_FROM_CHARS = 8
 """A shorter account is masked whole: its end would be most of it."""
@@ -42,10 +42,7 @@ _HALF_DIGITS = 36  # the largest half for which remainder * 10**half still fits 
 
 
 def compact(codes: pl.Series) -> pl.Series:
-    """Codes as machines write them: no white space, upper case.
-
-    Only plain letters are raised: Unicode would turn a dotless i into the I of another account.
-    """
+    """Codes without white space, in upper case; only ASCII letters are raised."""
     return replaced(codes, where=codes.str.contains("[^A-Z0-9]"), by=_compact)
 
 
@@ -56,10 +53,7 @@ def _compact(codes: pl.Series) -> pl.Series:
 
 
 def compact_ibans(ibans: pl.Series) -> pl.Series:
-    """IBANs as `compact`, without the label and the punctuation that people write.
-
-    Dots are dropped behind a letter only: what a spreadsheet made of a number must remain visible.
-    """
+    """IBANs as `compact`, without label and punctuation; dots only behind letters, as numbers must show."""
     return replaced(ibans, where=ibans.str.contains("[^A-Z0-9]|^IBAN"), by=_compact_ibans)
 
 
@@ -109,7 +103,7 @@ def _bic_faults(bics: pl.Series) -> pl.Series:
 
 
 def other_countries(bics: pl.Series, ibans: pl.Series) -> pl.Series:
-    """Whether a BIC is of another country than the IBAN beside it; false if either is missing."""
+    """True if a BIC is of another country than the IBAN beside it; false if either is missing."""
     if not bics.count():
         return pl.repeat(False, bics.len(), dtype=pl.Boolean, eager=True)
     ours, theirs = ibans.str.slice(0, 2), bics.str.slice(4, 2)
@@ -120,10 +114,7 @@ def other_countries(bics: pl.Series, ibans: pl.Series) -> pl.Series:
 
 
 def remainder_97(texts: pl.Series) -> pl.Series:
-    """The remainder modulo 97 of codes of digits and capital letters, A being 10 and Z 35.
-
-    At most 36 characters are 72 digits, which are read in two halves that fit an integer.
-    """
+    """Codes modulo 97, A as 10 to Z as 35; 72 digits are read in two halves that fit an integer."""
     # A column of its own: polars would compute the digits again wherever an expression names them.
     digits = texts.str.replace_many(_LETTERS, _LETTER_VALUES)
     halves = pl.DataFrame({"high": digits.str.head(-_HALF_DIGITS), "low": digits.str.tail(_HALF_DIGITS)})
@@ -154,7 +145,7 @@ def _iban_faults(ibans: pl.Series) -> pl.Series:
 
 
 def _structure_faults(ibans: pl.Series) -> pl.Series:
-    """What is wrong with IBANs that no country's structure fits."""
+    """Faults of IBANs that fit no country's structure."""
     iban = pl.col("iban")
     lengths = {country: length for country, (length, _) in iban_structures().items()}
     length = iban.str.slice(0, 2).replace_strict(lengths, default=None, return_dtype=pl.UInt32)
@@ -240,7 +231,7 @@ _HEAD_OFFICE = 8
 
 
 def bic_column_is_none(written: pl.Series) -> bool:
-    """Whether no value of the column can be meant as a BIC.
+    """True if no value of the column can be meant as a BIC.
 
     So it is where none has the form of one; and where one word alone has it, stands there again and again or
     beside other words, and is no known bank: BUSINESS has the form of a bank in Niger.

@@ -46,7 +46,7 @@ def payee_statuses(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFram
     """
     matches = outcomes.filter(check_outcome=Outcome.MATCH)["row"]
     by_answer = (
-        pl.when(_is_in(matches)).then(_said(PayeeStatus.MATCH)).otherwise(_said(PayeeStatus.UNMATCHED))
+        pl.when(_is_in(matches)).then(_literal(PayeeStatus.MATCH)).otherwise(_literal(PayeeStatus.UNMATCHED))
     )
     payments = pl.DataFrame({"row": rows})
     if changes is None:
@@ -54,16 +54,16 @@ def payee_statuses(rows: pl.Series, outcomes: pl.DataFrame, changes: pl.DataFram
     changed = changes.filter(code=WarningCode.ACCOUNT_CHANGED)["row"]
     known = (
         pl.when(_is_in(changed))
-        .then(_said(PayeeStatus.CHANGED))
+        .then(_literal(PayeeStatus.CHANGED))
         .when(_is_in(changes["row"]))
         .then(by_answer)
-        .otherwise(_said(PayeeStatus.BEFORE))
+        .otherwise(_literal(PayeeStatus.BEFORE))
     )
     return payments.select(known=known).to_series()
 
 
 class Knowledge(NamedTuple):
-    """What a run has kept, now that all is decided."""
+    """Payees that a run knows, once everything is decided."""
 
     known: pl.DataFrame  # `PayeeKeys`
     unsure: pl.DataFrame  # `PayeeKeys`, of payments that contradict nothing
@@ -71,10 +71,7 @@ class Knowledge(NamedTuple):
 
 
 def knowledge(kept: pl.DataFrame, decided: DecidedRows) -> Knowledge:
-    """What a run knows after decisions about its payments, what it is unsure of, and what counts of others.
-
-    What is carried counts until the payment that contradicts it is known itself.
-    """
+    """What a run knows after decisions, what is unsure, and what counts from other runs."""
     assert kept.schema == KEPT_PAYEES
     known, is_carried = pl.col("known"), pl.col("known").is_in(list(CARRIED))
     if decided.held is None:
@@ -105,8 +102,8 @@ def kept_once(kept: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([settled, kept.filter(~is_settled)])
 
 
-def _said(standing: PayeeStatus) -> pl.Expr:
-    return pl.lit(standing.value)
+def _literal(status: PayeeStatus) -> pl.Expr:
+    return pl.lit(status.value)
 
 
 def _rows(rows: Collection[int]) -> pl.Series:

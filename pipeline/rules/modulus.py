@@ -77,7 +77,7 @@ def used(modulus: Modulus, accepted: pl.DataFrame) -> ModulusUsed:
 
 
 def same_tables(before: ModulusUsed | None, modulus: Modulus | None) -> bool:
-    """Whether an earlier run went by the tables of today."""
+    """True if an earlier run went by the tables of today."""
     if before is None or modulus is None:
         return before is None and modulus is None
     return (before.valid_from, before.weights_sha256, before.substitutions_sha256) == (

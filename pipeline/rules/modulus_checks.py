@@ -28,7 +28,7 @@ def exceptions_of(checks: Sequence[WeightedSum]) -> tuple[int | None, ...]:
 
 
 def passes(checks: Sequence[WeightedSum]) -> pl.Expr:
-    """Whether an account passes the checks of its range."""
+    """True if an account passes the checks of its range."""
     together = pl.any_horizontal if exceptions_of(checks) in _ONE_WILL_DO else pl.all_horizontal
     return together([_BY_EXCEPTION[check.exception](check) for check in checks])
 

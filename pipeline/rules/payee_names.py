@@ -22,7 +22,7 @@ _HYPHEN_OR_ORDER = r"[\x{AD}\x{FEFF}]"
 _AT_ENDS = rf"^[\s{_DIRECTIONAL}]+|[\s{_DIRECTIONAL}]+$"
 _MARKED = rf"{_HYPHEN_OR_ORDER}|^\s*[{_DIRECTIONAL}]|[{_DIRECTIONAL}]\s*$"
 _COVERED = rf"{_HYPHEN_OR_ORDER}|^[\s{_DIRECTIONAL}=\x{{FF1D}}]|[\s{_DIRECTIONAL}]$|^$"
-"""What a name has that is marked, wrapped, blank, or not trimmed."""
+"""Names that are marked, wrapped, blank, or untrimmed."""
 _WRAPPED = r'^[=\x{FF1D}]\s*"((?:[^"]|"")*)"$'
 
 _JOINER = r"[\x{200C}\x{200D}]"
@@ -35,7 +35,7 @@ _ENDS_JOINED = rf"[\p{{M}}&&{_NOT_ALONE}&&[^\p{{Inherited}}]]"
 _VARIES = rf"[[\p{{L}}\p{{M}}\p{{S}}\p{{Nd}}#*]&&{_NOT_ALONE}]"
 
 ANY_INVISIBLE = r"[\p{Default_Ignorable_Code_Point}\p{Cf}\p{Zl}\p{Zp}]"
-"""What is drawn as nothing, turns the direction of reading, or breaks a line in some programs only."""
+"""Characters that are invisible, change the reading direction, or break lines in some programs."""
 INVISIBLE = "|".join(
     (
         rf"[{ANY_INVISIBLE}--[\x{{200C}}\x{{200D}}{_SELECTORS}]]",

@@ -11,7 +11,7 @@ from pipeline.rules.enumeration import PAYEES_MAX, same_name
 KEYED = ("payee_id", "name", "account")
 """The columns of `Payees` that are kept as keyed hashes."""
 Hashed = Mapping[str, Callable[[str], bytes]]
-"""Of each column in `KEYED`, the keyed hash of one folder."""
+"""Keyed hashes of one folder, for each column in `KEYED`."""
 
 _IDENTIFICATIONS = ("lei", "organisation_bic", "organisation_id")
 _WORD = re.compile(r"\w+")

@@ -13,13 +13,13 @@ _NOTHING = (
 )
 """Neither a letter nor a digit, zeros alone, or a word for it; `#N/A` is a value that a spreadsheet lost."""
 _IS_SOMETHING = r"[1-9#]"
-"""What most cells hold: of these no more is asked."""
+"""The form of most cells, which need no further test."""
 _NO_NAME_CHARS_MAX = 16
 _NO_NAME = (
     r"^[\p{P}--[@\-]][\p{P}\s]*$|^\P{L}*(?:[Nn][/.][Aa]|NA|na|NAN|NaN|nan|NIL|nil"
     r"|(?i:none|null|unknown|tb[acd]|not (?:provided|known|applicable)|notprovided))[\p{P}\s]*$"
 )
-"""What stands for a missing name; Na, Nan and Nil are names, and a bare sign breaks a rule of its own."""
+"""Placeholders for a missing name; Na, Nan and Nil are names, and bare signs break another rule."""
 _LIKE_BICS = """\
     NOTPROVIDED PROVIDED NOTKNOWN NOTAVAIL UNAVAILABLE UNSPECIFIED BANKNAME BANKCODE DOMESTIC OVERSEAS
     BUSINESS SUPPLIER CUSTOMER CREDITOR DEPOSITS DIVIDEND BARCLAYS CITIBANK COMMERZBANK COOPBANK DEUTSCHE
@@ -40,7 +40,7 @@ def without_placeholders(cells: pl.Series) -> pl.Series:
 
 
 def are_no_names(names: pl.Series) -> pl.Series:
-    """Which texts stand where a name is missing."""
+    """True for texts in the place of a missing name."""
     return (names.str.len_bytes() <= _NO_NAME_CHARS_MAX) & names.str.contains(_NO_NAME)
 
 

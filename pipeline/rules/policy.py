@@ -65,7 +65,7 @@ def _verdict(column: str, policy: Mapping[str, Verdict]) -> pl.Expr:
 
 
 def _strictest(warned: pl.DataFrame, policy: Mapping[str, Verdict]) -> pl.DataFrame:
-    """Of each row with a warning that the policy names: the strictest verdict, and the codes with it."""
+    """The strictest verdict and its codes, for each row with a warning that the policy names."""
     named = {key: verdict for key, verdict in policy.items() if key in set(WarningCode)}
     found = warned.select("row", warnings="code", by_warning=_verdict("code", named)).drop_nulls()
     if found.is_empty():
@@ -79,5 +79,5 @@ def _strictest(warned: pl.DataFrame, policy: Mapping[str, Verdict]) -> pl.DataFr
 
 
 def _strictness(column: str) -> pl.Expr:
-    """0 for the mildest verdict, also if there is none."""
+    """0 for the mildest verdict, or none."""
     return pl.col(column).cast(_BY_STRICTNESS).to_physical().fill_null(0)

@@ -52,10 +52,7 @@ def directory_bics(ibans: pl.Series, directory: Mapping[str, str]) -> pl.Series:
 
 
 def bank_identifiers(payments: pl.DataFrame) -> pl.Series:
-    """The bank of each payment of `Payments`: country and bank code of an IBAN, or six digits of a sort code.
-
-    Null where neither is readable. An IBAN of a UK account counts by its sort code.
-    """
+    """Bank of each payment: country and bank code of the IBAN, or the sort code (of UK IBANs too)."""
     codes = payments.select(bank=pl.coalesce("sort_code", "account_number")).to_series()
     codes = replaced(codes, where=~codes.str.contains(r"^[0-9]{6}$"), by=_sort_codes)
     has_iban = payments["iban"].is_not_null()
@@ -74,9 +71,9 @@ def _banks_of(ibans: pl.Series) -> pl.Series:
     spans = {each: _bank_code_span(each) for each in country.unique() if each in iban_structures()}
     start, length = (
         country.replace_strict(
-            {each: span[at] for each, span in spans.items()}, default=None, return_dtype=pl.UInt32
+            {each: span[part] for each, span in spans.items()}, default=None, return_dtype=pl.UInt32
         )
-        for at in (0, 1)
+        for part in (0, 1)
     )
     banks = pl.select(pl.lit(country) + pl.lit(ibans).str.slice(pl.lit(start), pl.lit(length))).to_series()
     is_uk = ibans.str.contains(r"^GB[0-9]{2}[A-Z]{4}[0-9]{14}$") if "GB" in spans else None

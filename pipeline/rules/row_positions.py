@@ -42,10 +42,7 @@ def _runs(values: pl.Series) -> pl.DataFrame:
 
 
 def position_texts(rows: pl.Series, positions: RowPositions | None, pattern: str = "") -> pl.Series:
-    """The place of each row, in any order, in words such as `line 18`; null if the format has none.
-
-    With a pattern such as `Zeile {}` a line or a sheet row is in other words.
-    """
+    """Position of each row, such as `line 18` or a pattern such as `Zeile {}`; null if there is none."""
     if positions is None:
         return pl.Series("place", [None], dtype=pl.String).new_from_index(0, rows.len())
     stretches = pl.DataFrame(

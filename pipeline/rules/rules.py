@@ -38,16 +38,16 @@ class Rule(NamedTuple):
 
 
 HAS_IDENTIFICATION = pl.any_horizontal(pl.col("lei", "organisation_bic", "organisation_id").is_not_null())
-"""Whether a payment can be asked about by an identification."""
+"""True if a payment can be asked about by an identification."""
 
 _CONTROL = r"[\x00-\x1f\x7f-\x9f]"
 _DATE = r"^(19|20)[0-9]{2}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])(T[0-9:]+)?$"
-"""What a spreadsheet makes of 01-02-03, once the hyphens are gone."""
+"""A sort code such as 01-02-03 after a spreadsheet made it a date, without hyphens."""
 _REPLACEMENT = "\ufffd"
 _PRIVATE_USE = r"\p{Co}"
 _ERROR = r"^(?i:#(N/A|GETTING_DATA|NAME\?|(REF|VALUE|DIV/0|NULL|NUM|SPILL|CALC|FIELD|BUSY)!))$"
 _WORD = r"^[^0-9]*$"
-"""What stands in the place of an account and is none."""
+"""Text in the place of an account that is none."""
 _ERROR_SENTENCE = Sentence("rule.cell_error")
 
 
@@ -367,10 +367,7 @@ PLAIN: Mapping[str, pl.Expr] = {
 
 
 def _by_suspects() -> list[tuple[pl.Expr, list[int]]]:
-    """The positions of the rules, by the rows that can break them.
-
-    A rule about one field alone is asked of the rows whose value is there and not plain, any other of all.
-    """
+    """Positions of rules by the rows that can break them: rules of one field skip plain values."""
     positions: dict[str, list[int]] = {}
     for position, rule in enumerate(RULES):
         columns = {*rule.broken.meta.root_names()} - {"takes_account_type"}

@@ -39,5 +39,5 @@ def noted(
 
 
 def beyond_ascii(texts: pl.Series) -> pl.Series:
-    """Which texts have a character that is none of ASCII's."""
+    """True for texts with a character beyond ASCII."""
     return texts.str.len_bytes() != texts.str.len_chars()

@@ -11,7 +11,7 @@ from schemas.outcomes import Outcome
 from schemas.summary import Money, OutcomeTotal
 
 MONEY_FIELDS = ("amount", "currency", "iban", "sort_code")
-"""Of `Payments`, what `money_of` reads."""
+"""The columns of `Payments` that `money_of` reads."""
 
 
 def money_of(payments: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
@@ -47,10 +47,7 @@ def totals(rows: pl.DataFrame) -> list[Money]:
 
 
 def outcome_totals(rows: pl.DataFrame) -> list[OutcomeTotal]:
-    """Rows and money of every outcome, from `outcomes_with_money`, in the order of the documentation.
-
-    Outcomes without rows are there, too.
-    """
+    """Rows and money of every outcome, from `outcomes_with_money`, in documented order, empty ones too."""
     row_counts = dict(rows["check_outcome"].value_counts().iter_rows())
     money: dict[str, list[Money]] = {}
     for outcome, *sums in _sums(rows, "check_outcome", "currency").iter_rows():

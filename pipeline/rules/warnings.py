@@ -20,7 +20,7 @@ ReferencesOf = Callable[[pl.Series], pl.Series]
 """Gives the payment references of rows, which tell equal amounts to one payee apart."""
 
 ACROSS_ROWS = (WarningCode.MANY_NAMES, WarningCode.PAYMENT_REPEATED)
-"""What is known of a payment only beside the others to its account."""
+"""Warnings that depend on the other payments to the account."""
 
 
 def warnings_about(
@@ -94,7 +94,7 @@ _PAYMENT = (
     "currency",
     "reference",
 )
-"""What makes two payments one that was entered twice."""
+"""Columns in which a payment entered twice is equal."""
 
 
 _EARLIER = re.compile(r"\bpayment as row (\d+)")

@@ -19,9 +19,9 @@ from schemas.row_positions import RowPositions
 from schemas.strict import parse
 
 _FORMATS = [format_named(name) for name in PART_NAMES]
-"""Of parts: a workbook is no part of a table."""
+"""Formats of parts; a workbook is not one."""
 PART_ROWS = 500_000
-"""Of a file that is divided."""
+"""Rows of a part when a file is divided."""
 _PACKED = ".gz"
 
 
@@ -43,13 +43,13 @@ class DataSet(NamedTuple):
     format: str
     parts: tuple[DataPart, ...]
     sha256: str
-    """Of the names and the bytes of all parts, or of the file that was divided, as hexadecimal digits."""
+    """SHA-256 of the names and bytes of all parts, or of the file that was divided."""
     divided: Path | None = None
     """The folder of the parts of a file that was divided, which is removed once all is decided."""
 
     @property
     def byte_count(self) -> int:
-        """Of all parts."""
+        """Size of all parts together."""
         return sum(part.byte_count for part in self.parts)
 
 
@@ -117,10 +117,7 @@ def _divided(path: Path, work: Path) -> DataSet:
 
 
 def identity_in(data: DataSet, folder: Path) -> str:
-    """By what the ledger in a folder knows a data set.
-
-    It stays the same where parts that could not be used were corrected, or taken out.
-    """
+    """Identity of a data set in the ledger; unchanged if unusable parts were corrected or removed."""
     record = read_record(folder)
     if record is None:
         return data.sha256

@@ -30,12 +30,12 @@ class PriorRun(NamedTuple):
 
     @property
     def is_paid_for(self) -> bool:
-        """Whether a real server answered, or may have."""
+        """True if a real server answered, or may have."""
         return self.has_answers and self.environment is not Environment.SANDBOX
 
     @property
     def is_kept(self) -> bool:
-        """Whether it is moved aside: for its answers, or for what people decided and made of them."""
+        """True if it is moved aside: for its answers, or for what people decided and made of them."""
         was_reviewed = (self.folder / APPROVALS).exists() or any(files_of_review(self.folder))
         return self.is_paid_for or was_reviewed
 

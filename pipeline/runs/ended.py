@@ -42,7 +42,7 @@ class RunPart(NamedTuple):
 
     @property
     def payments_name(self) -> str:
-        """Of a payment file that is made of it, in a folder of those of its data set."""
+        """Name of a payment file made from it, in a folder for its data set."""
         return self.name[:-3] if self.name.lower().endswith(".gz") else self.name
 
 
@@ -133,7 +133,7 @@ class EndedRun:
 
     @property
     def only_part(self) -> RunPart:
-        """The one outcome file; a UsageError where it is the run of a data set."""
+        """The one outcome file (UsageError: the run of a data set)."""
         if self.manifest.outcome_file.name == OUTCOMES_NAME:
             raise UsageError(Sentence("runs.folder_data_set", folder=self.folder))
         return self.parts()[0]
@@ -144,7 +144,7 @@ class EndedRun:
         return self._rows(self.source(part), part, self.content)
 
     def rows_of(self, source: PaymentSource, part: RunPart) -> Rows:
-        """The same of an outcome file that was read and may be changed; an InputError where it is none."""
+        """The same of an outcome file that may be changed (InputError: not an outcome file)."""
         return self._rows(source, part, lambda name: plain_bytes(self.folder / name))
 
     def _rows(self, source: PaymentSource, part: RunPart, content: Content) -> Rows:
@@ -170,7 +170,7 @@ def ended_run(folder: Path) -> EndedRun:
 
 
 def outcomes_in(source: PaymentSource, path: Path) -> Outcomes:
-    """`Outcomes` of a file that was read as a payment file; an InputError where it is no outcome file."""
+    """`Outcomes` of a file read as a payment file (InputError: not an outcome file)."""
     try:
         numbered = source.earlier.with_columns(source.payments["row"])
         return Outcomes(numbered.select(pl.col(column).cast(kind) for column, kind in OUTCOMES.items()))

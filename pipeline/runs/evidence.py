@@ -28,7 +28,7 @@ from schemas.summary import InputFile, Money, Summary
 DIFFERS = InputError.exit_code
 ROWS_NAMED_MAX = 5
 DIGITS_SHOWN = 16
-"""Of a SHA-256."""
+"""Digits of a SHA-256."""
 _ANSWERED = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 _COMPARED = (
     *("check_outcome", "check_code", "check_action", "check_matched_name"),
@@ -72,7 +72,7 @@ class LedgerAnswers(NamedTuple):
 
 
 def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None) -> Finding:
-    """Whether a file has the hash in the manifest; one that was purged may be missing."""
+    """True if a file has the hash in the manifest; one that was purged may be missing."""
     if path.is_symlink():
         return Finding(evidence.name, Sentence("evidence.is_link", remedy=made_anew(path)), DIFFERS)
     try:
@@ -89,10 +89,7 @@ def file_agrees(path: Path, evidence: FileEvidence, purged_at: str | None = None
 
 
 def cells_agree(file: InputFile, parts: Iterable[tuple[str, int, pl.DataFrame, pl.DataFrame]]) -> Finding:
-    """Compare every cell of the payment file with the one in the outcome file, without our own columns.
-
-    Of each part: its name, its first row, the table that was checked and the one that was written.
-    """
+    """Compare every cell of the payment file with the outcome file, part by part, without our columns."""
     what = Sentence("evidence.cells")
     rows, columns = list[int](), dict[str, None]()
     for name, first_row, original, written in parts:
@@ -198,10 +195,7 @@ def summary_agrees(manifest: Manifest, summary: Summary) -> Finding:
 def ledger_agrees(
     manifest: Manifest, kept: LedgerContents, parts: Iterable[pl.DataFrame] | None
 ) -> list[Finding]:
-    """Compare the ledger, whose seals are whole, with the manifest and with the answers in the outcome files.
-
-    There are no `Outcomes` where those were purged.
-    """
+    """Compare the sealed ledger with the manifest and, unless purged, the outcome files."""
     run, counts, finish, answers, digests = kept
     recorded_digests = manifest.ledger.digests
     forged = [table for table, digest in recorded_digests.items() if digests.get(table) != digest]
@@ -250,7 +244,7 @@ def ledger_agrees(
 def _answers_are_on_record(
     answers: Iterable[FinalAnswer], parts: Iterable[pl.DataFrame], positions: RowPositions | None
 ) -> Finding:
-    """Whether every answer in the outcome files is on record in the ledger, verbatim."""
+    """True if every answer in the outcome files is on record in the ledger, verbatim."""
     key = ("check_id", "check_code", "check_time")
     on_record = pl.DataFrame(
         [(final.request_id, final.code, final.time) for final in answers],
@@ -305,10 +299,7 @@ def answers_agree(
 
 
 def outcomes_agree(manifest: Manifest, written: pl.DataFrame, again: pl.DataFrame) -> list[Finding]:
-    """Compare each outcome with the one that follows from the bank's reports again.
-
-    A row that was rejected here is no answer of a bank.
-    """
+    """Compare each outcome with the one that follows from the bank's reports, rejected rows apart."""
     rows = written.filter(pl.col("check_outcome") != Outcome.REJECTED).select("row", _AS_TEXT)
     both = rows.join(again.select("row", _AS_TEXT), on="row", how="left", suffix=_ON_RECORD)
     differs = {
@@ -366,7 +357,7 @@ def _compared_answers(
 
 
 def _agreed(found: Iterable[_ComparedAnswers], known: LedgerAnswers) -> Sentence:
-    """That answers are as on record, and how many of their names could not be compared."""
+    """A finding that answers match, with the number of names that could not be compared."""
     detail = Sentence("evidence.answers_agree", row_count=sum(part.compared_count for part in found))
     count = sum(part.unknown_name_count for part in found)
     if not count:
@@ -376,7 +367,7 @@ def _agreed(found: Iterable[_ComparedAnswers], known: LedgerAnswers) -> Sentence
 
 
 def _on_record(checks: pl.DataFrame, known: LedgerAnswers) -> pl.DataFrame:
-    """What the rows of these questions must hold, where there is an answer; empty text for nothing."""
+    """Recorded cells for the rows of these questions; empty text for nothing."""
     every = [Check(number, ApiName(api), *rest) for number, api, *rest in checks.iter_rows()]
     keys = [known.key_of(check) for check in every]
     final, rows = known.answers_to(keys), []

@@ -54,7 +54,7 @@ class FinishedRun(NamedTuple):
 
     @property
     def is_data_set(self) -> bool:
-        """Whether there may be more than one."""
+        """True if there may be more than one."""
         return bool(self.summary.parts)
 
     @property
@@ -67,7 +67,7 @@ class FinishedRun(NamedTuple):
         return dict(headers)
 
     def warned(self) -> Warned:
-        """Which rows have which warning; an InputError where that was changed."""
+        """The rows with each warning (InputError: changed)."""
         if not self.is_data_set:
             return warned_in(self.summary)
         content = EndedRun(self.folder, self.manifest).content(WARNED_NAME)

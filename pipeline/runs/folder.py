@@ -32,7 +32,7 @@ def ledger_of(folder: Path) -> Path:
 
 
 def has_begun(folder: Path) -> bool:
-    """Whether a run of this tool ever used the folder."""
+    """True if a run of this tool ever used the folder."""
     return ledger_of(folder).exists()
 
 

@@ -47,7 +47,7 @@ def read_again(folder: Path, file: InputFile, given: Path | None) -> MessageFile
 
 
 def require_pain001(format_name: str, *, name: str) -> None:
-    """Refuse it of a file that is no pain.001, and so has nothing it could refer to (UsageError)."""
+    """Refuse an option that needs a pain.001 for any other file (UsageError)."""
     if format_name != pain001.NAME:
         raise UsageError(Sentence("jobs.answers_pain_none", name=name))
 

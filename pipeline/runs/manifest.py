@@ -263,10 +263,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
-    """The names of whatever is in a run folder and not in its manifest: files, folders, links, hidden or not.
-
-    The ledger is not hashed, as it changes when names are purged from it: its digests are recorded.
-    """
+    """Everything in a run folder that its manifest lacks; the ledger has digests instead of a hash."""
     ledger = (path.name for path in ledger_files(folder / LEDGER))
     ours = (MANIFEST, SIGNATURE, APPROVALS, STORE, DATA_SET, FAMILY, FAMILY_LOCK, LOCK, *ledger)
     recorded = {file.name for file in (manifest.outcome_file, *manifest.files)}
@@ -278,10 +275,7 @@ def unrecorded(folder: Path, manifest: Manifest) -> set[str]:
 
 
 def looks_payable(name: str) -> bool:
-    """Whether someone may take a file for payments that were checked, by the name that people see.
-
-    They see no invisible characters, miss an accent, and take a letter for another one that looks like it.
-    """
+    """True if people may take a file for checked payments by its name, invisible characters ignored."""
     folded = normalize("NFKD", name).casefold()
     seen = "".join(one for one in folded if category(one) not in _UNSEEN)
     is_held = seen.startswith("hold.")
@@ -312,8 +306,8 @@ def identity_of(path: Path) -> tuple[str, int]:
 
 def identity_of_parts(parts: Iterable[tuple[str, str]]) -> str:
     """SHA-256 of a folder of parts, from the name and the SHA-256 of each."""
-    said = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(parts))
-    return hashlib.sha256(said.encode()).hexdigest()
+    lines = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(parts))
+    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def parts_in(folder: Path) -> list[Path]:

@@ -33,7 +33,7 @@ Kept = Literal[
 ]  # fmt: skip
 """A frame in the work folder."""
 Done = Literal["read", "planned", "decided"]
-"""What was done with a part or a bucket: a document, written last."""
+"""A finished step of a part or a bucket: a document, written last."""
 
 
 class PartFiles(NamedTuple):
@@ -47,7 +47,7 @@ class PartFiles(NamedTuple):
         return folder / f"{first if second is None else second:05}.parquet"
 
     def done(self, what: Done, number: int) -> Path:
-        """What was done with a part or a bucket."""
+        """Record of a finished step of a part or a bucket."""
         return self.root / what / f"{number:05}.json"
 
     def left(self, bucket: int, name: str) -> Path:

@@ -155,7 +155,7 @@ def refuse_changed_copy(file: Path, sha256: str, signer: Signer | None, *, own: 
 
 
 def is_sealed_by(signer: Signer, folder: Path, *, now: str) -> bool:
-    """Whether each line of the ledger is sealed under this signing key, whatever the manifest says."""
+    """True if each line of the ledger is sealed under this signing key, whatever the manifest says."""
     proof = LedgerProof(signing_key_of=signer.sealing_key)
     try:
         with ledger_reader(ledger_of(folder), now=now, proof=proof):
@@ -175,7 +175,7 @@ def is_past_signing(folder: Path, ledger: SqliteLedger, chosen: Chosen) -> bool:
 
 
 def proof_of_purge(signer: Signer | None) -> LedgerProof:
-    """That of a purge, which has to be possible in any folder: it adds no answer, and seals its own line."""
+    """Proof of a purge, which any folder allows: it adds no answer and seals its own line."""
     if signer is None:
         return NO_PROOF
     return LedgerProof(signing_key_of=signer.sealing_key, proved_finishes=maxsize)

@@ -27,7 +27,7 @@ class ReusePermission(NamedTuple):
     """The answers of earlier runs that a run may reuse."""
 
     folders: Sequence[Path] = ()
-    """Of earlier runs."""
+    """Folders of earlier runs."""
     age_max: timedelta = timedelta(days=30)
     """How old an answer may be."""
     in_ledger: bool = False
@@ -49,15 +49,15 @@ class CheckJob:
     """Canonical field -> header, where the headers alone do not decide."""
     encoding: str | None = None
     sheet: str | None = None
-    """Of a workbook; None: the only one that has data."""
+    """Sheet of a workbook; None: the only one with data."""
     input_format: str | None = None
     """By name; None: the file says it."""
     country: str | None = None
-    """Of all accounts that are no IBAN; None: that of the profile, if it has one."""
+    """Country of all accounts without an IBAN; None: that of the profile, if it has one."""
     account_type: AccountType | None = None
     """For UK accounts whose payments state no type; None: as the profile assumes."""
     format: str | None = None
-    """Of the outcome file; None: that of the input, or CSV where it is one that is only read."""
+    """Format of the outcome file; None: that of the input, or CSV if the input cannot be written."""
     order: Literal["file", "amount"] = "file"
     limit: int | None = None
     fresh: bool = False
@@ -77,7 +77,7 @@ class CheckJob:
     pain002: bool = False
     """Write the report for bank software, too."""
     language: str | None = None
-    """Of the page and the workbook, by its code; None: the one they have, or else that of the terminal."""
+    """Language of page and workbook, by code; None: the one on record, else that of the terminal."""
     compare_with: Sequence[Path] = ()
     """Folders of earlier runs; none: the one that the profile says, if any."""
 
@@ -103,7 +103,7 @@ class Phase(StrEnum):
 
 
 class SetStep(StrEnum):
-    """What is done in turn with a data set, beside the asking; each as what is counted of it."""
+    """A step of a data set beside the asking, with its count."""
 
     READ = "parts read"
     PLANNED = "buckets planned"
@@ -114,11 +114,11 @@ class RunProgress(NamedTuple):
     """The progress of an asking."""
 
     done_count: int
-    """Of the questions of this run."""
+    """Questions done in this run."""
     check_count: int
     """All of them; 0 if nothing is asked yet."""
     outcomes: Mapping[Outcome, int] = MappingProxyType({})
-    """What became of those that are done."""
+    """Outcomes of the finished ones."""
     slowed: Mapping[ApiName, float] = MappingProxyType({})
     """How many requests may be in flight, where a server wants fewer than agreed."""
     answered_before_count: int = 0
@@ -155,15 +155,12 @@ class StopRequest(NamedTuple):
 
 
 class StopSwitch:
-    """How a surface stops a run: at the first request what is in flight lands, at the second it ends at once.
-
-    Requests may come from a signal handler or from another thread; they are polled a few times a second.
-    """
+    """Stops a run from any thread: the first request lets answers arrive, the second ends at once."""
 
     def __init__(self) -> None:
         self._requests: list[StopRequest] = []
         self.is_watched = False
-        """Whether the run polls this: while nothing is asked, a surface has to end the run by itself."""
+        """True if the run polls this: while nothing is asked, a surface has to end the run by itself."""
 
     def request(self, request: StopRequest) -> None:
         """Ask the run to end."""
@@ -176,7 +173,7 @@ class StopSwitch:
 
     @property
     def is_urgent(self) -> bool:
-        """Whether it was requested more than once."""
+        """True if it was requested more than once."""
         return len(self._requests) > 1
 
     @contextmanager

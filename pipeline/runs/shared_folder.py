@@ -39,7 +39,7 @@ def forget_store_record(folder: Path) -> None:
 
 
 def settled(folder: Path, ledger: RunLedger, chosen: Chosen) -> bool:
-    """Whether the ledger of a folder says all there is to know of a run that has finished in it.
+    """True if the ledger of a folder says all there is to know of a run that has finished in it.
 
     Raises:
         OtherRunError: the folder was begun with a shared ledger and the profile has none, or the reverse: its

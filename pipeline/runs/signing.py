@@ -44,7 +44,7 @@ def sign(folder: Path, signer: Signer | None, manifest: Manifest) -> None:
 
 
 def is_signed_by(key: PublicKey, folder: Path, manifest: Manifest) -> bool:
-    """Whether the signature in the folder is that of the manifest that was read, by this key.
+    """True if the signature in the folder is that of the manifest that was read, by this key.
 
     Raises:
         DiskError: the signature or the manifest cannot be read.
@@ -59,7 +59,7 @@ def is_signed_by(key: PublicKey, folder: Path, manifest: Manifest) -> bool:
 
 
 def is_outdated(folder: Path, manifest: Manifest) -> bool:
-    """Whether a newer manifest was signed on this machine: of the run, or of its file in this folder."""
+    """True if a newer manifest was signed on this machine: of the run, or of its file in this folder."""
     for path_of in (_path_of, partial(_path_of_place, folder)):
         with suppress(OSError, ValueError, PrecheckError):
             if plain_bytes(path_of(manifest)).decode() > manifest.written:
@@ -68,7 +68,7 @@ def is_outdated(folder: Path, manifest: Manifest) -> bool:
 
 
 def was_signed_here(folder: Path, manifest: Manifest) -> bool:
-    """Whether this machine has signed a run of this file in this folder, whichever run is there now."""
+    """True if this machine has signed a run of this file in this folder, whichever run is there now."""
     with suppress(PrecheckError):
         return _path_of_place(folder, manifest).exists()
     return False

@@ -89,7 +89,7 @@ def _absolute(file: Path) -> Path:
 
 
 def renamed_folders(folders: Mapping[Path, Path]) -> Sentence | None:
-    """Which files got a folder of another name than theirs; None if none did."""
+    """Files whose folders have another name than theirs."""
     renamed = [
         Sentence("runs.file_to_folder", file=file, folder=folder)
         for file, folder in folders.items()
@@ -106,17 +106,14 @@ def _has_name_of(folder: Path, file: Path) -> bool:
 
 
 class LocalReferences(NamedTuple):
-    """What a file is checked against beside the APIs."""
+    """Local references that a file is checked against."""
 
     compared_with: str | None  # the earlier runs that it is compared with, in words
     modulus: Modulus | None  # the tables of the UK modulus check
 
 
 def finished_before(job: CheckJob, outcome_format: str | None, ledger: RunLedger) -> Summary | None:
-    """The summary of an earlier run that left nothing to ask, if its files are still there.
-
-    The outcome file has the format; None: it is the folder of those of a data set.
-    """
+    """Summary of an earlier run that left nothing to ask, if its files are still there in the format."""
     finish = ledger.last_finish
     if finish is None or ledger.finished_at is None:
         return None
@@ -145,7 +142,7 @@ def finished_before(job: CheckJob, outcome_format: str | None, ledger: RunLedger
 def is_same_reading(
     summary: Summary, job: CheckJob, source: PaymentSource, references: LocalReferences
 ) -> bool:
-    """Whether a run with this summary read, mapped and compared its file as would be done now."""
+    """True if a run with this summary read, mapped and compared its file as would be done now."""
     file = summary.input
     said_before = None if summary.compared is None else summary.compared.said
     said_by_file = (file.columns, file.decision, file.encoding, file.delimiter, file.sheet)
@@ -195,7 +192,7 @@ def refuse_foreign_files(folder: Path, environment: Environment, *, now: str, fr
 
 
 def _single(paths: Iterable[Path]) -> Iterator[Path]:
-    """Those of a file; what is made of a data set lies in folders."""
+    """Outputs of a single file; those of a data set lie in folders."""
     return (path for path in paths if path.suffix != PARTS or path.is_symlink())
 
 

@@ -39,7 +39,7 @@ def questions_file(folder: Path, part: int) -> Path:
 
 
 def holds_only_ours(folder: Path) -> bool:
-    """Whether precheck gives every name in a work folder; also true where the folder cannot be listed."""
+    """True if precheck gives every name in a work folder; also true where the folder cannot be listed."""
     try:
         return all(_OURS.fullmatch(path.name) for path in folder.iterdir())
     except OSError:

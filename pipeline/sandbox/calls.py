@@ -12,7 +12,7 @@ from pipeline.wording import Sentence
 from schemas.outcomes import ApiName
 
 TOKEN = "token"  # noqa: S105 (a word in the log)
-"""What stands for the token endpoint where others have the name of an API."""
+"""The token endpoint, in place of an API's name."""
 
 
 @dataclass(slots=True)
@@ -37,11 +37,11 @@ class Call:
     status: int | None = None
     """None if the client went away before the answer, or a fault let none arrive in order."""
     refused: str | None = None
-    """What was wrong with the request, in the words of `problems.Refusal`; None if nothing was."""
+    """The fault of the request, in the words of `problems.Refusal`; None: none."""
     answered: float | None = None
     """Monotonic seconds when the answer was ready."""
     is_abandoned: bool = False
-    """Whether the client had gone by then."""
+    """True if the client had gone by then."""
     retry_after_s: float | None = None
     """The pause that the answer asked for."""
     token: str | None = None
@@ -53,7 +53,7 @@ class Call:
     byte_count: int | None = None
     """Length of the body, as the client states it."""
     has_cookie: bool = False
-    """Whether the client sent a cookie."""
+    """True if the client sent a cookie."""
     faults: tuple[str, ...] = ()
     """Names of the faults that it met."""
     account: str | None = None
@@ -89,7 +89,7 @@ _LINE = {
     "cookie": "has_cookie",
     "faults": "faults",
 }
-"""What a line of the log holds, and where it is found in a call."""
+"""Members of a log line, and where a call has them."""
 
 
 class CallLog:

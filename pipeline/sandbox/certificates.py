@@ -24,7 +24,7 @@ from pipeline.sandbox import der, participants
 from pipeline.sandbox.settings import ServerCertificate
 
 AUTHORISATION_NUMBER = "PSDFR-ACPR-99999"
-"""Of the client certificate that the sandbox issues."""
+"""Number in the client certificate that the sandbox issues."""
 
 _LIFE = timedelta(days=365)
 _LIFE_LEFT_MIN = timedelta(days=7)
@@ -259,7 +259,7 @@ def _leaf_extensions(
     alternative_names: Sequence[x509.GeneralName],
     further_usages: Sequence[x509.ObjectIdentifier],
 ) -> list[x509.ExtensionType]:
-    """Those of a certificate that is no authority's."""
+    """Extensions of a certificate that is not an authority's."""
     return [
         x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer.key.public_key()),
         x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, *further_usages]),

@@ -31,7 +31,7 @@ class ClientHello:
 
     @property
     def is_modern(self) -> bool:
-        """Whether TLS 1.2 or a later version is offered."""
+        """True if TLS 1.2 or a later version is offered."""
         return not {"TLSv1.2", "TLSv1.3"}.isdisjoint(self.versions)
 
 
@@ -41,7 +41,7 @@ class Greeting:
     def __init__(self) -> None:
         self._received = b""
         self.is_over = False
-        """Whether further bytes would add nothing."""
+        """True if further bytes would add nothing."""
 
     def feed(self, data: bytes) -> ClientHello | None:
         """Take bytes as they arrive; the ClientHello once it is whole, and then never again."""
@@ -59,7 +59,7 @@ class Greeting:
 
     @property
     def is_plain_http(self) -> bool:
-        """Whether the connection began with an HTTP request instead of TLS."""
+        """True if the connection began with an HTTP request instead of TLS."""
         word = self._received.split(b" ", 1)[0]
         return b" " in self._received and 3 <= len(word) <= 7 and word.isalpha() and word.isupper()
 
@@ -125,7 +125,7 @@ def _numbers(content: bytes) -> list[int]:
 
 
 def _is_grease(number: int) -> bool:
-    """Whether it is a number without a meaning, sent to keep servers tolerant (RFC 8701)."""
+    """True if it is a number without a meaning, sent to keep servers tolerant (RFC 8701)."""
     return number & 0x0F0F == 0x0A0A and number >> 8 == number & 0xFF
 
 

@@ -51,10 +51,7 @@ class SandboxControl:
     def __init__(
         self, conditions: Conditions, journal: Journal, verdict: Callable[[], ConductVerdict]
     ) -> None:
-        """Take what the requests may change: the conditions, and the journal, which judges a rate.
-
-        The verdict is that on all that was seen so far.
-        """
+        """Take the conditions that requests may change, the journal, and the verdict so far."""
         self._conditions = conditions
         self._journal = journal
         self._verdict = verdict

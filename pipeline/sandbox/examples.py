@@ -5,7 +5,7 @@ from typing import Any
 
 from pipeline.sandbox.accounts import IBAN_ACCOUNTS, DummyAnswer, describe_accounts
 from pipeline.sandbox.configuration import REQUESTING_BIC
-from pipeline.wording import Sentence, SurfaceKind, aloud
+from pipeline.wording import Sentence, SurfaceKind, rendered
 from schemas.outcomes import ApiName
 
 Json = dict[str, Any]
@@ -52,7 +52,7 @@ def account_rows() -> list[tuple[str, ...]]:
 
 def account_lines() -> Iterator[str]:
     """The same as text in columns, with the matched name on a line below."""
-    heads = [aloud(Sentence(_HEADS.get(column, "header.api")), SurfaceKind.COMMAND) for column in COLUMNS]
+    heads = [rendered(Sentence(_HEADS.get(column, "header.api")), SurfaceKind.COMMAND) for column in COLUMNS]
     rows = [heads, *account_rows()]
     narrow = [(api, f"{account} {kind}".strip(), asked, code) for api, account, kind, asked, code, _ in rows]
     widths = [max(map(len, column)) for column in zip(*narrow, strict=True)]

@@ -24,11 +24,7 @@ class HttpConnection(web.RequestHandler):
         visit: Visit,
         head_max_s: float,
     ) -> None:
-        """Wait for requests; a head may take `head_max_s` seconds from its first byte.
-
-        What never becomes a request is recorded and refused: 400 for no HTTP, 408 for a slow head, 500 for
-        our mistake.
-        """
+        """Wait for requests; refuse bad input (400), heads beyond `head_max_s` (408), our bugs (500)."""
         super().__init__(
             server, loop=asyncio.get_running_loop(), auto_decompress=False, lingering_time=head_max_s
         )

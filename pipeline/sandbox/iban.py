@@ -15,7 +15,7 @@ _LETTERS_AS_NUMBERS = str.maketrans({letter: str(ord(letter) - 55) for letter in
 
 
 def is_valid(iban: str) -> bool:
-    """Whether an IBAN of the right characters also has its country's length and right check digits.
+    """True if an IBAN of the right characters also has its country's length and right check digits.
 
     >>> is_valid("DE89370400440532013000"), is_valid("DE88370400440532013000")
     (True, False)
@@ -25,7 +25,7 @@ def is_valid(iban: str) -> bool:
 
 
 def has_right_check_digits(text: str) -> bool:
-    """Whether a text of capitals and digits ends with its MOD 97-10 digits, as a LEI does.
+    """True if a text of capitals and digits ends with its MOD 97-10 digits, as a LEI does.
 
     >>> has_right_check_digits("SIMU0000000000000183"), has_right_check_digits("SIMU0000000000000184")
     (True, False)

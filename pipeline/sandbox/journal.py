@@ -33,7 +33,7 @@ class Journal:
     responder_waits_s: Mapping[ApiName, float] = field(default_factory=dict)
     """How long the gateways wait for a responder."""
     has_rate: bool = False
-    """Whether the server has kept a rate at any time."""
+    """True if the server has kept a rate at any time."""
 
     def write(self, call: Call) -> None:
         """Note a call."""

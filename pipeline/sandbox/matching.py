@@ -143,7 +143,7 @@ def _forename_likeness(asked: list[str], held: list[str]) -> Likeness:
 
 
 def _middle_names_differ(asked: list[str], held: list[str]) -> bool:
-    """Whether a middle name contradicts; one that is missing or an initial does not."""
+    """True if a middle name contradicts; one that is missing or an initial does not."""
     return any(a[0] != h[0] or (len(a) > 1 < len(h) and a != h) for a, h in zip(asked, held, strict=False))
 
 
@@ -193,7 +193,7 @@ def _parts(words: list[str]) -> tuple[list[str], str]:
 
 @lru_cache(maxsize=65_536)  # the same few names are compared again and again
 def _is_misspelling(one: str, other: str) -> bool:
-    """Whether a few wrong, missing, added or swapped letters, or accents, are all that differs."""
+    """True if a few wrong, missing, added or swapped letters, or accents, are all that differs."""
     one, other = _without_accents(one), _without_accents(other)
     errors_max = 1 if min(len(one), len(other)) <= 4 else 2
     return abs(len(one) - len(other)) <= errors_max and _edit_distance(one, other) <= errors_max

@@ -96,7 +96,7 @@ FURTHER_VARIANTS = tuple(
 
 @lru_cache(maxsize=4096)  # the same few names are compared again and again
 def are_variants(one: str, other: str) -> bool:
-    """Whether two forenames, in lower case, are nicknames or variants of one.
+    """True if two forenames, in lower case, are nicknames or variants of one.
 
     >>> are_variants("bob", "robert"), are_variants("bob", "rob"), are_variants("bob", "william")
     (True, True, False)

@@ -36,7 +36,7 @@ class PayeeReply(NamedTuple):
     conduct: Conduct
 
 
-_CODE_OF_STANDING = {
+_CODE_OF_STATUS = {
     AccountStatus.ABSENT: ReasonCode.AC01,
     AccountStatus.OPTED_OUT: ReasonCode.OPTO,
     AccountStatus.UNSUPPORTED_TYPE: ReasonCode.ACNS,
@@ -83,7 +83,7 @@ class Network:
             return PayeeReply(not_applicable(question), Conduct.STEADY)
         conduct = self._conduct(bank)
         account = account_of(self._seed, bank, account_number)
-        if conduct is Conduct.FAILING or account.standing is not AccountStatus.OPEN:
+        if conduct is Conduct.FAILING or account.status is not AccountStatus.OPEN:
             return PayeeReply(not_applicable(question), conduct)
         return PayeeReply(response_on(question, account, is_lenient=bank.is_lenient), conduct)
 
@@ -95,8 +95,8 @@ def report_on(
     question: NameVerification, account: RegisteredAccount, *, is_lenient: bool
 ) -> VerificationReport:
     """A bank's report on one of its accounts."""
-    if account.standing is not AccountStatus.OPEN:
-        return _not_possible(_CODE_OF_STANDING[account.standing])
+    if account.status is not AccountStatus.OPEN:
+        return _not_possible(_CODE_OF_STATUS[account.status])
     needed = account.secondary_reference
     if needed is not None and needed != question.secondary_identification:
         is_missing = question.secondary_identification is None

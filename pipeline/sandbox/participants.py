@@ -131,7 +131,7 @@ def _statements(certificate: x509.Certificate) -> dict[bytes, bytes]:
 
 
 def _is_qualified(statements: Mapping[bytes, bytes]) -> bool:
-    """Whether the statements are those of a website certificate of a PSD2 provider with a role."""
+    """True if the statements are those of a website certificate of a PSD2 provider with a role."""
     types = {content for _, content in der.members(statements.get(_content_of(QC_TYPE), b""))}
     psd2 = list(der.members(statements.get(_content_of(PSD2_STATEMENT), b"")))
     has_roles = bool(psd2) and any(der.members(psd2[0][1]))

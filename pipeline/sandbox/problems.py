@@ -76,11 +76,7 @@ class ProblemError(Exception):
         headers: Mapping[str, str] | None = None,
         refusal: Refusal | None = None,
     ) -> None:
-        """Describe the problem; its detail never quotes a name, an account or a secret.
-
-        Headers are those that belong to it, such as Retry-After. There is no refusal where it was not the
-        request that was wrong.
-        """
+        """Describe the problem without any name, account or secret; `headers` belong to it."""
         super().__init__(detail)
         self.status = status
         self.code = code

@@ -23,7 +23,7 @@ class AccountStatus(Enum):
     SWITCHED = auto()
 
 
-_STANDINGS_PER_MILLE = (
+_STATUSES_PER_MILLE = (
     (40, AccountStatus.ABSENT),
     (10, AccountStatus.OPTED_OUT),
     (10, AccountStatus.UNSUPPORTED_TYPE),
@@ -35,7 +35,7 @@ _STANDINGS_PER_MILLE = (
 class RegisteredAccount:
     """A bank's record of one account."""
 
-    standing: AccountStatus
+    status: AccountStatus
     account_type: AccountType
     name: str
     secondary_reference: str | None = None
@@ -45,20 +45,20 @@ class RegisteredAccount:
 
     @property
     def is_business(self) -> bool:
-        """Whether the account is a business account."""
+        """True if the account is a business account."""
         return self.account_type is AccountType.BUSINESS
 
 
 def account_of(seed: int, bank: Bank, number: str) -> RegisteredAccount:
     """The account at a bank, by sort code and account number or by IBAN, in the network of a seed."""
     draw = _Draw(f"{seed}/{bank.code}/{number}")
-    standing = _standing(draw.below(1000))
+    status = _status(draw.below(1000))
     is_business = draw.below(100) < 35
     account_type = AccountType.BUSINESS if is_business else AccountType.PERSONAL
     is_uk = bank.country == "GB"
     name = _company_name(draw, is_uk=is_uk) if is_business else _person_name(draw, is_uk=is_uk)
     return RegisteredAccount(
-        standing=standing,
+        status=status,
         account_type=account_type,
         name=name,
         secondary_reference=f"ROLL{draw.below(10**8):08d}" if bank.has_roll_numbers else None,
@@ -80,10 +80,10 @@ class _Draw:
         return words[self.below(len(words))]
 
 
-def _standing(drawn: int) -> AccountStatus:
-    for share, standing in _STANDINGS_PER_MILLE:
+def _status(drawn: int) -> AccountStatus:
+    for share, status in _STATUSES_PER_MILLE:
         if drawn < share:
-            return standing
+            return status
         drawn -= share
     return AccountStatus.OPEN
 

@@ -152,7 +152,7 @@ def _new_question(seed: int, chance: random.Random) -> SampleQuestion:
             continue
         number = _draw_uk_number(bank, chance) if is_uk else _draw_iban(bank, chance)
         account = account_of(seed, bank, number)
-        if account.standing is AccountStatus.OPEN or flaw is _as_it_comes:
+        if account.status is AccountStatus.OPEN or flaw is _as_it_comes:
             break
     question = SampleQuestion(
         name=account.name,

@@ -34,7 +34,7 @@ from pipeline.sandbox.surface import APIS
 from pipeline.sandbox.tls import server_context
 from pipeline.sandbox.verdict.reports import verdict_on, write_verdict
 from pipeline.sandbox.verdict.requests import ELSEWHERE
-from pipeline.wording import Sentence, SurfaceKind, aloud
+from pipeline.wording import Sentence, SurfaceKind, rendered
 from schemas.outcomes import Environment
 
 __all__ = ["SandboxSettings", "run", "serve"]
@@ -112,7 +112,7 @@ async def serve(
 
 
 def _journal(settings: SandboxSettings) -> Journal | None:
-    """A journal where a verdict will be asked for."""
+    """A journal if a verdict is requested."""
     if not (settings.verdicts or settings.has_control):
         return None
     waits_s = {api.name: settings.responder_wait_s(api.name) for api in APIS}
@@ -126,7 +126,7 @@ def _write_verdicts(
     conclude: Callable[[str], None],
 ) -> None:
     verdict = verdict_on(journal, scenario)
-    conclude(aloud(Sentence("sandbox.verdict_line", verdict=verdict.headline()), SurfaceKind.COMMAND))
+    conclude(rendered(Sentence("sandbox.verdict_line", verdict=verdict.headline()), SurfaceKind.COMMAND))
     for path in paths:
         write_verdict(path, verdict)
 

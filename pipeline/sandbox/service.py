@@ -39,10 +39,7 @@ class Service:
         recorders: Sequence[CallLog | Journal],
         request_wait_s: float,
     ) -> None:
-        """Know the endpoints by their paths, what befalls answers, and who records calls.
-
-        The clock dates the answers; the wait is that for the head of a request.
-        """
+        """Know endpoints by path, faults and the journal; the clock dates answers."""
         self._endpoints = endpoints
         self._injector = injector
         self._clock = clock

@@ -24,7 +24,7 @@ SCOPES = {role: f"api://payee-verification-{role.value}/.default" for role in CL
 
 
 class ServerCertificate(StrEnum):
-    """What is wrong with the certificate of the server, if anything is."""
+    """The fault of the server's certificate, if any."""
 
     GOOD = "good"
     WRONG_AUTHORITY = "wrong-authority"  # issued by another authority than the one in ca.pem
@@ -58,9 +58,9 @@ class SandboxSettings:
     """Standard deviation of that wait's logarithm. With 0.73 the 95th percentile is 3.3 times the median,
     with 0 every answer takes the same time."""
     rehearse: bool = False
-    """Whether unknown accounts get an invented answer in a usual mix, instead of AC01 and NOAP."""
+    """True if unknown accounts get an invented answer in a usual mix, instead of AC01 and NOAP."""
     responder_faults: bool = False
-    """Whether banks that can misbehave do: slow, failing, silent, broken TLS."""
+    """True if banks that can misbehave do: slow, failing, silent, broken TLS."""
     cop_responder_wait_s: float = 7.0
     vop_responder_wait_s: float = 5.0
     daily_cap: int = 50
@@ -74,7 +74,7 @@ class SandboxSettings:
     call_log: Path | None = None
     """Where one JSON line per request is appended."""
     client_certificate_required: bool = False
-    """Whether the TLS handshake itself refuses a client without a valid certificate."""
+    """True if the TLS handshake itself refuses a client without a valid certificate."""
     server_certificate: ServerCertificate = ServerCertificate.GOOD
     tls: Tls = Tls.REFERENCE
     faults: tuple[Selection, ...] = ()
@@ -85,7 +85,7 @@ class SandboxSettings:
     scenario: str | None = None
     """The name of the scenario that is served."""
     has_control: bool = False
-    """Whether there is a control address in the folder."""
+    """True if there is a control address in the folder."""
 
     def responder_wait_s(self, api: ApiName) -> float:
         """The gateway's timeout for a responder of an API, then 504."""

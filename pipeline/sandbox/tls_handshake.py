@@ -31,11 +31,7 @@ class SecuredConnection(asyncio.Protocol):
         handshake_max_s: float,
         meets: Callable[[ConnectionFault], bool] = lambda _: False,
     ) -> None:
-        """Wait for a connection.
-
-        The protocol above is made once the handshake is done; one that takes too long ends the connection.
-        `meets` says which faults it meets.
-        """
+        """Wait for a connection; the protocol starts after the handshake, which has a deadline."""
         self._make_protocol = make_protocol
         self._visit = visit
         self._handshake_max_s = handshake_max_s
@@ -115,7 +111,7 @@ class SecuredConnection(asyncio.Protocol):
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing more will be sent."""
+        """True if nothing more will be sent."""
         return self._is_closed or self.raw is None or self.raw.is_closing()
 
     def _shake_hands(self) -> None:
@@ -204,7 +200,7 @@ class SecuredTransport(asyncio.Transport):
         self._raw = connection.raw
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401 (as asyncio has it)
-        """What is known of the connection."""
+        """Facts about the connection."""
         if name == "ssl_object":
             return self._connection.tls
         if name == "sslcontext":
@@ -224,7 +220,7 @@ class SecuredTransport(asyncio.Transport):
         return False
 
     def is_closing(self) -> bool:
-        """Whether nothing more will be sent."""
+        """True if nothing more will be sent."""
         return self._connection.is_closed
 
     def close(self) -> None:
@@ -244,7 +240,7 @@ class SecuredTransport(asyncio.Transport):
         self._raw.resume_reading()
 
     def is_reading(self) -> bool:
-        """Whether it may."""
+        """True if it may."""
         return self._raw.is_reading()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:

@@ -12,7 +12,7 @@ from pipeline.wording import Sentence
 from schemas.prices import Price
 
 _PRICE = re.compile(r"(?P<amount>(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,6})?) (?P<currency>[A-Z]{3})")
-"""Of so few digits that an amount times any number of calls is exact."""
+"""Few enough digits that an amount times any number of calls is exact."""
 
 
 def price_of(value: object) -> Price:

@@ -39,7 +39,7 @@ class Server(Section):
     base_url: HttpsUrl
     ca_file: FilePath | None = None
     proxy: Literal["environment"] | None = None
-    """Whether HTTPS_PROXY, ALL_PROXY and NO_PROXY count; without it they do not."""
+    """True if HTTPS_PROXY, ALL_PROXY and NO_PROXY count; without it they do not."""
     proxy_url: ProxyUrl | None = None
     proxy_credentials_env: VariableName | None = None
     proxy_credentials_file: FilePath | None = None
@@ -107,7 +107,7 @@ class Server(Section):
 
     @property
     def sends_remittance(self) -> bool:
-        """Whether a request carries the payment's reference."""
+        """True if a request carries the payment's reference."""
         return False
 
 

@@ -73,7 +73,7 @@ HttpsUrl = Annotated[str, AfterValidator(_https)]
 ProxyUrl = Annotated[str, AfterValidator(_proxy)]
 LedgerUrl = Annotated[str, AfterValidator(store_url)]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-"""Of an environment variable; a secret that was put in its place by mistake seldom looks like one."""
+"""Name of an environment variable; a secret put there by mistake seldom looks like one."""
 Words = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 

@@ -29,7 +29,7 @@ class EarlierPayees(NamedTuple):
     unsure: pl.DataFrame
     """`PayeeKeys`, of all others."""
     hashed: Hashed
-    """Of its folder."""
+    """Keyed hashes of its folder."""
     names: Callable[[], pl.Series | None]
     """Reads the name of every payment in its file, in row order; None if they were deleted."""
 
@@ -132,10 +132,7 @@ class _Match(NamedTuple):
 def _paid_elsewhere(
     ours: pl.DataFrame, folder: str, keys: pl.DataFrame, by_id_elsewhere: pl.Series
 ) -> _Match:
-    """The payees of an earlier run who are now paid to other accounts only.
-
-    A payee that an older run knows by its id is left to that one, where this one knows the name alone.
-    """
+    """Payees of an earlier run who are now paid to other accounts only; ids of older runs go first."""
     keys = keys.filter(_has_one_of(ours["payee_id"]) | _has_one_of(ours["name"]))
     known = _by_payee(keys)
     is_known_by_id = _has_one_of(keys["payee_id"])
@@ -179,7 +176,7 @@ _BY_NAME_ALONE = pl.format("name alone {}", "name")
 
 
 def _by_payee(keys: pl.DataFrame) -> pl.DataFrame:
-    """Of each payee, by everything that it is known by, the accounts that it was paid to."""
+    """The accounts that each payee was paid to, by everything that identifies the payee."""
     without_id = keys.filter(pl.col("payee_id").is_null())
     return pl.concat(
         [
@@ -246,7 +243,7 @@ def _is_in(rows: pl.Series) -> pl.Expr:
 
 
 def _has_one_of(keys: pl.Series) -> pl.Expr:
-    """Whether the column of that name has one of these; a null never has."""
+    """True if the column of that name has one of these; a null never has."""
     return pl.col(keys.name).is_in(keys.drop_nulls().implode()).fill_null(value=False)
 
 

@@ -136,7 +136,7 @@ def _by_api(
 
 
 def _counts(rows: pl.DataFrame, spared: SparedChecks) -> QuestionCounts:
-    """Of rows with the `check` of each."""
+    """Counts of rows with the `check` of each."""
     questions = set(rows["check"])
     return QuestionCounts(
         rows.height,

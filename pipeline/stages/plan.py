@@ -59,10 +59,7 @@ def bases(checks: Checks) -> Bases:
 
 
 def _first_alike(questions: pl.DataFrame) -> pl.Series:
-    """For every question the `position` of the first that is equal to it, which may be its own.
-
-    A bank's report is about one payment at a time, and so each of them is a question of its own.
-    """
+    """For every question the `position` of the first equal one; for bank reports, always its own."""
     # Most accounts are paid once, and then no other text of their questions need be compared.
     is_asked = pl.col("api") != ApiName.BANK_REPORT
     alike = questions.filter(recurring(questions["account"].hash()), is_asked)

@@ -33,7 +33,7 @@ from pipeline.wording import Sentence
 from schemas.outcomes import Action, Environment, Outcome
 
 _KIND = ("api", "by_name", "state", "code", "day")
-"""What a verdict follows from; the day is that of an answer of an earlier run, null for others."""
+"""Columns that determine a verdict; `day` is set for answers of earlier runs only."""
 
 
 class Resolved(NamedTuple):
@@ -50,10 +50,7 @@ def resolve(
     apis: Iterable[Api | ApiDeclaration | ReportDeclaration],
     environment: Environment,
 ) -> Resolved:
-    """Decide every payment, by exactly one answer per question.
-
-    The tables of the APIs that were asked say what a code means.
-    """
+    """Decide every payment by one answer per question; the APIs' tables give the meaning of codes."""
     rejects, warnings = findings
     bases, assignments = asked
     assert rejects.schema == REJECTS
@@ -139,10 +136,7 @@ _OPEN = pl.col("said").str.strip_suffix("]")
 
 
 def _rejected(rejects: pl.DataFrame) -> pl.DataFrame:
-    """One verdict per payment that was not asked about: the first code, the sentences of all.
-
-    It is rejected where it breaks a rule; where only the profile excludes it, nothing is wrong with it.
-    """
+    """One verdict per unchecked payment: first code, all sentences; rejected, or excluded by the profile."""
     sentence = pl.format("{}: {}", "field", "message")
     sentences = pl.concat_str(
         pl.lit(f'["{_OF_FIELD}",{{"field":{{"said":["field.'),

@@ -71,10 +71,7 @@ def summarise(  # noqa: PLR0913 (a part of a data set has counted its banks alre
     *,
     banks: pl.DataFrame | None = None,
 ) -> Summary:
-    """Count rows and money of `Payments` by their `Outcomes`, and `bank_counts` unless they are given.
-
-    The totals add up to the file's: every payment is in one outcome.
-    """
+    """Count rows and money of `Payments` by `Outcomes`, and by bank; totals add up to the file's."""
     assert payments.schema == PAYMENTS
     assert outcomes.schema == OUTCOMES
     assert warnings.schema == WARNINGS

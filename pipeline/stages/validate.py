@@ -52,17 +52,17 @@ class Routes(NamedTuple):
     """Who checks a GB IBAN: CoP by the sort code and account number in it, or VoP."""
     default_account_type: AccountType = AccountType.PERSONAL
     ask_by: Literal["name", "identification"] = "name"
-    """What to ask by where a payment has both."""
+    """Name or identification, for payments with both."""
     send_remittance: bool = False
-    """Whether VoP Standard requests carry the payment reference."""
+    """True if VoP Standard requests carry the payment reference."""
     bic_table: Mapping[str, str] = {}
     """The user's own directory for VoP Standard: start of an IBAN without check digits -> BIC11."""
     modulus: Modulus | None = None
-    """What UK accounts are checked by before anything is asked; None if the user gave no tables."""
+    """Modulus tables for UK accounts; None if the user gave none."""
     vop_countries: tuple[str, ...] | None = None
     """The countries whose IBANs VoP is asked about; None: any."""
     vop_names: Literal["any", "latin"] = "any"
-    """Whether VoP is asked about names with letters that are none of the Latin ones."""
+    """True if VoP is asked about names with letters that are none of the Latin ones."""
 
 
 class ValidationResult(NamedTuple):
@@ -167,13 +167,13 @@ def _ways(routes: Routes) -> list[tuple[ApiName, RouteReason, Route]]:
 
 
 def _fits(reason: RouteReason, way: Route) -> pl.Expr:
-    """Whether a payment is one of those that a route is for."""
+    """True if a payment is one of those that a route is for."""
     is_of_kind = pl.col("route_reason") == reason
     return is_of_kind if way.only is None else is_of_kind & way.only
 
 
 def _takes(field: str, routes: Routes) -> pl.Expr:
-    """Whether a payment goes to an API that is sent this field of a question."""
+    """True if a payment goes to an API that is sent this field of a question."""
     return _goes_to(name for name in routes.apis if field in DECLARED[name].takes)
 
 

@@ -35,7 +35,7 @@ class NameEncryption:
 
     @property
     def proof(self) -> bytes | None:
-        """What a ledger keeps to verify its key; None if its names are in clear."""
+        """Value in a ledger that verifies its key; None if its names are in clear."""
         return None if self._cipher is None else self._cipher.encrypt(b"", _PROOF)
 
     def require(self, proof: bytes | None) -> None:
@@ -48,11 +48,11 @@ class NameEncryption:
             )
 
     def proves(self, proof: bytes | None) -> bool:
-        """Whether this is how the ledger was begun."""
+        """True if this is how the ledger was begun."""
         return self._mismatch(proof) is None
 
     def _mismatch(self, proof: bytes | None) -> tuple[Sentence, Sentence] | None:
-        """What differs from how the ledger was begun, and what to do; None if nothing does."""
+        """How the key differs from the one the ledger began with, and what to do; None if it matches."""
         if proof is None:
             begun_in_clear = (Sentence("stores.begun_without_key"), Sentence("stores.finish_without_key"))
             return None if self._cipher is None else begun_in_clear

@@ -33,7 +33,7 @@ class Batch(Generic[Line]):
 
     @property
     def is_over(self) -> bool:
-        """Whether it is written, or cannot be."""
+        """True if it is written, or cannot be."""
         return self.is_written or self.failure is not None
 
 
@@ -48,7 +48,7 @@ class GroupCommit(ABC, Generic[Line, B]):
     """
 
     is_shielded: ClassVar[bool]
-    """Whether a commit that has begun, or waits for its turn, outlasts the cancellation of its task."""
+    """True if a commit that has begun, or waits for its turn, outlasts the cancellation of its task."""
 
     def __init__(self) -> None:
         self.refusal: PrecheckError | None = None
@@ -67,7 +67,7 @@ class GroupCommit(ABC, Generic[Line, B]):
 
     @property
     def accepting(self) -> bool:
-        """Whether lines may be written now."""
+        """True if lines may be written now."""
         return self._joining is not None
 
     @asynccontextmanager

@@ -6,7 +6,7 @@ from hashlib import blake2b, sha256
 PAYEE_KEY_BYTE_COUNT = 8
 """As many as a number of a frame has; two accounts of one payee collide with a chance of 2**-64."""
 _BLOCK_BYTE_COUNT = 64
-"""Of SHA-256."""
+"""Block size of SHA-256."""
 KeyedHash = Callable[[bytes], bytes]
 
 

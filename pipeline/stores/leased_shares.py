@@ -91,7 +91,7 @@ class LeasedShare:
         self._in_flight: Callable[[], int] = lambda: 0
         self._limits = _NO_LIMITS
         self._part = NOTHING
-        self._kept_places = 0
+        self._kept_slots = 0
         self._until = self._paused_until = -inf
         self._pause_s = 0.0
         self._hurried = anyio.Event()
@@ -131,10 +131,7 @@ class LeasedShare:
         return False
 
     async def begin(self, waiting: Waiting | None) -> bool:
-        """Wait until there is a share for this process; False if it would have to wait for another one.
-
-        It may not where it holds shares of other accounts.
-        """
+        """Wait for a share; False if another process must leave first while this one holds other shares."""
         announced: LeaseHolder | None = None
         while (renewal := await self._renewed()).part == NOTHING:
             if renewal.behind is None:
@@ -182,7 +179,7 @@ class LeasedShare:
             self._pause_s = max(self._pause_s, pause_s)  # other processes may not know of it
             raise
         self._part, self._until = renewal.part, began + LEASE_S
-        self._kept_places = renewal.kept_places
+        self._kept_slots = renewal.kept_slots
         self._paused_until = self._ticks() + renewal.paused_s
         self._limits = self._current()
         self._use(self._limits)
@@ -190,16 +187,16 @@ class LeasedShare:
 
     def _kept(self) -> SharePart:
         """What this process has used at most since it knows its part; what is in flight keeps its place."""
-        return self._part._replace(places=max(self._part.places, self._in_flight()))
+        return self._part._replace(slots=max(self._part.slots, self._in_flight()))
 
     def _current(self) -> ShareLimits:
-        requests, places = self._part
+        requests, slots = self._part
         if self._part == NOTHING or self._paused_until > self._ticks():
-            return _NO_LIMITS._replace(kept_places=self._kept_places)
+            return _NO_LIMITS._replace(kept_slots=self._kept_slots)
         account = self._account
         is_whole = requests >= int(account.rate_per_s)
         rate_per_s = account.rate_per_s if is_whole else float(requests)
-        return ShareLimits(rate_per_s, places, self._until, self._kept_places)
+        return ShareLimits(rate_per_s, slots, self._until, self._kept_slots)
 
 
 OpenDivisions = Callable[

@@ -12,10 +12,7 @@ CHUNK_SIZE = 256
 
 
 class LocalSource:
-    """The questions of some frames, in their order: the lock of the run's folder keeps other processes out.
-
-    Leases are not recorded. The ledger knows what was asked; a run that resumes finds the rest again.
-    """
+    """Questions of frames in order, without recorded leases: the folder's lock excludes other processes."""
 
     is_shared = False
 
@@ -25,10 +22,7 @@ class LocalSource:
         question_key: Callable[[Check], bytes],
         more: Sequence[Callable[[], Awaitable[pl.DataFrame]]] = (),
     ) -> None:
-        """Begin with the first of them: `Checks`, with `attempts` and `is_suspect` as in `Question`.
-
-        Each of `more` reads another such frame, once an API has none left in those before.
-        """
+        """Begin with the first `Checks`, with `attempts` and `is_suspect`; `more` follow."""
         apis = todo["api"].unique(maintain_order=True).to_list()
         self._left = {
             ApiName(api): todo if len(apis) == 1 else todo.filter(pl.col("api") == api) for api in apis
@@ -59,7 +53,7 @@ class LocalSource:
         return False
 
     async def done(self, hold: ChunkLease) -> None:
-        """Nothing to record: the ledger has the answers."""
+        """Record nothing: the ledger has the answers."""
 
     def holds(self, hold: ChunkLease) -> bool:  # noqa: ARG002
         """Always: the folder is locked."""

@@ -71,7 +71,7 @@ class RunLedger(Ledger, Protocol):
 
     @property
     def run(self) -> RunIdentity:
-        """Which run it records."""
+        """The run that it records."""
 
     @property
     def created_at(self) -> str:
@@ -116,28 +116,22 @@ class QuestionSource(Protocol):
 
     @property
     def is_shared(self) -> bool:
-        """Whether other processes may ask what this one leaves."""
+        """True if other processes may ask what this one leaves."""
 
     async def claim(self, api: ApiName) -> QuestionChunk | None:
-        """Lease a chunk of questions for one API; None if there is none now.
-
-        It does not wait for chunks of other processes: they may be waiting for those of this one.
-        """
+        """Lease a chunk of questions for one API; None if none is free. It waits for no other process."""
 
     async def has_free(self, api: ApiName) -> bool:
-        """Whether there is something to claim again, as other processes have given it back."""
+        """True if there is something to claim again, as other processes have given it back."""
 
     async def done(self, hold: ChunkLease) -> None:
         """Every question of the chunk is done in this run."""
 
     def holds(self, hold: ChunkLease) -> bool:
-        """Whether the chunk is still this process's, as far as it knows. Only a write decides."""
+        """True if the chunk is still this process's, as far as it knows. Only a write decides."""
 
     def may_send(self, hold: ChunkLease) -> bool:
-        """Whether a request of the chunk may leave: by the clock of this process its lease has not ended.
-
-        Where it has, as after a sleep, another process may have the chunk, until the lease is renewed.
-        """
+        """True if the chunk's lease has not ended; after a long sleep another process may have it."""
 
     async def give_back(self, api: ApiName | None = None) -> None:
         """Release every chunk that is not done, of one API or all. The next holder looks up its history.
@@ -147,10 +141,7 @@ class QuestionSource(Protocol):
 
 
 class CapCount(Protocol):
-    """The daily cap of one client of a server, over all processes.
-
-    The unit of a request is taken by `Quota.reserve`; or, where the cap is no `Quota`, by `Ledger.intend`.
-    """
+    """Daily cap of one client over all processes; `Quota.reserve` or `Ledger.intend` takes its units."""
 
     async def resets_at(self) -> datetime:
         """When there is more to take."""
@@ -178,10 +169,7 @@ class Share(Protocol):
     """A leased part of an account. The shares of all processes never add up to more than the account."""
 
     def follow(self, use: Callable[[ShareLimits], None], in_flight: Callable[[], int]) -> None:
-        """Have this process keep the limits, from now on: they are used at once, and whenever they change.
-
-        As many requests as `in_flight` says have a place; it is no other process's while it is taken.
-        """
+        """Keep these limits from now on, also when they change; requests in flight keep their slots."""
 
     def pause(self, wait_s: float) -> None:
         """Have all processes send nothing for so long, as the server asks for it; they follow soon."""

@@ -82,7 +82,7 @@ class SharedCap(CapCount, Protocol):
     """A daily cap that all hosts count together; `SharedRun.intend` takes its units."""
 
     async def is_spent(self) -> bool:
-        """Whether no unit is left now, of whichever process took the last."""
+        """True if no unit is left now, of whichever process took the last."""
 
 
 class QuestionRounds(Protocol):
@@ -92,10 +92,7 @@ class QuestionRounds(Protocol):
         """How far the latest round has come. The process that looks is seen from then on."""
 
     async def open_round(self, chunks: Sequence[PlannedChunk], *, after: int) -> bool:
-        """Open the round after this one with these chunks of what is left to ask, to be claimed in order.
-
-        False where another process opened a round since the chunks were planned: join that one.
-        """
+        """Open the next round with these chunks, in order; False if another process opened one: join it."""
 
     async def end_round(self, number: int, *, is_over: bool = False) -> bool:
         """End a round with no undone chunk; what is undone is asked in the next one. Whether it has ended.
@@ -106,10 +103,7 @@ class QuestionRounds(Protocol):
 
 
 class SharedRun(Ledger, QuestionSource, QuestionRounds, Protocol):
-    """One process's view of a run that others work on too; a context manager.
-
-    An intent takes a unit of the daily cap of its account, in the same transaction.
-    """
+    """One process's view of a shared run; a context manager. Intents take units of the daily cap."""
 
     def __enter__(self) -> Self: ...
 
@@ -122,10 +116,7 @@ class SharedRun(Ledger, QuestionSource, QuestionRounds, Protocol):
         """Have every request of this process copied, once its ending is on record, or it is left in doubt."""
 
     def reuse(self, answers: Collection[ReusedAnswer]) -> None:
-        """Record that these questions are not asked, as an earlier run had their answers: all or none.
-
-        One that another process has recorded so already stays as it is.
-        """
+        """Record that earlier runs answered these questions: all or none; repeated records do no harm."""
 
     def answers(self) -> Iterator[FinalAnswer]:
         """Every final answer, those recorded by `reuse` last. Not while `writing()`."""
@@ -159,7 +150,7 @@ class SharedStore(Protocol):
         """Wait no longer than this for a store that is away."""
 
     def plan_of(self, parts: Iterable[pl.DataFrame]) -> QuestionPlan:
-        """What two hosts must have in common to share a run, from its `Checks` in the order of numbers."""
+        """The plan that two hosts must agree on to share a run, from its `Checks` in order."""
 
     def join(
         self, identity: RunIdentity, plan: QuestionPlan, *, new_id: UUID, run_id: UUID | None = None
@@ -282,17 +273,11 @@ class StoreCare(Protocol):
         """Look at its activity."""
 
     def purge_names(self, run_id: UUID, *, answers_before: str) -> int:
-        """Erase the names and details of a run that came before a time, and put it on record: how many names.
-
-        Where the store has no such run, nothing is erased.
-        """
+        """Erase names and details of a run before a time, on record; returns how many, 0 for unknown runs."""
 
 
 class StoreKind(Protocol):
-    """A kind of shared store, such as PostgreSQL: a package with these functions.
-
-    Nothing that it needs is imported before a store is opened.
-    """
+    """A kind of shared store such as PostgreSQL; its imports happen when a store is opened."""
 
     def require_address(self, url: str) -> None:
         """Refuse what is no address of such a store.

@@ -1,6 +1,6 @@
 """The division of a server account among concurrent processes; its clock is an argument.
 
-Each process leases a whole number of requests per window and of places in flight, and keeps to them by
+Each process leases a whole number of requests per window and of slots in flight, and keeps to them by
 itself for as long as its lease. Equal parts: the remainder goes to those that came first, and where there is
 less than one for each, the last to come have nothing until another leaves.
 
@@ -9,9 +9,9 @@ The rules that keep the sum within the account, whatever joins, dies or sleeps:
 - A process that has more than its part uses less first, and gives the rest up in its next renewal. What it
   gives up is free one window later, as its last requests may count until then.
 - A process that no longer renews has what it had until its lease is over, and by its own clock asks nothing
-  after that. Its requests are free a window after the lease, its places once the last reply is due.
+  after that. Its requests are free a window after the lease, its slots once the last reply is due.
 - Nothing can be taken that is not free.
-- Requests without a place are of no use, nor places without requests: a process takes both or neither. So no
+- Requests without a slot are of no use, nor slots without requests: a process takes both or neither. So no
   two wait for one another, each with what the other lacks.
 
 A process whose limits for the account are others than those of the first one has no part beside it.
@@ -33,7 +33,7 @@ class SharePart(NamedTuple):
     """A part of an account."""
 
     requests: int  # in any window
-    places: int
+    slots: int
 
 
 NOTHING = SharePart(0, 0)
@@ -102,16 +102,13 @@ class ShareRenewal(NamedTuple):
     more_in_s: float  # when something may be free that it is still to get; inf where it has its part
     paused_s: float  # how long nothing may be sent, whatever the part
     behind: LeaseHolder | None  # the process that has to leave before this one gets anything
-    kept_places: int  # places reserved for this process: its part, or those in flight if these are more
+    kept_slots: int  # slots reserved for this process: its part, or those in flight if these are more
 
 
 def renewed(
     division: Division, account: ServerAccount, wish: ShareWish, me: HeldShare, now: float
 ) -> tuple[Division, ShareRenewal]:
-    """Renew the lease of one process, or have it join or leave; the time never goes back in between.
-
-    The process is as `joining(...)` gives it; what the division has of it goes first.
-    """
+    """Renew, join or leave for one process as `joining(...)` gives it; time never goes back."""
     shares = [settled for each in division.shares if (settled := _settled(each, account, now)) is not None]
     mine = next((each for each in shares if each.holder == me.holder), None)
     others = [each for each in shares if each is not mine]
@@ -132,7 +129,7 @@ def renewed(
         more_in_s=inf if part == fair else _next_free_s(account, others, now),
         paused_s=paused_until - now,
         behind=behind,
-        kept_places=mine.part.places,
+        kept_slots=mine.part.slots,
     )
     return Division((*others, mine), paused_until), renewal
 
@@ -150,10 +147,7 @@ def not_before(time: float, account: ServerAccount) -> Division:
 
 
 def with_other_limits(division: Division, me: HeldShare, now: float) -> HeldShare | None:
-    """A process at work whose configuration gives the account other limits; None if there is none.
-
-    Its daily cap is one of them.
-    """
+    """A process at work with other limits for the account, daily cap included; None if there is none."""
     for each in division.shares:
         if each.until > now and each.holder != me.holder and _all_limits(each) != _all_limits(me):
             return each
@@ -230,4 +224,4 @@ def _all_limits(share: HeldShare) -> tuple[float, int, int | None, str | None]:
 
 
 def _each(rule: Callable[[int, int], int], one: SharePart, other: SharePart) -> SharePart:
-    return SharePart(rule(one.requests, other.requests), rule(one.places, other.places))
+    return SharePart(rule(one.requests, other.requests), rule(one.slots, other.slots))

@@ -10,7 +10,7 @@ from pipeline.wording import Moment, Sentence
 from schemas.problem import ProblemCode
 
 Window = Literal["utc_day", "rolling_24h"]
-"""What a day of a cap is."""
+"""The day of a cap."""
 FINAL = frozenset({AnswerState.ANSWERED, AnswerState.REFUSED})
 """How a request ends that is the last one for its question."""
 ABOUT_THE_QUESTION = TURNED_AWAY_CODES | {OwnCode.CONTRACT, ProblemCode.CLIENT_INVALID}
@@ -19,10 +19,7 @@ the status is the code, so that CLIENT_INVALID came with a status that refuses o
 
 
 class RunIdentity(NamedTuple):
-    """The identity of a run. A folder holds one run; only `tool_version` may change within it.
-
-    Until there is an answer there is nothing to lose, and the folder may be used for another run.
-    """
+    """Identity of the one run of a folder; only `tool_version` may change once there is an answer."""
 
     input_sha256: str
     profile_sha256: str
@@ -102,7 +99,7 @@ class RequestAttempt(NamedTuple):
     detail: str | None = None
     """The server's description of a problem; None if there is none, or it is purged or not read."""
     has_hidden_detail: bool = False
-    """Whether there is a detail that is encrypted, and was read without the key."""
+    """True if there is a detail that is encrypted, and was read without the key."""
 
 
 class RecordedRequest(NamedTuple):
@@ -200,7 +197,7 @@ class ServerAccount(NamedTuple):
     daily_cap: int | None = None
     """None: there is none."""
     cap_window: str | None = None
-    """What a day of the cap is; None if there is none."""
+    """The day of the cap; None without a cap."""
 
 
 class ShareLimits(NamedTuple):
@@ -209,7 +206,7 @@ class ShareLimits(NamedTuple):
     rate_per_s: float
     in_flight_max: int
     until: float = inf  # on this process's monotonic clock
-    kept_places: int = 0  # how many requests already in flight may finish; no other process gets their places
+    kept_slots: int = 0  # how many requests already in flight may finish; no other process gets their slots
 
 
 class LeaseHolder(NamedTuple):
@@ -222,7 +219,7 @@ class LeaseHolder(NamedTuple):
 
     @property
     def name(self) -> Sentence:
-        """Which run it is, as a value of a sentence."""
+        """The run's name, as a value of a sentence."""
         if self.pid is None:
             return Sentence("stores.another_run")
         if self.host is None:
@@ -243,7 +240,7 @@ class LeaseHolder(NamedTuple):
 
     @property
     def waited_for_in_vain(self) -> Sentence:
-        """That this run was waited for long enough."""
+        """The sentence that waiting for this run timed out."""
         if self.since is None:
             return Sentence("stores.been_asking_this", holder=self.name, server=self.server)
         since = Moment(self.since)

@@ -49,24 +49,21 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """Whether only probes may be sent."""
+        """True if only probes may be sent."""
         return self._probe_at is not None
 
     @property
     def is_probing(self) -> bool:
-        """Whether a probe is on its way, whose reply the others wait for."""
+        """True if a probe is on its way, whose reply the others wait for."""
         return self._probing
 
     @property
     def has_given_up(self) -> bool:
-        """Whether nothing may be sent any more in this run."""
+        """True if nothing may be sent any more in this run."""
         return self.is_open and self._probes_failed >= self._patience.probes_max
 
     def wait_s(self, now: float) -> float:
-        """How long to wait before asking again whether a request may leave; 0 if one may.
-
-        While a probe is on its way that is open; a short wait is returned then.
-        """
+        """Seconds until a request may leave; 0: now. Short while a probe is on its way."""
         if self._probe_at is None:
             return 0.0
         if self._probing:
@@ -78,7 +75,7 @@ class Breaker:
         self._probing = self.is_open
 
     def was_outage(self, streak: int) -> bool | None:
-        """Whether a run of failures became an outage; None while that is open."""
+        """True if a run of failures became an outage; None while that is open."""
         if streak in self._outages:
             return True
         return None if streak == self.streak and not self.is_open else False
@@ -119,7 +116,7 @@ class RetryBudget:
         self._allowed = float(free)
 
     def earn(self) -> None:
-        """A question was asked for the first time."""
+        """Note a first request for a question."""
         self._allowed += RETRY_SHARE
 
     def spend(self, cost: float = 1.0) -> bool:

@@ -31,10 +31,7 @@ class _Connections:
 
 
 class Client:
-    """Sends the requests of one API to one server. An async context manager.
-
-    A connection is kept for the next request after a whole response, and dropped after anything else.
-    """
+    """Sends requests of one API to one server; connections are reused only after whole responses."""
 
     def __init__(  # noqa: PLR0913  (an address, and the limits on the way to it)
         self,

@@ -25,7 +25,7 @@ HEADERS = {
     "Accept-Encoding": "identity",
     "User-Agent": f"payee-precheck/{version('payee-precheck')}",
 }
-"""Of every request."""
+"""Headers of every request."""
 
 OpenTransport = Callable[[ssl.SSLContext, int], httpx.AsyncBaseTransport]
 """(context from `tls.client_context`, connections at once) -> what carries requests."""

@@ -23,10 +23,7 @@ _LONG = re.compile(r"[\w.~+/=-]{20,}")
 
 
 def masked(text: str, secrets: Iterable[str] = ()) -> str:
-    """At most `DETAIL_CHARS_MAX` characters, all printable: any other is written as its escape.
-
-    Numbers of accounts and tokens are masked, and so is what was said to that program.
-    """
+    """At most `DETAIL_CHARS_MAX` printable characters, others escaped; accounts and tokens masked."""
     text = text[:_READ_CHARS_MAX]
     text = "".join(letter if letter.isprintable() else _escaped(letter) for letter in " ".join(text.split()))
     text = _without(text, secrets)

@@ -33,7 +33,7 @@ _SENDING = "http11.send_request_headers.started"
 _SILENCE_S = 0.25
 """How long a connection of its own must bring nothing before its request leaves."""
 _OTHER_FILES = 40
-"""What a run has open beside its connections."""
+"""Files that a run has open beside its connections."""
 _CONNECTIONS_TRIED_MAX = 2
 """Attempts to find a usable connection for one request."""
 
@@ -135,7 +135,7 @@ class _Protocol(ResponseHandler):
         self._is_answered = True
         self._request_id: str | None = None
         self.is_spoilt = False
-        """Whether it brought a reply that no request asked for, behind another or before all."""
+        """True if it brought a reply that no request asked for, behind another or before all."""
 
     def expect_reply(self, request: httpx.Request) -> None:
         """A request is about to leave: what comes from now on is its reply."""
@@ -202,10 +202,7 @@ class _Connector(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  aiohttp's signature
     ) -> ResponseHandler:
-        """A new connection, through the proxy if there is one; raises as `Proxy.connect`.
-
-        aiohttp's own way through a proxy would show our certificate to it.
-        """
+        """Connect, through the proxy if any; aiohttp's own way would show it our certificate."""
         if self._way is None:
             return await super()._create_connection(req, traces, timeout)
         assert req.url.raw_host is not None

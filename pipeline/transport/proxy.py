@@ -25,7 +25,7 @@ _Protocol = TypeVar("_Protocol", bound=asyncio.Protocol)
 
 
 class ProxyAwayError(ConnectionError):
-    """There is no way through the proxy now, and nothing was sent; there may be one later."""
+    """The proxy cannot connect now, and nothing was sent; a later try may succeed."""
 
     def __init__(self, reason: Sentence) -> None:
         """Take which proxy, and why."""

@@ -78,10 +78,7 @@ class Pace:
         self._resized.set()
 
     async def slot(self) -> bool:
-        """Wait until one more request may leave; False, and no slot taken, after `end`.
-
-        A wait that is cancelled takes no slot.
-        """
+        """Wait until one more request may leave; False after `end`. A cancelled wait takes no slot."""
         return await self._slot(waits_for_a_rate=True)
 
     async def slot_unless_ended(self) -> bool:

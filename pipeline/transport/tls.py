@@ -158,7 +158,7 @@ def _in_order(certificate: Path) -> Iterator[Path]:
 
 
 def _has_old_cipher(key: Path | EnvironmentKey) -> bool:
-    """Whether a key is encrypted with a cipher that OpenSSL opens no more, whatever the passphrase."""
+    """True if a key is encrypted with a cipher that OpenSSL opens no more, whatever the passphrase."""
     pem = _bytes_of(key)
     _, _, body = pem.partition(b"BEGIN ENCRYPTED PRIVATE KEY-----")
     der = base64.b64decode(body.partition(b"-----END")[0])
@@ -206,7 +206,7 @@ def _check_private(key: Path) -> None:
 
 
 def _check_pem(certificate: Path, key: Path | EnvironmentKey) -> bool:
-    """Whether the key is encrypted: OpenSSL reports "PEM lib" for every kind of wrong file."""
+    """True if the key is encrypted: OpenSSL reports "PEM lib" for every kind of wrong file."""
     _read_pem("client_certificate", certificate, b"BEGIN CERTIFICATE-----")
     pem = _read_pem("client_key", key, b"PRIVATE KEY-----")
     return b"BEGIN ENCRYPTED PRIVATE KEY" in pem or b"Proc-Type: 4,ENCRYPTED" in pem

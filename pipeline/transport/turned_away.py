@@ -17,7 +17,7 @@ _HEADERS = re.compile(
     rb"request header|header (fields|or cookie)|headers? (is |are )?too large", re.IGNORECASE
 )
 _CERTIFICATE_STATUSES = frozenset({495, 496})
-"""Of nginx and others: the client certificate is wrong, or missing."""
+"""Statuses of nginx and others: the client certificate is wrong, or missing."""
 
 _ADDRESS = frozenset({404, 405, 410, *range(300, 400)})
 _MEANINGS = {
@@ -41,7 +41,7 @@ def turned_away(response: httpx.Response) -> PrecheckError:
 
 
 def _refused_credentials(response: httpx.Response) -> Sentence | None:
-    """What is wrong with our credentials or our certificate, if the reply is about them."""
+    """The fault of our credentials or certificate, if the reply is about them."""
     match response.status_code:
         case 401:
             return Sentence("transport.server_http_client")

@@ -5,7 +5,7 @@ Code raises, records and passes on a `Sentence`; a surface puts it into words wi
 """
 
 from pipeline.wording.catalogue import ENGLISH
-from pipeline.wording.language import LANGUAGES, aloud, language, language_of, speak, speaking
+from pipeline.wording.language import LANGUAGES, language, language_of, rendered, speak, speaking
 from pipeline.wording.sentences import (
     ANY_COLUMN,
     PLACE,
@@ -28,9 +28,9 @@ __all__ = [
     "Sentence",
     "SurfaceKind",
     "Value",
-    "aloud",
     "language",
     "language_of",
+    "rendered",
     "require_words",
     "speak",
     "speaking",

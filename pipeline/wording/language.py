@@ -38,7 +38,7 @@ def speaking(code: str) -> Iterator[None]:
         _current.reset(before)
 
 
-def aloud(sentence: Sentence | str, surface: SurfaceKind) -> str:
+def rendered(sentence: Sentence | str, surface: SurfaceKind) -> str:
     """A sentence, or one of a document, in the words of a surface and the language of now; text as it is."""
     one = Sentence.of_data(sentence.sentence) if isinstance(sentence, LocalizedText) else sentence
     return words(one, surface, language()) if isinstance(one, Sentence) else one

@@ -171,7 +171,7 @@ _TAGGED: Sequence[tuple[str, type, Callable[[Any], Any], Callable[[Any], "Value"
     ("pair", ColumnPair, list, lambda pair: ColumnPair(*pair)),
     ("said", Sentence, Sentence.as_data, Sentence.of_data),
 )
-"""What JSON does not have: its name there, its kind, and how it is written and read."""
+"""Types that JSON lacks: tag, type, and how to write and read each."""
 
 
 def _as_data(value: "Value") -> Any:  # noqa: ANN401 (what JSON may hold)

@@ -58,7 +58,7 @@ class Process:
         if self.part.requests and not self.is_over:
             self.left.append((may_until, self.part.requests))
         if now < self.until and not self.is_over:
-            self.in_flight, self.over_since = max(self.in_flight, self.part.places), inf
+            self.in_flight, self.over_since = max(self.in_flight, self.part.slots), inf
         if self.over_since == inf:
             self.over_since = may_until
         if now >= self.over_since + DEADLINE_S:
@@ -66,13 +66,13 @@ class Process:
 
     def land(self, now):
         """Replies came to what is more than it may have."""
-        may = self.part.places if now < self.until and not self.is_over else 0
+        may = self.part.slots if now < self.until and not self.is_over else 0
         self.in_flight = min(self.in_flight, may)
 
     def step(self, division, now):
         """Ask for a renewal, have it made, or learn of it: the next of these three."""
         if self.request is None:
-            kept = self.part._replace(places=max(self.part.places, self.in_flight))
+            kept = self.part._replace(slots=max(self.part.slots, self.in_flight))
             self.request = (now, ShareWish(kept))
         elif self.reply is None:
             division, self.reply = renewed(division, self.account, self.request[1], self.me, now)
@@ -155,7 +155,7 @@ def healthy(division, processes, now, for_s, every_s=0.5):
             process.request = process.reply = None
             for _ in range(3):
                 division = process.step(division, now)
-            process.in_flight = process.part.places
+            process.in_flight = process.part.slots
         now += every_s
     return division, now
 
@@ -174,7 +174,7 @@ def test_healthy_processes_have_all_of_it_in_equal_parts_whatever_was_before(rat
     sharing = min(count, rate, places)
     parts = [process.part for process in processes]
     assert sum(part.requests for part in parts) == rate
-    assert sum(part.places for part in parts) == places
+    assert sum(part.slots for part in parts) == places
     assert sum(part == NOTHING for part in parts) == count - sharing
     for kind in range(2):
         had = [part[kind] for part in parts if part != NOTHING]
@@ -200,7 +200,7 @@ def test_those_that_slept_get_their_parts_though_places_are_kept_until_there_are
         for _ in range(3):
             division = process.step(division, now)
         now += chance.choice([0.2, 0.5, LEASE_S + 2, 30.0])
-        process.in_flight = max(process.in_flight, process.part.places)
+        process.in_flight = max(process.in_flight, process.part.slots)
     due = dict.fromkeys(processes, now)
     end = now + ALL_FREE_S + 10
     while (now := min(due.values())) < end:
@@ -209,7 +209,7 @@ def test_those_that_slept_get_their_parts_though_places_are_kept_until_there_are
         process.request = process.reply = None
         for _ in range(3):
             division = process.step(division, now)
-        process.in_flight = process.part.places or process.in_flight
+        process.in_flight = process.part.slots or process.in_flight
     assert sum(process.part != NOTHING for process in processes) == min(len(processes), rate, places)
 
 

@@ -20,7 +20,7 @@ from simulation.world import Clock, Process, World
 
 from pipeline.errors import PrecheckError, StoppedError, first_of
 from pipeline.executors.asking import Asking, FileQuestions, left_to_ask
-from pipeline.executors.event_loop import heed, or_stopped
+from pipeline.executors.event_loop import or_stopped, watch_for_stop
 from pipeline.executors.results import AskingResult
 from pipeline.executors.shared import RoundAsker
 from pipeline.frames import Answers, OwnCode
@@ -264,7 +264,7 @@ async def _ended_by(
 
     async def heed_once_requested(scope: anyio.CancelScope) -> None:
         await is_requested.wait()
-        await heed(switch, context, RunObserver(), scope)
+        await watch_for_stop(switch, context, RunObserver(), scope)
 
     error: PrecheckError | None = None
     process.asked_to_stop = request
@@ -371,7 +371,7 @@ async def _channel(
     def use(part: ShareLimits) -> None:
         for each in (pace, door):
             each.resize(part.rate_per_s, until=part.until)
-        places.resize(part.in_flight_max, part.rate_per_s, kept=part.kept_places)
+        places.resize(part.in_flight_max, part.rate_per_s, kept=part.kept_slots)
 
     share.follow(use, in_flight=lambda: places.in_flight)
     tokens = Tokens(

@@ -76,7 +76,7 @@ def test_lines_are_in_the_language_of_the_terminal():
     said = (
         "500 von 2.500 Fragen, 25,0/s, noch 80 s; Übereinstimmung 1.480; der Server lässt weniger zu: "
         "höchstens 25 % der Rate\n"
-        "pay.csv: wird angehalten; wartet bis zu 15 s auf die Antwort zu 1 gesendeten Anfrage."
+        "pay.csv: wird angehalten; wartet bis zu 15 s auf 1 ausstehende Antwort."
     )
     assert console.file.getvalue() == f"pay.csv: {said}\n"
 

@@ -81,7 +81,7 @@ def _waiting(context: Context, person: Person, folders: list[FileFolder]) -> dic
 
 
 def _money_of(files: Iterable[FileStatus]) -> list[Money]:
-    """The total of these files, by currency; files not checked yet have none."""
+    """Total of these files by currency; unchecked files count nothing."""
     return added([control_totals(one.summary.outcomes) for one in files if one.summary])[:TOTALS_SHOWN]
 
 
@@ -142,7 +142,7 @@ def _taken_as_correction(context: Context, folder: FileFolder) -> int:
 
 
 def _remembered(context: Context, folder: FileFolder) -> tuple[RememberedMapping, bool]:
-    """What was said about such columns before; and whether the file cannot be read without more."""
+    """The earlier mapping of such columns, and whether the file cannot be read without more."""
     try:
         read, refusal = columns_once(folder.input, folder.read().sha256, ReadAs())
     except PrecheckError as error:

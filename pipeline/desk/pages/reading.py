@@ -48,7 +48,7 @@ _JOINED_BY = {**dict.fromkeys(FIELDS, "+"), IGNORE: "|"}
 """What may be chosen beside a column -> how a mapping joins the columns it was chosen of: parts of a name,
 or all that are not read."""
 _READ_BY = ("mapping", "encoding", "sheet", "input_format", "country")
-"""What people said about how a file is read."""
+"""Fields of the form that say how to read a file."""
 
 
 @routes.get("/files/{id}/columns")
@@ -122,7 +122,7 @@ def _columns(current: FileStatus) -> _Found:
     return _Found(
         read,
         sentence_of(refusal),
-        tuple((name, headers[at] if headers else "") for at, name in enumerate(sheets)),
+        tuple((name, headers[number] if headers else "") for number, name in enumerate(sheets)),
         tuple((str(one.values["encoding"]), tuple(map(str, one.lists("cells")))) for one in fitting),
     )
 
@@ -296,7 +296,7 @@ async def start_over(request: web.Request) -> web.Response:
 
 
 def may_start_over(current: FileStatus, clock: Clock) -> bool:
-    """Whether a check has ended without any answer, which would be lost, and nothing of it was approved."""
+    """True if a check has ended without any answer, which would be lost, and nothing of it was approved."""
     is_open = current.state is State.STOPPED and current.file.approved is None
     return is_open and has_no_answer(current.folder, clock)
 

@@ -47,7 +47,7 @@ from pipeline.errors import PrecheckError
 from pipeline.jobs.verify import VerifyJob, verify
 from pipeline.runs.evidence import Finding
 from pipeline.runs.manifest import read_manifest
-from pipeline.wording import Sentence, SurfaceKind, aloud
+from pipeline.wording import Sentence, SurfaceKind, rendered
 from schemas.desk import AuditEntry, Deed, SentBack
 from schemas.manifest import SplitMade
 from schemas.review import Act, Decision, PaymentFile, Shaped
@@ -109,7 +109,7 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
 
 
 def _deciders(latest: dict[int, LastDecision]) -> list[tuple[str, dict[str, int]]]:
-    """Who decided how many rows, and how."""
+    """Decisions by person: how many rows, and how."""
     counts = Counter((last.by, last.decision.value) for last in latest.values())
     found: dict[str, dict[str, int]] = {}
     for (by, decision), row_count in counts.items():
@@ -132,7 +132,7 @@ def _why_not(person: Person, shaped: list[Shaped]) -> str:
     try:
         refuse_shaper(person, shaped)
     except Forbidden as refusal:
-        return aloud(refusal.reason, SurfaceKind.PAGE)
+        return rendered(refusal.reason, SurfaceKind.PAGE)
     return ""
 
 

@@ -57,7 +57,7 @@ _WITHOUT_NAMES = ("group", "outcome", "decided", "rows", "currency", "least", "s
 
 @routes.post("/files/{id}/review")
 async def search(request: web.Request) -> web.Response:
-    """Show the rows asked for: at an address with the filters, or here if a name is searched for."""
+    """Show the requested rows: by address, or directly if a name is searched."""
     fields = {name: str(value) for name, value in (await request.post()).items()}
     if not fields.get("text", "").strip():
         current = await context_of(request).current(request)
@@ -204,7 +204,7 @@ def _record_once(
 
 
 def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> bool:
-    """Whether this very decision is on record, as by a second press; Conflict where another one is by now."""
+    """True if this very decision is on record, as by a second press; Conflict where another one is by now."""
     [row] = wanted.rows
     now = last_decisions(run).get(row)
     if before is None or before == ("" if now is None else now.time):

@@ -46,7 +46,7 @@ async def search(request: web.Request) -> web.Response:
 
 @routes.post("/search")
 async def found(request: web.Request) -> web.Response:
-    """What was found; a name that is searched for stands in no address."""
+    """Search results; a searched name never appears in an address."""
     person_of(request).require_names()
     text = str((await request.post()).get("text", ""))[:200]
     if len(text.strip()) < TEXT_CHARS_MIN:

@@ -105,7 +105,7 @@ def divide_answers(task: BucketTask) -> int:
 
 
 def _by_part(found: pl.DataFrame, task: BucketTask) -> dict[int, pl.DataFrame]:
-    """Rows of the data set as rows of their parts, by the numbers of these."""
+    """Rows of the data set as rows of their parts."""
     starts = pl.Series(task.rows.starts, dtype=pl.UInt32)
     place = starts.search_sorted(found["row"] - 1, side="right") - 1
     local = (found["row"] - starts.gather(place)).alias("row")

@@ -29,7 +29,7 @@ Count = Callable[[SetStep, int, int], object]
 
 
 def count_nothing(step: SetStep, done_count: int, all_count: int) -> None:
-    """For whom nothing is counted."""
+    """Ignore progress."""
 
 
 def counted(

@@ -62,7 +62,7 @@ from schemas.data_set import PartDecided, PartRead
 from schemas.summary import InputFile, Summary
 
 _NEEDED = [name for name in PAYMENTS if name in {"row", *SHOWN, *MONEY_FIELDS}]
-"""Of `Payments`, what reports are made of."""
+"""The columns of `Payments` that reports use."""
 
 
 def read_part(task: PartTask) -> PartRead:
@@ -245,7 +245,7 @@ def _decided(task: DecideTask) -> tuple[Outcomes, Warnings, Reasons]:
 
 
 def _of_buckets(task: DecideTask, path_of: Callable[[int], Path], schema: Schema) -> pl.DataFrame:
-    """What the buckets have for a part."""
+    """The results of all buckets for a part."""
     found = (read_frame(path_of(bucket), schema) for bucket in range(task.shared.bucket_count))
     return pl.concat([pl.DataFrame(schema=schema), *found])
 

@@ -56,7 +56,7 @@ def pool_engine(process_count: int | None = None) -> Iterator[PoolEngine]:
 
 @contextmanager
 def _environment() -> Iterator[None]:
-    """What the processes that are started within the block are started with."""
+    """Environment of processes that start within the block."""
     before = {name: os.environ.get(name) for name in _IN_EACH}
     os.environ.update(_IN_EACH)
     try:
@@ -70,7 +70,7 @@ def _environment() -> Iterator[None]:
 
 
 def _begin() -> None:
-    """Be one of the processes: Ctrl-C is for the command, and its death is ours."""
+    """Prepare a worker process: it ignores Ctrl-C and ends with its parent."""
     os.umask(0o077)
     os.setpgid(0, 0)
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -22,7 +22,7 @@ from schemas.row_positions import RowPositions
 POLARS = pl.__version__
 Task = TypeVar("Task")
 Found = TypeVar("Found")
-"""What a function of tasks is given, and what it returns."""
+"""Argument and result of a task function."""
 
 
 class SetTask(NamedTuple):

@@ -25,7 +25,7 @@ TITLE = "Bacs Standard 18"
 KNOWN_BY = Sentence("formats.known_bacs18")
 SUFFIXES = (".bac", ".bacs", ".s18", ".txt", ".dat")
 MEMORY_PER_BYTE = 12
-"""Of a million payments: 5 to read them, 12 to split them."""
+"""Measured with a million payments: 5 to read them, 12 to split them."""
 ORIGINS = {
     "sort_code": Sentence("column.characters", first=1, last=6),
     "account_number": Sentence("column.characters", first=7, last=14),
@@ -46,7 +46,7 @@ _START_BYTES = 256
 
 
 def sniff(head: bytes) -> bool:
-    """Whether a file starts as Standard 18 does: with a label, or with a record of its shape."""
+    """True if a file starts as Standard 18 does: with a label, or with a record of its shape."""
     return _START.match(start_of(head[:_START_BYTES])) is not None
 
 

@@ -10,7 +10,7 @@ from pipeline.formats.message import THE_FILE, StatedTotal, controls_frame
 from pipeline.wording import Sentence
 
 BOOKING = ("originator", "day")
-"""What payments are booked with: a contra stands for all payments of one account for one day."""
+"""How payments are booked: one contra for all payments of one account on one day."""
 
 
 def totals_of(records: pl.DataFrame) -> Totals:

@@ -18,7 +18,7 @@ LABELS = ("VOL1", "HDR1", "HDR2", "UHL1", "EOF1", "EOF2", "UTL1")
 """In file order; the payments stand before the fourth and fifth."""
 LABEL_LENGTH = 80
 RECORD_LENGTHS = (100, 106)
-"""Of a payment for the day of the file, and of one with a day of its own."""
+"""Length of a payment for the day of the file, and of one with a day of its own."""
 _PADDED_LENGTH_MAX = 111
 """Some programs fill their lines up with blanks."""
 

@@ -54,7 +54,7 @@ def name_obstacle(message: Message, row: int, name: str) -> Sentence | None:  # 
 
 
 def renamed(data: bytes, message: Message, names: Mapping[int, str]) -> list[Edit]:
-    """The edits that give payees new names; one that the record already has, as far as it goes, is none."""
+    """Edits that give payees new names; unchanged names, as far as they fit, are no edit."""
     assert obstacle(message) is None
     starts = message.locations["start"]
     edits = []

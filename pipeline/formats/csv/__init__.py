@@ -54,7 +54,7 @@ _ROWS_READ_AT_ONCE = 100_000
 
 
 def sniff(head: bytes) -> bool:  # noqa: ARG001 - every text could be one
-    """Whether a file starts as no other format does: a delimited text has no such start."""
+    """True if a file starts as no other format does: a delimited text has no such start."""
     return False
 
 

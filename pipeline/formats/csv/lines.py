@@ -61,10 +61,7 @@ def read_lines(
 def _body_of(
     head: bytes, encoding: str | None, mapping: Mapping[str, str] | None, where: str
 ) -> tuple[str, int]:
-    """The delimiter, and the byte at which the first row stands; no delimiter where there are no headers.
-
-    What is wrong with a text without headers is reported when all of it is read.
-    """
+    """Delimiter and first byte of the rows; no delimiter without headers, which is reported later."""
     codec = "utf-8" if encoding is None or not keeps_ascii(codec_of(encoding)) else codec_of(encoding)
     mark = codecs.BOM_UTF8 if head.startswith(codecs.BOM_UTF8) else b""
     text = head.removeprefix(mark).decode(codec, errors="ignore").encode()
@@ -89,10 +86,7 @@ def _line_ends_before(byte_count: int, pieces: Iterator[tuple[bytes, bytes]]) ->
 
 
 def _pieces(file: IO[bytes], encoding: str | None) -> Iterator[tuple[bytes, bytes]]:
-    """The bytes of the file as they are, and as text whose line ends can be found.
-
-    That is UTF-8 for encodings such as UTF-16, where half a character can look like a line end.
-    """
+    """The bytes of the file, and a UTF-8 text for encodings whose bytes can look like line ends."""
     decoder = None
     if encoding is not None and not keeps_ascii(codec := codec_of(encoding)):
         marked = marked_encoding(file.read(4))

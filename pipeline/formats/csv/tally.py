@@ -28,7 +28,7 @@ BLOCK_BYTES = 262_144
 
 
 class Body(NamedTuple):
-    """The rows of a text, where they stand in it: a copy of a large file takes time and memory."""
+    """The rows of a text, without copying it: large files take time and memory."""
 
     text: bytes
     """UTF-8."""
@@ -135,10 +135,9 @@ class _Outside(NamedTuple):
 
 
 def _outside_quotes(body: Body, grammar: _Grammar) -> _Outside | None:
-    """The separators outside of quoted cells, where every quote encloses a whole cell; else None.
+    """The separators outside of quoted cells if every quote encloses a whole cell; else None.
 
-    Quotes take turns: what stands between them is inside of a cell, then outside, and so on. Nothing at all
-    outside is two quotes that stand for one.
+    Quotes alternate between opening and closing; nothing at all between two means one escaped quote.
     """
     separators: list[bytes] = []
     lengths: list[int] = []

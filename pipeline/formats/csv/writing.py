@@ -22,7 +22,7 @@ SUFFIX = ".csv"
 _DELIMITER = ","
 """Between the cells of a file that is written, where the input had none."""
 _SPREADSHEET_LINE_END = "\r\n"
-"""Of a payment file whose input had no lines."""
+"""Line end of payment files whose input had no lines."""
 _ROWS_WRITTEN_AT_ONCE = 25_000
 _MARKED = ("utf-16", "utf-32")
 """Encodings whose mark says the order of their bytes: they are written with one, little end first."""

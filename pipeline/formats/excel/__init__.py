@@ -37,11 +37,11 @@ OPTIONS = ("sheet",)
 
 _ZIP_MAGIC = b"PK\x03\x04"
 _OLE_MAGIC = b"\xd0\xcf\x11\xe0"
-"""Of the container around an encrypted workbook, which is also that of the older .xls."""
+"""First bytes of the container of encrypted workbooks and of old .xls files."""
 
 
 def sniff(head: bytes) -> bool:
-    """Whether a file starts as workbooks do."""
+    """True if a file starts as workbooks do."""
     return head.startswith((_ZIP_MAGIC, _OLE_MAGIC))
 
 
@@ -71,7 +71,7 @@ def obstacle(dialect: Dialect, *, kept_as: str, name: str) -> Obstacle | None:  
 
 
 def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
-    """Refuse what is no workbook, or cannot be read, or unpacks to too much (InputError), still packed."""
+    """Refuse a file that is not a readable workbook or unpacks to too much (InputError)."""
     if data.startswith(_OLE_MAGIC):
         raise InputError(Sentence("excel.protected_password_old", where=where))
     if not data.startswith(_ZIP_MAGIC):
@@ -80,10 +80,7 @@ def refuse_what_is_no_workbook(data: bytes, *, where: str) -> None:
 
 
 def table_of(grid: pl.DataFrame, mapping: Mapping[str, str] | None, where: str) -> Table:
-    """The rows of a grid below its header row, under its names; an InputError where it has none.
-
-    Without a mapping, the first row is the header row.
-    """
+    """The rows below the header row, under its names (InputError: none); by default the first row."""
     cells, defects, numbers = (
         grid.drop(BESIDE),
         grid[DEFECT],

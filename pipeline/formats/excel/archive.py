@@ -17,7 +17,7 @@ from pipeline.wording import Sentence
 
 UNPACKED_BYTES_MAX = 512 * 1024**2
 RATIO_MAX = 200
-"""Of unpacked to packed; a sheet of a hundred thousand rows had 11."""
+"""Unpacked to packed size; a sheet of a hundred thousand rows had 11."""
 PARTS_MAX = 2_000
 
 _SMALL_BYTES = 1024**2
@@ -100,7 +100,7 @@ _NAMESPACES = (
     "http://schemas.openxmlformats.org/spreadsheetml/2006/main",
     "http://purl.oclc.org/ooxml/spreadsheetml/main",
 )
-"""Of the transitional and of the strict form."""
+"""The transitional and the strict form."""
 _ELEMENTS = ("c", "v", "row", "f", "is", "mergeCell", "sheet", "si", "t", "rPh")
 _BARE = {f"{namespace} {name}": name for namespace in _NAMESPACES for name in _ELEMENTS}
 _XML_CHUNK_BYTES = 256 * 1024

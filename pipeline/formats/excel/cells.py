@@ -68,7 +68,7 @@ class Cells:
 
     @property
     def are_none(self) -> bool:
-        """Whether the sheet is empty."""
+        """True if the sheet is empty."""
         return self.row_last == 0
 
 

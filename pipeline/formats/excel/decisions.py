@@ -44,7 +44,7 @@ def key_of(header: str) -> str:
 
 
 def _in_every_language() -> dict[str, str]:
-    """What is read back, as each language writes it -> in English."""
+    """Words of a workbook in each language -> English."""
     headers = (RUN_ID, ROW, DECISION, REASON, DECIDED_BY)
     every = product(headers, LANGUAGES)
     return {words(Sentence(key_of(header)), SurfaceKind.ANY, code): header for header, code in every}

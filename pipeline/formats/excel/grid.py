@@ -156,7 +156,7 @@ def _overlaid(values: pl.DataFrame, seen: Mapping[int, Mapping[int, str]], cells
 
 
 def _decimals(seen: Mapping[int, Mapping[int, str]], cells: Cells, height: int) -> pl.Series:
-    """Of each row the positions of numbers whose text could be taken for thousands, as 1.500 could."""
+    """Positions of numbers in each row whose text could mean thousands, such as 1.500."""
     found: dict[int, list[int]] = {}
     for column, rows in seen.items():
         for row, text in rows.items():

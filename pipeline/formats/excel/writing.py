@@ -17,7 +17,7 @@ from pipeline.formats.table import Dialect, as_text
 from pipeline.wording import Sentence
 
 ROWS_MAX = 1_048_576
-"""Of a sheet, by ECMA-376; its header row is one."""
+"""Rows of a sheet by ECMA-376, header row included."""
 _CELL_CHARS_MAX = 32_767
 _OPTIONS = {
     "constant_memory": True,

@@ -35,7 +35,7 @@ class LayoutFormat:
     split_obstacle = staticmethod(split_obstacle)
 
     def sniff(self, head: bytes) -> bool:
-        """Whether a file starts as this layout does."""
+        """True if a file starts as this layout does."""
         return fits(head, self.layout)
 
     @property

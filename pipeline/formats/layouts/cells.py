@@ -6,7 +6,7 @@ from collections.abc import Sequence
 _QUOTED = re.compile(r'"(?:[^"]|"")*"')
 
 Span = tuple[int, int]
-"""Of characters: the first, and one past the last."""
+"""A range of characters: the first, and one past the last."""
 
 
 def spans_between(text: str, separator: str) -> list[Span] | None:

@@ -70,7 +70,7 @@ def classified(lines: pl.DataFrame, layout: BankLayout, *, where: str) -> pl.Dat
 
 
 def _stands_there(word: str) -> pl.Expr:
-    """Whether a line stands where one of this kind does."""
+    """True if a line stands where one of this kind does."""
     return {HEADER: pl.col("is_first"), TRAILER: pl.col("is_last")}.get(word, pl.lit(value=True))
 
 
@@ -87,7 +87,7 @@ def _what_lacks(lines: pl.DataFrame, layout: BankLayout) -> Iterator[Sentence]:
 
 
 def has_tags(layout: BankLayout, kind: LineKind) -> pl.Expr:
-    """Whether a line has the tags of this kind; every line has, where it has none."""
+    """True if a line has the tags of this kind; every line has, where it has none."""
     matches = (cell(layout, kind, place).is_in(words) for place, words in kind.tags.items())
     return pl.all_horizontal(pl.lit(value=True), *matches).fill_null(value=False)
 

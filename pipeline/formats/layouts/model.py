@@ -86,7 +86,7 @@ OF_FIELD: Mapping[str, Shape] = {
 
 
 def has_shape(cell: str, shape: Shape) -> bool:
-    """Whether a cell has this shape, all of it.
+    """True if a cell has this shape, all of it.
 
     >>> has_shape("12-34-56", Shape.SORT_CODE), has_shape("12-34 56", Shape.SORT_CODE)
     (True, False)
@@ -114,7 +114,7 @@ def _field(name: str) -> str:
 
 
 Position = Annotated[int, Field(ge=1, le=COLUMNS_MAX)]
-"""Of a cell in its line, from 1."""
+"""Position of a cell in its line, from 1."""
 Words = Annotated[
     tuple[Annotated[str, Field(min_length=1)], ...], BeforeValidator(_one_or_several), Field(min_length=1)
 ]

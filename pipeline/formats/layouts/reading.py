@@ -178,7 +178,7 @@ _UTF_8 = "utf-8"
 
 
 class DecodedText(NamedTuple):
-    """A text, and where it stands in its file."""
+    """A text and its position in the file."""
 
     text: str
     start: int  # the byte of its first character
@@ -186,7 +186,7 @@ class DecodedText(NamedTuple):
 
     @property
     def one_byte_each(self) -> bool:
-        """Whether every character takes a byte."""
+        """True if every character takes a byte."""
         return self.encoding != _UTF_8
 
 

@@ -22,7 +22,7 @@ _LINES_LOOKED_AT = 200
 
 
 def fits(head: bytes, layout: BankLayout) -> bool:
-    """Whether a file starts as this layout does; its last line may be cut.
+    """True if a file starts as this layout does; its last line may be cut.
 
     The header and the first payment must be as the layout says, each line must be of a kind that it knows,
     and most payments must look like payments: a mistake in some rows makes no other file of it.
@@ -78,7 +78,7 @@ def _known_cells(kind: LineKind, shapes: Mapping[int, Shape]) -> list[Sentence]:
 
 
 def _first_line_fits(text: str, layout: BankLayout) -> bool:
-    """Whether the first line has the tags of a kind that can stand there; it alone decides for most files."""
+    """True if the tags of the first line fit there, which decides for most files."""
     line = text.lstrip(f" \r\n{END_OF_FILE}").partition("\n")[0].removesuffix("\r")
     return any(_has_tags(line, layout, kind) for kind in _first_kinds(layout))
 

@@ -17,7 +17,7 @@ _CENTS = 2
 
 
 class TotalField(NamedTuple):
-    """One count or sum that stands in a line."""
+    """One count or sum in a line."""
 
     line: int
     position: int
@@ -39,10 +39,7 @@ def hundredths(amount: pl.Expr, layout: BankLayout) -> pl.Expr:
 
 
 def totals_of(lines: pl.DataFrame, amounts: pl.DataFrame, layout: BankLayout) -> list[TotalField]:
-    """Every count and sum that classified lines say, with what their payments give; a blank cell is none.
-
-    The amounts, of the payments that count, are `batch_line` and `hundredths` (null where malformed).
-    """
+    """Every count and sum that lines state, beside what their payments give; a blank cell states none."""
     summaries = {HEADER: layout.header, BATCH: layout.batch, TRAILER: layout.trailer}
     totals = []
     for word, kind in summaries.items():

@@ -62,7 +62,7 @@ def _is_written_in(encoding: str, text: str) -> bool:
 
 
 def renamed(data: bytes, layout: BankLayout, message: Message, names: Mapping[int, str]) -> list[Edit]:
-    """The edits that give payees new names; one that stands there already, as far as it goes, is no edit."""
+    """Edits that give payees new names; unchanged names, as far as they fit, are no edit."""
     assert obstacle(layout, message) is None
     encoding = message.facts["encoding"]
     lines = classified_lines(data, layout, encoding=encoding, where=_READ_BEFORE)
@@ -116,7 +116,7 @@ class _Pen:
         self._encoding = encoding
 
     def written(self, line: Mapping[str, Any], position: int, text: str) -> Iterator[Edit]:
-        """The edit that writes a text into a cell of a line; none if it stands there."""
+        """The edit that writes a text into a cell of a line; none if unchanged."""
         old = line["text"]
         start, end = self._span(old, position)
         new = self._in_place(old[start:end], text, line["line"])

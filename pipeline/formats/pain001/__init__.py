@@ -82,7 +82,7 @@ def _read(data: bytes | IO[bytes], *, where: str) -> Message:
 
 
 def message_of(parts: pl.DataFrame) -> Message:
-    """What the parts that `reading.parse` yields are about, joined."""
+    """The parts that `reading.parse` yields, joined to a message."""
     whole, rows = parts.tail(1), slim(parts.head(-1))
     levels = whole["levels"].explode().struct.unnest()
     facts = {fact["name"]: fact["fact"] for fact in whole["facts"].item()}
@@ -106,7 +106,7 @@ def message_of(parts: pl.DataFrame) -> Message:
 
 
 def _notes(data_payment_count: int) -> tuple[Sentence, ...]:
-    """What a person may want to know of what was not read."""
+    """Notes for people on contents that were not read."""
     return (Sentence("pain001.payments_are_data", count=data_payment_count),) if data_payment_count else ()
 
 

@@ -45,7 +45,7 @@ FIELDS_BY_PATH = {
     "RmtInf/Strd/CdtrRefInf/Ref": "creditor_reference",
     "RmtInf/Strd/CdtrRefInf/CdtrRef": "creditor_reference",  # .02
 }
-"""What is read of a payment, by its path below CdtTrfTxInf."""
+"""Fields of a payment, by path below CdtTrfTxInf."""
 
 TEXTS = (
     *dict.fromkeys(column for column in FIELDS_BY_PATH.values() if not column.startswith("other_")),
@@ -54,10 +54,10 @@ TEXTS = (
 )
 """The columns of a payment as it stands in the file. `twice`: a repeated element that must be unique."""
 _OTHERS = ("other_id", "other_scheme", "other_issuer")
-"""Of one further identification while it is read; a payee may have many."""
+"""One further identification while it is read; a payee may have many."""
 INDEX = {column: index for index, column in enumerate((*TEXTS, *_OTHERS))}
 REPEATABLE = frozenset(INDEX[column] for column in ("remittance", "creditor_reference"))
-"""Of these the first counts."""
+"""Elements that may repeat; the first counts."""
 CURRENCY_OF = {INDEX["amount"]: INDEX["amount_currency"], INDEX["equivalent"]: INDEX["equivalent_currency"]}
 """Where the attribute Ccy of an amount goes."""
 
@@ -98,9 +98,9 @@ class Element(dict[str, "Element"]):
         self.otherwise = self
         """Where a child that is not named leads."""
         self.is_header = False
-        """Whether it stands above the batches, where a hash or a signature is one of the file."""
+        """True if it stands above the batches, where a hash or a signature is one of the file."""
         self.is_supplement = False
-        """Whether it is data of another program, or in them."""
+        """True if it is data of another program, or in them."""
 
 
 def tree() -> Element:

@@ -37,17 +37,17 @@ SIGNS = {"bank_country": pl.String(), "says_sort_code": pl.Boolean()}
 """What else shows the country of an account, as `account_country.AccountSigns` has it."""
 
 ABSENT = "NOTPROVIDED"
-"""What files have where there is nothing."""
+"""Placeholders that files use for missing values."""
 BLANKS = " \t\r\n"
 UK_CLEARING = "GBDSC"
 _CLEARING_COUNTRY = r"^([A-Z]{2})[A-Z]{3}$"
-"""Of a clearing system, by its code of ISO 20022."""
+"""Clearing system by its ISO 20022 code -> country."""
 _IBAN = r"^[A-Za-z]{2}[0-9]{2} ?[A-Za-z0-9 ]{11,42}$"
 _OF_UK_IBAN = r"(?i)^GB[0-9]{2}[A-Z]{4}([0-9]{6})"
 _USUAL = r"^[0-9]{1,18}(\.[0-9]{1,2})?$"
-"""What amounts most often are: read in one way as they stand."""
+"""The usual form of amounts, which needs no further parsing."""
 _DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)$"
-"""Of XML Schema: one point at most, and nothing between thousands."""
+"""A decimal of XML Schema: at most one point, no thousands separators."""
 _SORT_CODE_AND_ACCOUNT = r"^([0-9]{6})[0-9]{8}$"
 
 
@@ -105,7 +105,7 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _stated(column: str) -> pl.Expr:
-    """A text as the file has it, also if it says that there is none."""
+    """A text as in the file, placeholders included."""
     text = pl.col(column).str.strip_chars(BLANKS)
     return pl.when(text != "").then(text)
 
@@ -125,18 +125,18 @@ def _digits(column: str) -> pl.Expr:
 
 
 def _is_iban() -> pl.Expr:
-    """Whether the account that is no IBAN by its element is one by its scheme or its looks."""
-    is_said = pl.col("account_scheme") == "IBAN"
-    return is_said.fill_null(value=False) | pl.col("account").str.contains(_IBAN).fill_null(value=False)
+    """True if an account outside the IBAN element is one by its scheme or form."""
+    is_stated = pl.col("account_scheme") == "IBAN"
+    return is_stated.fill_null(value=False) | pl.col("account").str.contains(_IBAN).fill_null(value=False)
 
 
 def _system_in_member() -> pl.Expr:
-    """The clearing system, where it stands in front of the number: GBDSC400001."""
+    """The clearing system before the number, as in GBDSC400001."""
     return pl.when(pl.col("clearing_member").str.starts_with(UK_CLEARING)).then(pl.lit(UK_CLEARING))
 
 
 def _of_amounts(written: pl.Series) -> list[pl.Series]:
-    """Decimals of XML Schema as text that is read in one way only; and the defect of what is none."""
+    """Decimals of XML Schema as unambiguous text, and the defect of other texts."""
     is_odd = ~written.str.contains(_USUAL)
     not_decimal = noted(written, where=is_odd, by=lambda odd: _if_not(_DECIMAL, odd))
     amounts = replaced(written, where=is_odd & not_decimal.is_null(), by=_in_one_way)
@@ -153,11 +153,11 @@ def _in_one_way(decimals: pl.Series) -> pl.Series:
 
 
 def _uk_iban_sort_codes(accounts: pl.DataFrame) -> pl.Series:
-    """The sort codes in GB IBANs that stand beside another one of the bank."""
+    """Sort codes in GB IBANs with another one of the bank beside them."""
     ibans = accounts.select(pl.coalesce("iban", "other_iban")).to_series()
-    is_said = accounts["says_sort_code"] & ibans.is_not_null()
+    is_stated = accounts["says_sort_code"] & ibans.is_not_null()
     codes = noted(
-        ibans, where=is_said, by=lambda some: some.str.replace_all(" ", "").str.extract(_OF_UK_IBAN)
+        ibans, where=is_stated, by=lambda some: some.str.replace_all(" ", "").str.extract(_OF_UK_IBAN)
     )
     return codes.alias("iban_sort_code")
 

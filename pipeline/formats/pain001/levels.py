@@ -75,7 +75,7 @@ class Levels:
         }
 
     def is_seal(self, tag: str, attributes: Sequence[str], *, in_header: bool) -> bool:
-        """Whether an element is about the bytes of the file, so that a changed copy would be refused.
+        """True if an element is about the bytes of the file, so that a changed copy would be refused.
 
         That is a signature of a namespace of its own, wherever it stands; above the batches, any signature or
         hash by its name. A date of signature, or who signed a cheque, is data of a payment.

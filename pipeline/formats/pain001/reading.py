@@ -61,7 +61,7 @@ def parse(data: Bytes) -> Iterator[pl.DataFrame]:
 
 
 class _Reader:
-    """What becomes of what is found in a document."""
+    """Collects the findings in a document."""
 
     def __init__(self, stream: XmlStream) -> None:
         self.stream = stream

@@ -43,7 +43,7 @@ _HEAD_BYTES_MAX = 64 * 1024
 
 
 def sniff(head: bytes) -> bool:
-    """Whether a file that begins so is XML that only `read` can read, or say what it is instead.
+    """True if a file that begins so is XML that only `read` can read, or say what it is instead.
 
     >>> sniff(b'<?xml version="1.0"?><Document>'), sniff(b"name,iban")
     (True, False)

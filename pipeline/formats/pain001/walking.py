@@ -40,7 +40,7 @@ class Found:
         self.text: list[str] = []
         """Of the element that is read."""
         self.is_sealed = False
-        """Whether an element is about the bytes of the file."""
+        """True if an element is about the bytes of the file."""
         self.data_payment_count = 0
         """Of what looks like a payment within data of another program."""
         self.message = (0, 0)

@@ -56,11 +56,11 @@ class Fault:
 
     @property
     def befalls_checks(self) -> bool:
-        """Whether it befalls requests about a payee, and not those for a token or a connection."""
+        """True if it befalls requests about a payee, and not those for a token or a connection."""
         return self.reach not in {Reach.TOKENS, Reach.CONNECTIONS}
 
     def befalls(self, api: ApiName | None) -> bool:
-        """Whether it can befall a request of an API; None stands for the token endpoint."""
+        """True if the fault can hit a request of an API; None means the token endpoint."""
         return api in self.reach.value
 
 

@@ -17,10 +17,7 @@ _SETTLE_S = 0.05  # for what was written to leave, before a reset throws away wh
 
 
 async def deliver(request: web.BaseRequest, reply: Reply, delivery: Delivery) -> web.StreamResponse:
-    """Write a reply by the delivery, and end the connection.
-
-    The server wants a response, which cannot be sent any more: it finds the connection gone.
-    """
+    """Write a reply by the delivery and end the connection; the server finds it gone."""
     transport = request.transport
     # The client may be gone before its answer is ready.
     if transport is not None:

@@ -27,7 +27,7 @@ SWAP_WAIT_MAX_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What effects need of the server that they are part of."""
+    """The parts of the server that effects use."""
 
     correlation_headers: Mapping[ApiName, str]
     responder_waits_s: Mapping[ApiName, float]
@@ -54,7 +54,7 @@ class Injector:
         return tuple(aim.selection for aim in self._aims)
 
     def befalls_connections(self, fault: ConnectionFault) -> bool:
-        """Whether connections meet this fault."""
+        """True if connections meet this fault."""
         return any(fault in aim.selection.fault.effects for aim in self._aims)
 
     async def befall(self, call: Call, reply: Reply) -> tuple[Reply, Delivery | None]:

@@ -5,7 +5,7 @@ from textwrap import wrap
 
 from pipeline.sandbox.faults.catalogue import FAULTS, SECTIONS
 from pipeline.sandbox.faults.selection import FORM
-from pipeline.wording import SurfaceKind, aloud
+from pipeline.wording import SurfaceKind, rendered
 
 _WIDTH = 80
 
@@ -17,7 +17,7 @@ def lines(translate: Callable[[str], str]) -> Iterator[str]:
     """
     width = max(map(len, FAULTS))
     server, client = translate("server: "), translate("client: ")
-    yield from _beside("--fault ", aloud(FORM, SurfaceKind.COMMAND))
+    yield from _beside("--fault ", rendered(FORM, SurfaceKind.COMMAND))
     for title, section in SECTIONS:
         yield ""
         yield translate(title).upper()

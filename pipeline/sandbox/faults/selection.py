@@ -135,7 +135,7 @@ class Aim:
     _numbers: dict[str, int] = field(default_factory=dict)  # question -> its number by order of arrival
 
     def meets(self, call: Call) -> bool:
-        """Whether a request that is about to be answered meets the fault; counts it either way."""
+        """True if a request that is about to be answered meets the fault; counts it either way."""
         chosen = self.selection
         if not chosen.fault.befalls(call.asked):
             return False

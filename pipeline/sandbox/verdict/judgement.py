@@ -13,7 +13,7 @@ BREACHES_MAX = 20
 
 
 class RuleStatus(StrEnum):
-    """Whether a client keeps a rule."""
+    """True if a client keeps a rule."""
 
     KEPT = "kept"
     BROKEN = "broken"
@@ -29,7 +29,7 @@ class Judgement:
     breaches: tuple[str, ...] = ()  # the calls or connections that show it, the first few
 
     @property
-    def standing(self) -> RuleStatus:
+    def status(self) -> RuleStatus:
         """Kept, broken or never met."""
         if self.breach_count:
             return RuleStatus.BROKEN

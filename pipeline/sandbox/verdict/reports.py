@@ -34,7 +34,7 @@ class ConductVerdict:
     @property
     def counts(self) -> Counter[RuleStatus]:
         """How many rules are kept, broken and never met."""
-        return Counter(judgement.standing for _, judgement in self.judgements)
+        return Counter(judgement.status for _, judgement in self.judgements)
 
     @property
     def missed(self) -> list[str]:
@@ -42,14 +42,12 @@ class ConductVerdict:
         return [
             rule.name
             for rule, judgement in self.judgements
-            if self.walked
-            and rule.name in self.walked.expected
-            and judgement.standing is RuleStatus.NEVER_MET
+            if self.walked and rule.name in self.walked.expected and judgement.status is RuleStatus.NEVER_MET
         ]
 
     @property
     def is_passed(self) -> bool:
-        """Whether no rule is broken, and the scenario was walked to its end."""
+        """True if no rule is broken, and the scenario was walked to its end."""
         return not self.counts[RuleStatus.BROKEN] and not self.missed
 
     def headline(self) -> Sentence:
@@ -89,14 +87,14 @@ def as_json(verdict: ConductVerdict) -> str:
         "scenario": verdict.scenario,
         "calls": verdict.call_count,
         "connections": verdict.connection_count,
-        "counts": {standing.value: verdict.counts[standing] for standing in RuleStatus},
+        "counts": {status.value: verdict.counts[status] for status in RuleStatus},
         "missed": verdict.missed,
         "rules": [
             {
                 "name": rule.name,
                 "what": rule.what,
                 "source": rule.source,
-                "standing": judgement.standing.value,
+                "standing": judgement.status.value,
                 "met": judgement.met_count,
                 "broken": judgement.breach_count,
                 "breaches": judgement.breaches,
@@ -121,12 +119,12 @@ def as_junit(verdict: ConductVerdict) -> str:
     )
     for rule, judgement in verdict.judgements:
         case = ET.SubElement(suite, "testcase", classname="precheck.sandbox", name=rule.name)
-        if judgement.standing is RuleStatus.BROKEN:
+        if judgement.status is RuleStatus.BROKEN:
             message = f"{rule.what} ({rule.source}): broken {judgement.breach_count} times"
             ET.SubElement(case, "failure", message=message).text = "\n".join(judgement.breaches)
         elif rule.name in missed:
             ET.SubElement(case, "failure", message=f"{rule.what}: never met, though the scenario has it")
-        elif judgement.standing is RuleStatus.NEVER_MET:
+        elif judgement.status is RuleStatus.NEVER_MET:
             ET.SubElement(case, "skipped", message="never met")
     ET.indent(suite)
     return ET.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
@@ -135,11 +133,11 @@ def as_junit(verdict: ConductVerdict) -> str:
 def _text_lines(verdict: ConductVerdict) -> Iterator[str]:
     yield f"The client has {verdict.headline()}."
     yield f"It made {verdict.call_count} calls on {verdict.connection_count} connections."
-    for standing in (RuleStatus.BROKEN, RuleStatus.KEPT, RuleStatus.NEVER_MET):
+    for status in (RuleStatus.BROKEN, RuleStatus.KEPT, RuleStatus.NEVER_MET):
         yield ""
-        yield standing.upper()
+        yield status.upper()
         for rule, judgement in verdict.judgements:
-            if judgement.standing is standing:
+            if judgement.status is status:
                 yield from _rule_lines(rule, judgement)
     yield ""
     yield "TLS"

@@ -130,7 +130,7 @@ def follows_no_redirect(journal: Journal) -> Judgement:
 
 
 def tls_facts(journal: Journal) -> dict[str, list[str]]:
-    """What was offered and agreed on all connections, each once: no rule, but good to know."""
+    """Offered and agreed TLS parameters of all connections, each once; informative only."""
     hellos = [visit.hello for visit in journal.visits if visit.hello is not None]
     return {
         "versions offered": _once(version for hello in hellos for version in hello.versions),

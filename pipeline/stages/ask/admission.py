@@ -1,4 +1,4 @@
-"""Whether a server admits us at all, or only turns away some questions.
+"""Decide whether a server turns away all questions or single ones.
 
 A status that is neither an answer nor trouble, such as 401, 403, 404 or a redirect, may mean that our
 credentials or our address are wrong, and so every question would meet it; or that a filter before the server
@@ -28,7 +28,7 @@ side."""
 
 
 class Admission:
-    """Whether one API's server admits us."""
+    """True if one API's server admits us."""
 
     def __init__(self, *, has_answered: bool) -> None:
         """Begin a run; it may have answered a question of this file before, under the same settings."""
@@ -41,12 +41,12 @@ class Admission:
         self._last_code = ""
 
     def answered(self) -> None:
-        """It answered a question."""
+        """Note an answered question."""
         self.has_answered = self._has_answered_here = True
         self.let_in()
 
     def let_in(self) -> None:
-        """It processed a question, whatever the result."""
+        """Note a processed question, whatever the result."""
         self._in_a_row = 0
         self._alike.clear()
 

@@ -28,7 +28,7 @@ class Bulkhead:
         self._quick: set[str] = set()  # those whose last reply came in time
 
     def has_place(self, responder: str, now: float) -> bool:
-        """Whether one more request to this responder may leave."""
+        """True if one more request to this responder may leave."""
         since = self._since[responder]
         if len(since) < self._share_max:
             return True
@@ -39,7 +39,7 @@ class Bulkhead:
         self._since[responder][check] = now
 
     def withdraw(self, responder: str, check: int) -> None:
-        """Nothing was sent."""
+        """Note that nothing was sent."""
         del self._since[responder][check]
 
     def give_back(self, responder: str, check: int, now: float) -> None:

@@ -43,7 +43,7 @@ class ClockComparison:
     """Compares our clock with those of servers, and warns once in a run that one of them is wrong."""
 
     def __init__(self) -> None:
-        self._said = self._said_odd = False
+        self._is_reported = self._is_odd_reported = False
         self._last: dict[ApiName, deque[float]] = {}
 
     def compare(self, api: ApiName, response: httpx.Response, *, sent: datetime, received: datetime) -> None:
@@ -55,11 +55,11 @@ class ClockComparison:
         if "x-response-timestamp" not in response.headers:
             return
         is_odd = not is_time or (abs(skew_s) > ODD_S and self.agreed_ahead_s(api) is None)
-        if is_odd and not self._said_odd:
-            self._said_odd = True
+        if is_odd and not self._is_odd_reported:
+            self._is_odd_reported = True
             log.warning("a time stamp of the server is not believed", api=api.value, ahead_s=skew_s or None)
-        if abs(skew_s) > SKEW_MAX_S and not is_odd and not self._said:
-            self._said = True
+        if abs(skew_s) > SKEW_MAX_S and not is_odd and not self._is_reported:
+            self._is_reported = True
             key = "stages.clock_behind" if skew_s > 0 else "stages.clock_ahead"
             clock = Sentence(key, skew_s=abs(skew_s), advice=_ADVICE)
             log.warning(clock.recorded(), api=api.value, vital=True)
@@ -113,7 +113,7 @@ def wrong_day(api: ApiName, ours: datetime, theirs: datetime) -> ConfigurationEr
 
 
 def refuses_our_time(response: httpx.Response) -> bool:
-    """Whether a 400 is about the time of the request, and so would be the reply to every row."""
+    """True if a 400 is about the time of the request, and so would be the reply to every row."""
     if response.status_code != 400:
         return False
     try:

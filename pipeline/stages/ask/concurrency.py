@@ -27,10 +27,7 @@ class ConcurrencyLimit:
     """The places in flight of one API. Times are seconds of a clock that never goes back."""
 
     def __init__(self, most: int, rate_per_s: float, clock: Callable[[], float]) -> None:
-        """Begin with a shut door and nothing in flight, with an upper limit of requests.
-
-        The rate is kept elsewhere, but for a part of it where the window is small.
-        """
+        """Begin closed and empty, with an upper limit of requests; the rate is kept elsewhere."""
         self.is_open = False
         self.window = float(most)
         """How many may be in flight; below 1, the part of our rate that may leave."""
@@ -48,12 +45,12 @@ class ConcurrencyLimit:
 
     @property
     def is_slowed(self) -> bool:
-        """Whether the server wants fewer than agreed."""
+        """True if the server wants fewer than agreed."""
         return self.window < self._most
 
     @property
     def is_exceeded(self) -> bool:
-        """Whether more places are taken than are counted for us: other processes may have them by now."""
+        """True if more places are taken than are counted for us: other processes may have them by now."""
         return self.in_flight > self._kept
 
     def resize(self, most: int, rate_per_s: float, *, kept: int = 0) -> None:
@@ -118,10 +115,7 @@ class ConcurrencyLimit:
             self._freed.set()
 
     def _wait_s(self) -> float:
-        """How long until there is a place: 0 if there is one; inf where one must be given back first.
-
-        Also 0 after `end`: no task waits any more.
-        """
+        """Seconds until a slot is free: 0 if one is, or after `end`; inf if one must be returned first."""
         if self._is_over:
             return 0.0
         if self._has_none or self.in_flight >= self._most:

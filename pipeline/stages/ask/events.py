@@ -16,7 +16,7 @@ class Wait(NamedTuple):
 
 
 class Intend(NamedTuple):
-    """It may leave; the intent is made durable."""
+    """The request may leave; its intent is made durable."""
 
     attempt: int
     request_id: str
@@ -33,7 +33,7 @@ class Receive(NamedTuple):
 
 
 class Record(NamedTuple):
-    """It is durable."""
+    """The intent is durable."""
 
 
 class End(NamedTuple):

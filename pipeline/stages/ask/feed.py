@@ -44,7 +44,7 @@ class QuestionFeed:
 
     @property
     def is_shared(self) -> bool:
-        """Whether other processes may ask what is left here."""
+        """True if other processes may ask what is left here."""
         return self._source.is_shared
 
     async def take(self) -> ClaimedQuestion | None:
@@ -59,7 +59,7 @@ class QuestionFeed:
             await self._claim()
 
     async def has_more(self) -> bool:
-        """Whether other processes have left something to claim since there was nothing."""
+        """True if other processes have left something to claim since there was nothing."""
         return await self._source.has_free(self._api)
 
     def reopen(self) -> None:
@@ -81,18 +81,15 @@ class QuestionFeed:
             await self._source.done(hold)
 
     def has(self, hold: ChunkLease) -> bool:
-        """Whether the questions of this chunk are still to be asked here."""
+        """True if the questions of this chunk are still to be asked here."""
         return hold in self._open and self._source.holds(hold)
 
     def may_send(self, hold: ChunkLease) -> bool:
-        """Whether a request of this chunk may leave now."""
+        """True if a request of this chunk may leave now."""
         return hold in self._open and self._source.may_send(hold)
 
     async def renewed(self, hold: ChunkLease) -> bool:
-        """Wait until the lease of a chunk is renewed, where it has ended; whether the chunk is still ours.
-
-        Not for ever: where the store is away, the next write finds out.
-        """
+        """Wait a limited time for a lapsed lease to be renewed; True if the chunk is still ours."""
         if not self.may_send(hold):
             with anyio.move_on_after(RENEWAL_MAX_S):
                 while self.has(hold) and not self.may_send(hold):  # noqa: ASYNC110 (a thread renews it)

@@ -1,4 +1,4 @@
-"""Whether a request may leave: limits, pauses that the server asked for, and recent failures."""
+"""The gate that lets requests leave: limits, pauses that the server asked for, and recent failures."""
 
 from collections import defaultdict
 from datetime import datetime
@@ -52,7 +52,7 @@ class GateDecision(Enum):
 
 
 def code_of(reply: Reply) -> str:
-    """The code of a reply that is no answer: the server's own, or one of ours."""
+    """Code of a reply that is not an answer: the server's own, or one of ours."""
     if isinstance(reply, httpx.Response):
         return problem_code(reply)
     match reply.kind:
@@ -65,12 +65,12 @@ def code_of(reply: Reply) -> str:
 
 
 def kind_of(reply: Reply) -> str:
-    """The kind of a reply: its HTTP status, or why there is none."""
+    """Kind of a reply: its HTTP status, or the failure."""
     return str(reply.status_code) if isinstance(reply, httpx.Response) else reply.kind
 
 
 def asks_for_a_pause(reply: Reply, now: datetime) -> bool:
-    """Whether a healthy server only wants fewer requests, and has not processed this one."""
+    """True if a healthy server only wants fewer requests, and has not processed this one."""
     if isinstance(reply, retry.NetworkFailure):
         return False
     return reply.status_code == 429 or (
@@ -79,7 +79,7 @@ def asks_for_a_pause(reply: Reply, now: datetime) -> bool:
 
 
 def was_held(reply: Reply) -> bool:
-    """Whether nothing was sent, because the server had asked for a pause meanwhile."""
+    """True if nothing was sent, because the server had asked for a pause meanwhile."""
     return isinstance(reply, retry.NetworkFailure) and reply.kind == "held"
 
 
@@ -147,7 +147,7 @@ class RequestGate:
         self._tickets[check.check] = ticket
 
     def may_leave(self) -> bool:
-        """Whether a request that was let go may still leave, now that its intent is durable.
+        """True if a request that was let go may still leave, now that its intent is durable.
 
         The server may have asked for a pause since; and the share under which it took its place may have
         lapsed, and another one have come that has fewer places.
@@ -242,14 +242,11 @@ class RequestGate:
         self._concurrency.shut()
 
     def was_outage(self, streak: int | None) -> bool | None:
-        """Whether a run of failures, as returned by `note`, became an outage; None while that is open."""
+        """True if a run of failures, as returned by `note`, became an outage; None while that is open."""
         return False if streak is None else self._server.was_outage(streak)
 
-    async def heed(self, check: Check, response: httpx.Response) -> None:
-        """Keep silent for as long as the server asks; longer than a while is for a later run.
-
-        At once: what has passed the gate already is held back at the door.
-        """
+    async def note_reply(self, check: Check, response: httpx.Response) -> None:
+        """Send nothing for as long as the server asks, waiting requests included; long pauses end the run."""
         ticket = self._tickets[check.check]
         quota, now = self._channel.quota, self._world.now()
         wished_s = retry.pause_s(response.headers, now=now)
@@ -332,7 +329,7 @@ class RequestGate:
             await self._is_closed.wait()
 
     def _wake(self) -> None:
-        """Wake those who wait for a probe, unless it is still on its way."""
+        """Wake tasks that wait for a probe, unless it is still on its way."""
         if self.closed is not None or not self._server.is_probing:
             self._is_probed.set()
 

@@ -63,11 +63,11 @@ class UselessReply(NamedTuple):
     code: str
     decision: retry.Retry | retry.RenewToken | retry.GiveUp | retry.TurnAway | retry.Held | EndRun
     misdirected: bool = False
-    """Whether it belongs to another request, so that its connection is out of step."""
+    """True if it belongs to another request, so that its connection is out of step."""
     needs_fresh: bool = False
-    """Whether to send the question again on its own connection, to see whose reply it was."""
+    """True if to send the question again on its own connection, to see whose reply it was."""
     told_to_wait: bool = False
-    """Whether it only asks for a pause."""
+    """True if it only asks for a pause."""
     detail: str = ""
     """The server's description of the problem."""
 

@@ -117,7 +117,7 @@ class _LedgerState:
     """What the ledger knows of the questions of a file."""
 
     fruitless: Mapping[bytes, FruitlessQuestion] = field(default_factory=dict)
-    """Of the whole run."""
+    """Questions without an answer in the whole run."""
     answer_counts: Counter[tuple[ApiName, AnswerState]] = field(default_factory=Counter)
     suspects: dict[int, tuple[ApiName, FruitlessQuestion]] = field(default_factory=dict)
     """Check -> the fruitless attempts of earlier runs, of those without an answer."""

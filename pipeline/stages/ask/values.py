@@ -42,10 +42,7 @@ class RequestSender(Protocol):
         token: Token | None = None,
         may_leave: Callable[[], bool] | None = None,
     ) -> httpx.Response:
-        """Send, and return the whole response; raises NetworkFailure.
-
-        `may_leave` is asked last of all, with the connection there: where it says no, nothing is sent.
-        """
+        """Send, and return the whole response (NetworkFailure); `may_leave` is asked last, once connected."""
 
     async def drop_connections(self) -> None:
         """Use no open connection again."""
@@ -73,7 +70,7 @@ class ApiChannel:
     requester: str | None = None
     """The authorisation number in our certificate, where the server identifies us by one."""
     stays: bool = False
-    """Whether the share is kept after the last question, for the next file."""
+    """True if the share is kept after the last question, for the next file."""
     unreachable: PrecheckError | None = None
     """Why no connection could be made: it ends the asking of this API, and of no other."""
 
@@ -87,16 +84,16 @@ class Closure(NamedTuple):
 
 @dataclass(slots=True)
 class AskingTally:
-    """What a run has done so far; read by the progress display while it runs."""
+    """The counts of a run so far; the progress display reads it while the run lasts."""
 
     check_count: int = 0
     done_count: int = 0
     settled_count: int = 0
-    """Of these, those that were done before anything was asked, by an earlier answer or a limit."""
+    """Those settled before asking, by an earlier answer or a limit."""
     outcomes: Counter[Outcome] = field(default_factory=Counter)
     """What became of the others."""
     is_asking: bool = False
-    """Whether questions are being asked, until the channels are closed: a stop then lets requests land."""
+    """True if questions are being asked, until the channels are closed: a stop then lets requests land."""
     in_flight_count: int = 0
     landed: anyio.Event = field(default_factory=anyio.Event)
     """Set once nothing is in flight any more after the last stop."""
@@ -109,7 +106,7 @@ class AskingTally:
     """Meanwhile, by other processes of this run."""
     requests: Counter[ApiName] = field(default_factory=Counter)
     repeats: Counter[ApiName] = field(default_factory=Counter)
-    """Of these, those that repeated a question, which an earlier run may have asked."""
+    """Requests that repeated a question, perhaps one of an earlier run."""
     pauses: Counter[ApiName] = field(default_factory=Counter)
     """That servers asked for."""
     slowed: dict[ApiName, float] = field(default_factory=dict)
@@ -117,7 +114,7 @@ class AskingTally:
     slowest: dict[ApiName, float] = field(default_factory=dict)
     """The least of these at any time."""
     closures: dict[ApiName, Closure] = field(default_factory=dict)
-    """Of APIs to which no more is sent in this run."""
+    """APIs that get no more requests in this run."""
     closed: dict[ApiName, Sentence] = field(default_factory=dict)
     """Why no more is sent in this run, and what to do, of APIs whose server turns everything away or wants a
     longer pause than a run sits out."""

@@ -82,7 +82,7 @@ class QuestionInProgress:
 
     @property
     def check(self) -> Check:
-        """What is asked."""
+        """The question."""
         return self.question.check
 
     def answer(self, state: AnswerState, code: str) -> Answer:
@@ -116,10 +116,7 @@ class ApiAsker:
             tasks.start_soon(self._work, tasks)
 
     async def _work(self, tasks: anyio.abc.TaskGroup) -> None:
-        """Take questions, one after the other, until there are none or the run is to stop.
-
-        The last worker of an API then looks for more, while another API is still asked.
-        """
+        """Take questions until none are left or the run stops; the last worker of an API looks for more."""
         try:
             with self._ended_by_error():
                 if self._channel.unreachable is not None:
@@ -157,7 +154,7 @@ class ApiAsker:
                     await self._run.all_left.wait()
 
     def _may_look(self) -> bool:
-        """Whether to look for more: only beside another API, as the asking ends with the last one."""
+        """True if to look for more: only beside another API, as the asking ends with the last one."""
         return self._takes_more and self._run.ended_by is None and not self._run.all_left.is_set()
 
     async def _rejoin(self) -> bool:
@@ -182,7 +179,7 @@ class ApiAsker:
 
     @property
     def _takes_more(self) -> bool:
-        """Whether to take up questions: behind a closed gate, only those that no other process may ask."""
+        """True if to take up questions: behind a closed gate, only those that no other process may ask."""
         return not self._world.stop.is_set() and not (self._feed.is_shared and self._gate.closed)
 
     async def _go_on(
@@ -298,7 +295,7 @@ class ApiAsker:
                 task.tries -= 1
                 self._world.tally.requests[self._channel.api.name] -= 1
             if isinstance(reply, httpx.Response):
-                await self._gate.heed(check, reply)
+                await self._gate.note_reply(check, reply)
             verdict = self._judge.judge(check, reply, request_id, attempt)
             try:
                 answer = await self._record(task, verdict, request_id)
@@ -388,7 +385,7 @@ class ApiAsker:
             self._run.ended_by = self._run.ended_by or reason  # once the other APIs are done
 
     async def _again(self, task: QuestionInProgress) -> bool:
-        """Whether to send a question again, after the wait that its last reply asks for."""
+        """True to send a question again, after the wait that its last reply asks for."""
         assert task.useless is not None
         match task.useless.decision:
             case EndRun(error):

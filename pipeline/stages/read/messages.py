@@ -80,8 +80,8 @@ def _located(message: Message, arguments: ReadingArguments, where: str) -> pl.Da
 
 def _dialect(message: Message, file_format: MessageFormat) -> Dialect:
     """The encoding, where the file does not state it itself."""
-    is_said = "encoding" in file_format.OPTIONS
-    return Dialect(encoding=message.facts["encoding"]) if is_said else Dialect()
+    is_stated = "encoding" in file_format.OPTIONS
+    return Dialect(encoding=message.facts["encoding"]) if is_stated else Dialect()
 
 
 def _own_layout(file_format: MessageFormat, arguments: ReadingArguments) -> BankLayout | None:
@@ -91,7 +91,7 @@ def _own_layout(file_format: MessageFormat, arguments: ReadingArguments) -> Bank
 
 
 def _original(message: Message, payments: pl.DataFrame) -> pl.DataFrame:
-    """What stands in the outcome file before the outcome: the canonical fields, and where the payment is."""
+    """The columns before the outcome in the outcome file: canonical fields and position."""
     return payments.select(FIELDS).with_columns(
         message.locations["batch"].alias(BATCH),
         message.locations["line"].cast(pl.String).alias(LINE),

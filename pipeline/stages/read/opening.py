@@ -74,7 +74,7 @@ def opened(path: Path, arguments: ReadingArguments, *, with_bytes: bool = True) 
 
 
 def _unpacked(path: Path, compression: Compression, arguments: ReadingArguments) -> OpenedFile:
-    """What is in a compressed file, under the limits of files that are not."""
+    """Contents of a compressed file, under the limits of plain files."""
     where, memory_bytes = path.name, memory_max_bytes()
     with _file(path) as file, _as_input_errors(path):
         refuse_too_large(_size(file), per_byte=1, where=where)
@@ -93,10 +93,7 @@ def _unpacked(path: Path, compression: Compression, arguments: ReadingArguments)
 
 
 def _name_of(path: Path, found: UnpackedFile) -> PurePath:
-    """The name of what is in a compressed file: its own, with the suffix that it has in a ZIP.
-
-    What else a ZIP says is a stranger's text, and nothing is named by it.
-    """
+    """Name of a compressed file's contents: its own, with the suffix in the ZIP, which is foreign text."""
     own = path.stem if path.suffix.lower() in _PACKED_SUFFIXES else path.name
     suffix = PurePath(found.member or own).suffix
     if PurePath(own).suffix.lower() == suffix.lower() or not _SUFFIX.fullmatch(suffix):

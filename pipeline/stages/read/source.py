@@ -37,11 +37,11 @@ class ReadingArguments(NamedTuple):
     """The file is one of this program: every row below its header line is a payment."""
     format_choice: FormatChoice = ANY_FORMAT
     country: str | None = None
-    """Of all accounts that are no IBAN, as the user or the profile says."""
+    """Country of all accounts without an IBAN, by the user or the profile."""
 
     @property
     def is_of_a_table(self) -> bool:
-        """Whether only a table can be meant."""
+        """True if only a table can be meant."""
         return self.is_ours or bool(self.mapping)
 
     @property
@@ -63,17 +63,17 @@ class PaymentSource(NamedTuple):
     decision: Mapping[str, str]
     """Which column is which field, as `--map` would say it, by position: what `read` takes as `decided`."""
     notes: tuple[Sentence, ...]
-    """What was decided about the columns that a person may want to know, as sentences."""
+    """Decisions about columns that a person may want to know, as sentences."""
     format: str
     """The name of the format."""
     layout: BankLayout | None
-    """Of a format that is the user's own."""
+    """Section of a format that the user described."""
     outcome_format: str
     """The default format of outcomes: that of the input, if it can be written."""
     dialect: Dialect
     """How the file is written."""
     sha256: str
-    """Of the bytes of the file, as hexadecimal digits."""
+    """SHA-256 of the file, as hexadecimal digits."""
     byte_count: int
     extra_column_count: int
     """How many columns of the original, the last ones, hold cells of rows that were too long."""
@@ -85,18 +85,15 @@ class PaymentSource(NamedTuple):
     """Rows of the table that are no payments: headers again, totals, who prepared it."""
 
     packing: Packing | None = None
-    """Of a file that came compressed."""
+    """How the file was compressed."""
     message: Message | None = None
-    """Of a format of messages: what its file says of itself, and where."""
+    """What a format of messages says about its file, and where."""
     warnings: Warnings = Warnings(pl.DataFrame(schema=WARNINGS))
     """That only the format can know."""
 
     @property
     def read_as(self) -> dict[str, str]:
-        """Header -> the field that it was read as, of the headers that were.
-
-        A place in a message may be that of several fields, in one kind of payment or another.
-        """
+        """Header -> field; a position in a message may serve several fields."""
         fields: dict[str, list[str]] = {}
         for reading in self.columns:
             if reading.field is not None:

@@ -103,7 +103,7 @@ def read_table(
 
 
 def _kind_of(payments: pl.DataFrame, original: pl.DataFrame) -> list[Sentence]:
-    """What the rows are, if not payments."""
+    """What the rows are if not payments."""
     is_list = is_list_of_payees(Payments(payments), Original(original))
     return [Sentence("stages.list_of_payees", changes=OTHER_NAMES)] if is_list else []
 
@@ -201,10 +201,7 @@ def _payments(  # noqa: PLR0913, PLR0917 (all that is known of the file)
 
 
 def _without_placeholders(cells: pl.DataFrame) -> tuple[pl.DataFrame, frozenset[str]]:
-    """The columns of a file, without cells that only say that there is no account, BIC or LEI.
-
-    And the headers of the columns that have no such cells.
-    """
+    """Columns without placeholder cells for account, BIC and LEI, and the headers that had none."""
     some = [
         cells[header]
         for header in cells.columns
@@ -250,8 +247,8 @@ def _ragged(table: Table, row_count: int) -> Iterator[Sentence]:
 
 def _without_words_for_bics(columns: Columns, original: pl.DataFrame, where: str) -> Columns:
     """The columns without one that is headed as BICs and holds none; unless the user says that it does."""
-    is_said = any(reading.field == "bic" and reading.how == rule_of("map") for reading in columns.readings)
-    if is_said or "bic" not in columns.sources:
+    is_stated = any(reading.field == "bic" and reading.how == rule_of("map") for reading in columns.readings)
+    if is_stated or "bic" not in columns.sources:
         return columns
     [[header]] = columns.sources["bic"]
     if not bic_column_is_none(_text(original[header], "bic", where)):

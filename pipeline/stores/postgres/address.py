@@ -77,7 +77,7 @@ def _proved(host: str, options: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _is_here(host: str) -> bool:
-    """Whether a host is this machine: by a Unix socket, or by its loopback."""
+    """True if a host is this machine: by a Unix socket, or by its loopback."""
     if host.startswith("/") or host == "localhost":
         return True
     try:

@@ -113,7 +113,7 @@ class Database:
         self._user = {} if user is None else {"user": user}
         self._connection: psycopg.Connection | None = None
         self.was_lost = False
-        """Whether the server has ended a connection: only then may it have forgotten anything."""
+        """True if the server has ended a connection: only then may it have forgotten anything."""
         self._outage = _Outage()
         self._lock = threading.Lock()
         self._closing = threading.Event()
@@ -140,7 +140,7 @@ class Database:
 
     @property
     def is_connected(self) -> bool:
-        """Whether there is a connection, as far as it is known."""
+        """True if there is a connection, as far as it is known."""
         return self._connection is not None and not self._connection.closed
 
     def run(self, work: Work[T]) -> T:
@@ -203,7 +203,7 @@ class Database:
         return self._connection
 
     def _is_lost(self, error: psycopg.Error) -> bool:
-        """Whether the server went away, or ended the connection; one that may be in doubt is ended here."""
+        """True if the server went away, or ended the connection; one that may be in doubt is ended here."""
         with self._lock:
             is_lost = (
                 isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)

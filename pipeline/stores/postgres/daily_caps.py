@@ -53,10 +53,7 @@ class DailyCaps:
         self._caps = caps
 
     def take(self, db: psycopg.Connection, wanted: Sequence[str]) -> Sequence[bool]:
-        """Take a unit for each intent, by its API, where its account has one left: which may be written.
-
-        The transaction is the one that also writes the intents.
-        """
+        """Take a unit for each intent whose account has one, in the transaction that writes intents."""
         wishes = Counter(api for api in wanted if api in self._caps)
         # All processes take them in the same order, so that no two wait for one another.
         left = {
@@ -79,14 +76,11 @@ class PostgresCap:
         self._cap = cap
 
     async def resets_at(self) -> datetime:
-        """When there is more to take: UTC midnight, or in a rolling window the next unit's return.
-
-        In a rolling window that is not full, that is now.
-        """
+        """When units return: UTC midnight, or in a rolling window the next unit's return, or now."""
         return await self._database.run_in_thread(self._resets_at)
 
     async def is_spent(self) -> bool:
-        """Whether no unit is left now, of whichever process took the last."""
+        """True if no unit is left now, of whichever process took the last."""
         count = await self._database.run_in_thread(self._count)
         return count.now < count.closed_until or count.used >= self._cap.cap
 

@@ -42,7 +42,7 @@ class ServerFacts(NamedTuple):
 
 
 class DoubtfulRequests(NamedTuple):
-    """What a backup that was brought back leaves open."""
+    """Requests that a restored backup leaves in doubt."""
 
     in_doubt_count: int  # requests of unfinished runs with no ending on record
     latest: str | None  # when the latest request on record left: UTC, ISO 8601 with Z

@@ -61,7 +61,7 @@ class StoreKeys:
 
 
 def new_keys() -> StoreKeys:
-    """Of a ledger that begins."""
+    """Keys for a new ledger."""
     return StoreKeys(os.urandom(KEY_BYTE_COUNT))
 
 

@@ -72,7 +72,7 @@ def claim(  # noqa: PLR0913, PLR0917
 
 
 def has_free(db: psycopg.Connection, run: int, holder: UUID, api: str, but: Collection[int]) -> bool:
-    """Whether `claim` would find a chunk; it may be gone before the claim."""
+    """True if `claim` would find a chunk; it may be gone before the claim."""
     values = {"holder": holder, "run": run, "api": api, "not": list(but)}
     row = db.cursor(binary=True).execute(_HAS_FREE, values).fetchone()
     return row is not None and row[0]
@@ -133,10 +133,7 @@ def open_round(db: psycopg.Connection, run: int, chunks: Sequence[PlannedChunk],
 
 
 def end_round(db: psycopg.Connection, run: int, number: int, *, all_done: bool) -> bool:
-    """End a round with every chunk done, or else with none held; whether it has ended.
-
-    A process that slept beyond its lease has lost its chunks: their questions are asked in the next round.
-    """
+    """End a round with no chunk held; True if ended. Lost chunks are asked in the next round."""
     with db.transaction():
         db.execute(_LOCK, (run,))
         db.execute(_END, {"run": run, "round": number, "all": all_done})

@@ -65,7 +65,7 @@ class WrittenLines(NamedTuple):
 
 
 class RefusedLines(NamedTuple):
-    """What was not written of some lines; neither is a mistake."""
+    """Lines that were not written; neither kind is a bug."""
 
     lost: Collection[ChunkLease]
     """Leases that others have taken over: no line under them."""

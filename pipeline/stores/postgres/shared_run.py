@@ -90,10 +90,7 @@ class PostgresRun:
         caps: DailyCaps | None = None,
         lease_s: float = LEASE_S,
     ) -> None:
-        """Hold no chunk yet; another connection to the database is made for this run.
-
-        The chunks of a process that falls silent stay its own for the length of a lease.
-        """
+        """Hold no chunk yet, with a connection of its own; silent processes keep chunks for one lease."""
         self.run = run
         self._database = database.another()
         self._keys = keys
@@ -256,11 +253,11 @@ class PostgresRun:
             self._release(hold)
 
     def holds(self, hold: ChunkLease) -> bool:
-        """Whether the chunk is still this process's, as far as it knows. Only a write decides."""
+        """True if the chunk is still this process's, as far as it knows. Only a write decides."""
         return hold in self._held
 
     def may_send(self, hold: ChunkLease) -> bool:
-        """Whether its lease cannot have ended: it was asked for less than a lease ago."""
+        """True if its lease cannot have ended: it was asked for less than a lease ago."""
         chunk = self._held.get(hold)
         return chunk is not None and self._database.clocks.monotonic() < chunk.until
 
@@ -380,7 +377,7 @@ class PostgresRun:
                     self._forget(hold)
 
     def _lease_end(self) -> float:
-        """The earliest end of a lease that is asked for now: one that is granted later ends later."""
+        """The earliest end of a lease requested now: one granted later ends later."""
         return self._database.clocks.monotonic() + self._lease_s
 
     def _renew(self, held: Sequence[ChunkLease], db: psycopg.Connection) -> Collection[ChunkLease]:

@@ -25,10 +25,7 @@ _WRITE = "UPDATE precheck.account SET division = %s WHERE scope = %s AND api = %
 
 
 def postgres_shares(database: Database, process: AskingProcess, terms: LeaseTerms) -> LeasedShares:
-    """The accounts of a ledger in PostgreSQL, divided among the processes of all hosts.
-
-    A connection of its own is made for each lease.
-    """
+    """Accounts of a PostgreSQL ledger, divided among processes; each lease has its own connection."""
 
     @asynccontextmanager
     async def opened(

@@ -135,10 +135,7 @@ class SqliteLedger(OpenLedger):
         self._resources.close()
 
     def answers(self) -> Iterator[FinalAnswer]:
-        """Every final answer, in the order of their requests. Not while `writing()`.
-
-        Those of earlier runs, which `reuse` recorded, come last.
-        """
+        """Every final answer in the order of requests, reused ones last. Not while `writing()`."""
         self._require_no_writing()
         return self._final_answers(self._names.read)
 
@@ -255,7 +252,7 @@ class SqliteLedger(OpenLedger):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """What the block writes is on disk when it has ended, all of it or nothing."""
+        """Everything written in the block is on disk when it ends, or nothing."""
         self._require_no_writing()
         try:
             with self._db:

@@ -217,10 +217,7 @@ def _objects() -> list[tuple[str, ...]]:
 
 
 def _binds(db: sqlite3.Connection) -> bool:
-    """Whether the ledger is tied to its run: by an answer, or a request that may have been answered.
-
-    A run that read the reports of a bank asks nothing, and is tied by its end.
-    """
+    """True if the ledger is tied to its run by a request or answer, or by the end of an import."""
     [has_any] = db.execute(
         "SELECT EXISTS(SELECT 1 FROM answer) OR EXISTS(SELECT 1 FROM reuse)"
         " OR EXISTS(SELECT 1 FROM intent WHERE id NOT IN (SELECT intent FROM failure))"

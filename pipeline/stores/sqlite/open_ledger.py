@@ -43,12 +43,10 @@ class OpenLedger:
         self._hashed = keyed_hash(self._run_key)
 
     def question_key(self, check: Check) -> bytes:
-        """What this ledger knows a question by: 32 bytes.
+        """The 32-byte hash of a question, from every field but the check's number.
 
-        Made of every field but the check's number, so that a file that is planned again, in another order or
-        by a newer version, never takes another question's answer for its own. The key of the hash lives in
-        the ledger: two runs cannot be linked by their questions, but an owner of the file can try names on
-        it, which is why the file is 0600.
+        A file planned anew keeps its answers. The key lies in the ledger: runs cannot be linked by their
+        questions, but the owner could try names on it, hence mode 0600.
         """
         return self._hashed(json.dumps(check[1:]).encode())
 

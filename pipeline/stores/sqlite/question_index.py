@@ -43,7 +43,7 @@ class QuestionIndex:
         self._has_reused = False
 
     def known(self, questions: Sequence[bytes], name_of: NameOf) -> dict[bytes, QuestionHistory]:
-        """What is on record of these questions."""
+        """Records of these questions."""
         self._grow()
         known: dict[bytes, QuestionHistory] = {}
         for start in range(0, len(questions), _AT_ONCE):

@@ -90,10 +90,7 @@ class QuotaUse(NamedTuple):
 
 
 class SqliteQuota:
-    """The cap of one server for one client. May be used from any thread.
-
-    The cap that this process was given holds at once, and what was taken under another one counts.
-    """
+    """Cap of one server for one client, from any thread; cap changes apply at once."""
 
     def __init__(
         self, path: Path, *, scope: str, cap: int, window: Window, clock: Callable[[], datetime]
@@ -228,7 +225,7 @@ class SqliteQuota:
 
 
 def usage(path: Path, now: datetime) -> list[QuotaUse]:
-    """What every scope has used, in the order of names; [] without a file. Raises as `SqliteQuota`."""
+    """Usage of every scope, by name; [] without a file. Raises as `SqliteQuota`."""
     if not path.exists():
         return []
     with count_errors(path), closing(_connected(path)) as db:

@@ -36,28 +36,22 @@ class LedgerReader(OpenLedger):
         self._index = QuestionIndex(db)
 
     def answers(self) -> Iterator[FinalAnswer]:
-        """Every final answer, without its matched name; those of earlier runs come last.
-
-        So no key is needed where the names are encrypted.
-        """
+        """Every final answer without its matched name, so no key is needed; reused ones last."""
         return self._final_answers(_no_name)
 
     @property
     def is_encrypted(self) -> bool:
-        """Whether reading its names takes a key."""
+        """True if reading its names takes a key."""
         return self._name_proof is not None
 
     def opens_with(self, secret: SecretStr) -> bool:
-        """Whether this is the key of its names."""
+        """True if this is the key of its names."""
         return NameEncryption.under(secret, self._run_key, self.path).proves(self._name_proof)
 
     def answers_to(
         self, questions: Sequence[bytes], secret: SecretStr | None = None, *, with_names: bool = False
     ) -> dict[bytes, FinalAnswer]:
-        """The final answers to questions, by their keys.
-
-        With the matched names that the ledger still has, on request, read with their key, if any.
-        """
+        """Final answers to questions by their keys; on request with the names that remain."""
         read = NameEncryption.under(secret, self._run_key, self.path).read if with_names else _no_name
         known = self._index.known(questions, read)
         return {question: one.answer for question, one in known.items() if one.answer is not None}
@@ -77,7 +71,7 @@ class LedgerReader(OpenLedger):
 
     @property
     def has_purged_names(self) -> bool:
-        """Whether names were purged from it."""
+        """True if names were purged from it."""
         [has_any] = self._db.execute("SELECT EXISTS(SELECT 1 FROM purge WHERE name_count > 0)").fetchone()
         return bool(has_any)
 

@@ -50,10 +50,7 @@ _ENCODER = json.JSONEncoder(default=bytes.hex)
 
 
 def register_seal(db: sqlite3.Connection, run_key: bytes, signing_key: bytes | None = None) -> None:
-    """Register the SQL functions `seal(table, values...)` and `name_seal(salt, name)` on this connection.
-
-    With a signing key a seal has its second half.
-    """
+    """Register `seal(table, values...)` and `name_seal(salt, name)`; a signing key adds a second half."""
     hashed = keyed_hash(run_key)
     signed = None if signing_key is None else keyed_hash(signing_key)
 
@@ -92,7 +89,7 @@ def new_seal(table: str) -> str:
 
 
 def first_broken_seal(db: sqlite3.Connection) -> Sentence | None:
-    """What is wrong with the rows of a ledger whose pages are sound, or None."""
+    """The first fault in the rows of a ledger whose pages are sound, or None."""
     for table in SEALED:
         if broken_count := _count(db, table, f"{_first_half('seal')} IS NOT {_first_half(new_seal(table))}"):
             return Sentence("stores.found_lines_changed", table=table, count=broken_count)
@@ -155,7 +152,7 @@ def require_proved(path: Path, db: sqlite3.Connection, proof: LedgerProof) -> No
 
 
 def _is_signed(db: sqlite3.Connection) -> bool:
-    """Whether it was begun with a signing key."""
+    """True if it was begun with a signing key."""
     return _count(db, "run", f"length(seal) > {_SEAL_BYTE_COUNT}") > 0
 
 

@@ -29,7 +29,7 @@ def test_all_together_keep_the_rate_and_the_places_of_the_account(store, joins_a
 
             def use(part):
                 pace.resize(part.rate_per_s, until=part.until)
-                places.resize(part.in_flight_max, part.rate_per_s, kept=part.kept_places)
+                places.resize(part.in_flight_max, part.rate_per_s, kept=part.kept_slots)
 
             leased["cop"].follow(use, lambda: places.in_flight)
 

@@ -41,18 +41,18 @@ SAID = {
         "totals": "Cost: 2,469.00 GBP, 0.20 EUR.",
     },
     "de": {
-        "header": "Abfragen Kosten Grenze",
-        "cost": "0,025 GBP 0,0125 GBP pro Abfrage",
+        "header": "Anfragen Kosten Limit",
+        "cost": "0,025 GBP 0,0125 GBP pro Anfrage",
         "unpriced": "kein Preis",
-        "sentence": "Kosten: 0,025 GBP. Wiederholte Abfragen sind nicht enthalten.",
+        "sentence": "Kosten: 0,025 GBP. Wiederholte Anfragen sind nicht enthalten.",
         "left out": "nicht enthalten, weil im Profil kein Preis steht.",
         "totals": "Kosten: 2.469,00 GBP, 0,20 EUR.",
     },
     "fr": {
-        "header": "Appels Coût Limite",
-        "cost": "0,025 GBP 0,0125 GBP par appel",
+        "header": "Requêtes Coût Limite",
+        "cost": "0,025 GBP 0,0125 GBP par requête",
         "unpriced": "sans prix",
-        "sentence": "Coût : 0,025 GBP. Les appels répétés ne sont pas compris.",
+        "sentence": "Coût : 0,025 GBP. Les requêtes répétées ne sont pas comprises.",
         "left out": "non compris, car le profil n",
         "totals": "Coût : 2 469,00 GBP, 0,20 EUR.",
     },
@@ -109,4 +109,6 @@ def test_a_plan_says_that_real_banks_will_be_asked_and_by_which_profile(plan_of)
 
 def test_a_plan_says_what_of_a_shared_ledger_is_not_counted(plan_of):
     assert f"Answers and daily usage of other hosts in {LEDGER} are not included." in plan_of("shared")
-    assert f"Was andere Rechner in {LEDGER} haben, ist nicht mitgezählt:" in plan_of("shared", "de")
+    assert f"Antworten und Tagesverbrauch anderer Rechner in {LEDGER} sind nicht enthalten" in plan_of(
+        "shared", "de"
+    )

@@ -181,12 +181,12 @@ def test_who_looked_commented_sent_back_stopped_or_resumed_a_check_may_approve(t
 def test_the_page_says_before_each_act_that_it_costs_the_approval(team_desk):
     at, up = planned(team_desk), team_desk.person(UP)
     pages = ["/", f"/files/{at}/columns", f"/files/{at}/plan"]
-    for name, is_said in ((ALL, True), ("uma@example.com", False)):
+    for name, is_stated in ((ALL, True), ("uma@example.com", False)):
         for page in pages:
-            assert (COSTS in team_desk.person(name).get(page).text) is is_said, page
+            assert (COSTS in team_desk.person(name).get(page).text) is is_stated, page
     up.check(at)
-    for name, is_said in ((ALL, True), (RITA, False)):
-        assert (COSTS in team_desk.person(name).get(f"/files/{at}/review").text) is is_said
+    for name, is_stated in ((ALL, True), (RITA, False)):
+        assert (COSTS in team_desk.person(name).get(f"/files/{at}/review").text) is is_stated
     fields = {"decision": "fix", "reason": "a letter"}
     assert team_desk.person(RITA).post(f"/files/{at}/rows/2", fields).status == 303
     assert team_desk.person(ANNA).approve(at).status == 303

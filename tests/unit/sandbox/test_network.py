@@ -44,7 +44,7 @@ def uk_account(bank, **wanted):
     for number in range(10_000):
         identification = f"{first:06d}{number:08d}"
         account = account_of(SEED, bank, identification)
-        if account.standing is wanted.get("standing", AccountStatus.OPEN) and all(
+        if account.status is wanted.get("status", AccountStatus.OPEN) and all(
             getattr(account, key) == value for key, value in wanted.items()
         ):
             return identification, account
@@ -58,7 +58,7 @@ def iban_account(bank, *, is_business):
         bban = ("X" if pattern[0] == "A" else "") + bank.code + rest
         account_number = iban.compose(bank.country, bban)
         account = account_of(SEED, bank, account_number)
-        if account.standing is AccountStatus.OPEN and account.is_business is is_business:
+        if account.status is AccountStatus.OPEN and account.is_business is is_business:
             return account_number, account
     raise AssertionError("no such account in the first thousand")
 
@@ -87,7 +87,7 @@ def test_every_reason_code_is_reachable():
     reversed_person = " ".join(reversed(person_account.name.split()))
     shortened_company = company_account.name.split()[0] + " " + company_account.name.split()[1] + " GmbH"
     business, personal = AccountType.BUSINESS, AccountType.PERSONAL
-    standings = (
+    statuses = (
         AccountStatus.ABSENT,
         AccountStatus.OPTED_OUT,
         AccountStatus.UNSUPPORTED_TYPE,
@@ -101,7 +101,7 @@ def test_every_reason_code_is_reachable():
         uk_question(person, reversed_person, business),
         uk_question(company, company_account.name, personal),
         uk_question(company, shortened_company, personal),
-        *(uk_question(uk_account(bank, standing=standing)[0], "Any Name") for standing in standings),
+        *(uk_question(uk_account(bank, status=status)[0], "Any Name") for status in statuses),
         uk_question(member, member_account.name),
         uk_question(member, member_account.name, reference="ROLL?"),
         uk_question("010099" + "00000001", "Any Name"),

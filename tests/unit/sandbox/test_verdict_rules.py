@@ -129,27 +129,27 @@ def test_a_rule_of_calls_is_kept_or_broken_or_never_met(name):
     kept, wrong = CASES[name]
     port = "elsewhere" if name == "redirect" else ""
     judge = RULE[name].judge
-    assert judge(journal_of(kept, visit(port))).standing is RuleStatus.KEPT
-    assert judge(journal_of(wrong, visit(port))).standing is RuleStatus.BROKEN
-    assert judge(journal_of([])).standing is RuleStatus.NEVER_MET
+    assert judge(journal_of(kept, visit(port))).status is RuleStatus.KEPT
+    assert judge(journal_of(wrong, visit(port))).status is RuleStatus.BROKEN
+    assert judge(journal_of([])).status is RuleStatus.NEVER_MET
 
 
 @pytest.mark.parametrize("name", VISITS)
 def test_a_rule_of_connections_is_kept_or_broken_or_never_met(name):
     kept, wrong = VISITS[name]
     judge = RULE[name].judge
-    assert judge(journal_of([], kept)).standing is RuleStatus.KEPT
-    assert judge(journal_of([], wrong)).standing is RuleStatus.BROKEN
-    assert judge(journal_of([])).standing is RuleStatus.NEVER_MET
+    assert judge(journal_of([], kept)).status is RuleStatus.KEPT
+    assert judge(journal_of([], wrong)).status is RuleStatus.BROKEN
+    assert judge(journal_of([])).status is RuleStatus.NEVER_MET
 
 
 @pytest.mark.parametrize("name", [name for name in RULE if name.startswith("tls-") and name not in VISITS])
 def test_nothing_may_be_sent_to_a_port_whose_tls_is_wrong(name):
     port = visit(name.removeprefix("tls-"))
     judge = RULE[name].judge
-    assert judge(journal_of([], port)).standing is RuleStatus.KEPT
-    assert judge(journal_of([check(0)], port)).standing is RuleStatus.BROKEN
-    assert judge(journal_of([check(0)], visit())).standing is RuleStatus.NEVER_MET
+    assert judge(journal_of([], port)).status is RuleStatus.KEPT
+    assert judge(journal_of([check(0)], port)).status is RuleStatus.BROKEN
+    assert judge(journal_of([check(0)], visit())).status is RuleStatus.NEVER_MET
 
 
 def test_every_rule_is_tried_here_and_says_where_it_is_written():
@@ -161,26 +161,26 @@ def test_every_rule_is_tried_here_and_says_where_it_is_written():
 
 def test_an_empty_document_breaks_the_rule_as_any_other_does():
     empty = refused(Refusal.DOCUMENT, api="vop_standard", byte_count=len(b"{}"))
-    assert RULE["document"].judge(journal_of([empty])).standing is RuleStatus.BROKEN
+    assert RULE["document"].judge(journal_of([empty])).status is RuleStatus.BROKEN
 
 
 def test_the_last_reply_need_not_be_asked_again_where_nothing_follows():
     calls = [check(0, "two"), check(1, faults=("wrong-echo",))]
-    assert RULE["echo"].judge(journal_of(calls)).standing is RuleStatus.KEPT
+    assert RULE["echo"].judge(journal_of(calls)).status is RuleStatus.KEPT
 
 
 def test_a_question_is_not_asked_again_within_its_own_pause():
     calls = [check(0, **PAUSE), check(0.1)]
-    assert RULE["retry-after"].judge(journal_of(calls)).standing is RuleStatus.BROKEN
+    assert RULE["retry-after"].judge(journal_of(calls)).status is RuleStatus.BROKEN
 
 
 def test_other_questions_may_be_on_their_way_for_half_of_a_pause():
     calls = [check(0, **PAUSE), check(0.9, "two"), check(2.1)]
-    assert RULE["retry-after"].judge(journal_of(calls)).standing is RuleStatus.KEPT
+    assert RULE["retry-after"].judge(journal_of(calls)).status is RuleStatus.KEPT
 
 
 def test_a_client_that_gets_no_token_after_a_401_breaks_the_rule_though_it_stops():
-    assert RULE["token-renewal"].judge(journal_of([check(0, status=401)])).standing is RuleStatus.BROKEN
+    assert RULE["token-renewal"].judge(journal_of([check(0, status=401)])).status is RuleStatus.BROKEN
 
 
 def test_many_breaches_are_counted_and_the_first_ones_shown():
