@@ -72,6 +72,18 @@ class Chosen(NamedTuple):
         return profile.model_copy(update=change)
 
 
+def choose_again(name: str, config: Path | None) -> Chosen:
+    """The profile that a run was made with, by its name; raises as `choose`, with advice that fits."""
+    file = ConfigurationFile(config)
+    try:
+        return choose(name, file)
+    except ConfigurationError as error:
+        if file.is_there and name in file.whole.profiles:
+            raise
+        advice = Sentence("advice.name_profile_again", profile=repr(name))
+        raise ConfigurationError(error.reason, advice=advice) from None
+
+
 def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
     """Find the profile of a name. Without a name it is the embedded sandbox.
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from pipeline.config.profiles import choose
+from pipeline.config.profiles import choose_again
 from pipeline.desk.families import released_near
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.journal import ChainedJournal
@@ -164,7 +164,7 @@ def opened(folder: FileFolder) -> Review:
         PrecheckError: there is none that has ended, its files were changed, or its profile is not there.
     """
     run = ended_run(folder.run)
-    policy = choose(run.manifest.profile.name, None).policy
+    policy = choose_again(run.manifest.profile.name, None).policy
     if (deleted := run.forgotten(run.outcome_file.name)) is not None:
         raise InputError(Sentence("runs.forgotten", file=run.outcome_file.name, deleted=deleted))
     near = released_near(folder)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from pipeline.config.profiles import choose
+from pipeline.config.profiles import choose_again
 from pipeline.errors import IncompleteError, InputError, UsageError
 from pipeline.formats.message import Role
 from pipeline.frames import DECISIONS, Decisions, Placements
@@ -78,7 +78,7 @@ def split_folder(job: SplitJob, *, now: datetime) -> Split:
         if not job.hold_undecided:
             _refuse_undecided(run)
         # What the profile of the run says today.
-        policy = choose(run.summary.profile, job.config).policy
+        policy = choose_again(run.summary.profile, job.config).policy
         signer = signer_again(job.folder, run.manifest, job.sign_with, job.config)
         approver = job.approver(time)
         decisions = decisions_of(job.decisions, run, approver)

@@ -11,9 +11,10 @@ import pytest
 
 from pipeline import config as settings
 from pipeline.config import profiles
-from pipeline.config.profiles import choose, opened, sandbox, to_plan_with
+from pipeline.config.profiles import choose, choose_again, opened, sandbox, to_plan_with
 from pipeline.errors import ConfigurationError, UsageError
 from pipeline.sections.servers import Oauth
+from pipeline.wording import SurfaceKind
 from schemas.outcomes import ApiName, Environment
 
 MINE = """
@@ -213,3 +214,15 @@ def test_a_plan_takes_the_embedded_sandbox_for_what_it_is_once_it_runs():
             served.environment,
             served.default_account_type,
         )
+
+
+def test_a_command_after_a_run_is_told_to_name_the_configuration_of_that_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "other.toml").write_text('[profiles.sandbox.policy]\nclose_match = "hold"\n')
+    for config in (None, tmp_path / "other.toml"):
+        with pytest.raises(ConfigurationError) as refused:
+            choose_again("ours", config)
+        said = refused.value.sentence(SurfaceKind.COMMAND)
+        assert said.endswith("name the configuration that has profile 'ours' with --config"), said
+        assert "--profile" not in said
