@@ -268,7 +268,7 @@ def test_purging_with_the_files_leaves_no_returned_name_and_evidence_that_agrees
     assert verified.status == 0
     for name in purge["files"]:
         assert f"ok      {name}: deleted by precheck purge at {purge['time']}" in verified.out
-    assert "ok      rows: cannot be counted again: outcomes.csv was deleted by precheck purge" in verified.out
+    assert "ok      rows: cannot be counted again (outcomes.csv: deleted by precheck purge" in verified.out
     assert "release.simulated.csv: unchanged" in verified.out
     assert "deleted by precheck purge" in checked("show", FOLDER, "--row", 1).sentences[0]
 
