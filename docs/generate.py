@@ -61,10 +61,10 @@ _HEADING = re.compile(r"^#{1,6} +(?P<title>.+)$", re.MULTILINE)
 
 MEANINGS: Mapping[str, str] = {
     "default_account_type": "Account type of UK rows without one.",
-    "default_country": "Country of all accounts that are not IBANs, such as `GB`; without it, each row "
-    "must show it.",
-    "gb_iban_to": "Which API checks GB IBANs: `cop`, by the sort code and account number in it, or `vop`.",
-    "ask_by": "What to check if a row with an IBAN has both a name and an identification.",
+    "default_country": "Country of accounts that are not IBANs, such as `GB`.",
+    "bank_rules": "`off`: no warnings of what [banks refuse](beside-your-bank.md#what-banks-refuse).",
+    "gb_iban_to": "The API for GB IBANs: `cop`, by the account in it, or `vop`.",
+    "ask_by": "What to check if an IBAN has a name and an identification.",
     "vop_countries": 'The countries whose IBANs VoP is asked about, such as `["DE", "FR"]`; others are '
     "`not_possible` (`OUT_OF_REACH`) without a call.",
     "vop_names": "`latin` leaves names in other letters unasked: `not_possible` (`OUT_OF_ALPHABET`).",

@@ -9,7 +9,7 @@ from schemas.outcomes import ApiName, Environment
 from schemas.prices import Price
 from schemas.row_positions import RowPositions
 from schemas.strict import OwnDocument, Spoken
-from schemas.summary import CurrencySources, NotPayment, SetAside, StatedControl, WarningCount
+from schemas.summary import BankWarning, CurrencySources, NotPayment, SetAside, StatedControl, WarningCount
 
 
 class ApiForecast(OwnDocument):
@@ -111,5 +111,7 @@ class Forecast(OwnDocument):
     """The control totals of a payment format: those that differ, then others, a thousand at most."""
     set_aside: list[SetAside] = []
     """Contents of the file beside payments."""
+    bank_warnings: list[BankWarning] = []
+    """What a bank may refuse."""
     currency_sources: CurrencySources = CurrencySources()
     """How the currency of each row is known."""

@@ -5,6 +5,7 @@ payer's own payment id.
 """
 
 from decimal import Decimal
+from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, Final, Literal, Self
 
@@ -70,6 +71,33 @@ class SetAside(OwnDocument):
 
     said: LocalizedText
     """What stands where."""
+
+
+class BankCode(StrEnum):
+    """A rule of banks on the files that they take."""
+
+    VERSION_RETIRED = "VERSION_RETIRED"
+    ID_REPEATED = "ID_REPEATED"
+    EXECUTION_DATE = "EXECUTION_DATE"
+    ADDRESS_UNSTRUCTURED = "ADDRESS_UNSTRUCTURED"
+    CHARACTERS = "CHARACTERS"
+    ONE_PAYMENT = "ONE_PAYMENT"
+
+
+class BankWarning(OwnDocument):
+    """What a bank may refuse in a payment file."""
+
+    code: BankCode
+    path: str
+    """Of the first element that is against the rule, below the message."""
+    place_count: int
+    value: str
+    """What is odd there."""
+    since: str | None
+    """The day from which banks apply the rule; None: always."""
+    source: str
+    said: LocalizedText
+    """All of it, and what to do."""
 
 
 class CurrencySources(OwnDocument):
@@ -156,6 +184,8 @@ class InputFile(OwnDocument):
     """All of them."""
     set_aside: list[SetAside] = []
     """Contents of the file beside payments."""
+    bank_warnings: list[BankWarning] = []
+    """What a bank may refuse, as its rules were when the file was checked."""
 
     @model_validator(mode="after")
     def _with_codes(self) -> Self:

@@ -74,7 +74,7 @@ class Configuration(Section):
                 continue
             if name not in BUILT_IN:
                 raise WrongValueError(Sentence("config.no_section", sections=sections), name)
-            if others := sorted(profile.model_fields_set - {"policy", "compare_with"}):
+            if others := sorted(profile.model_fields_set - {"policy", "compare_with", "bank_rules"}):
                 message = Sentence("config.built_in_sandbox", sections=sections)
                 raise WrongValueError(message, name, others[0])
         return profiles

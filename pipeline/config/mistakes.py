@@ -51,6 +51,7 @@ QUOTED = (
     *(
         "default_account_type",
         "default_country",
+        "bank_rules",
         "gb_iban_to",
         "ask_by",
         "vop_countries",

@@ -69,6 +69,8 @@ class Choices(Section):
     default_account_type: AccountType = AccountType.PERSONAL
     default_country: Annotated[str, AfterValidator(_country)] | None = None
     """Country of accounts without an IBAN, unless the user names another."""
+    bank_rules: Literal["sepa", "off"] = "sepa"
+    """Which rules of banks a pain.001 is compared with, for warnings."""
     gb_iban_to: Literal["cop", "vop"] = "cop"
     ask_by: Literal["name", "identification"] = "name"
     vop_countries: Annotated[Literal["any"] | list[str], PlainValidator(_countries)] = "any"
@@ -185,7 +187,7 @@ class Profile(_WithSections):
         secrets |= {"client_key_password_env", "client_key_password_file", "client_certificate"}
         unsaid = dict.fromkeys(limits | secrets, True)
         secrets_of_ours = ("ledger", "ledger_key_env", "ledger_key_file", *_SIGNING)
-        ours = dict.fromkeys((*secrets_of_ours, "policy", "compare_with", *_MODULUS), True)
+        ours = dict.fromkeys((*secrets_of_ours, "policy", "compare_with", "bank_rules", *_MODULUS), True)
         sections: Mapping[str, Any] = dict.fromkeys(SECTIONS, unsaid)
         # What is not set does not count: a profile stays the same where the program learns a new key.
         settings = self.model_dump(mode="json", exclude={**sections, **ours}, exclude_none=True)

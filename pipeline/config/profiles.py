@@ -54,6 +54,8 @@ class Chosen(NamedTuple):
     """The pattern of folders; the newest matching run is the one to compare with."""
     default_country: str | None = None
     """Country of accounts without an IBAN."""
+    bank_rules: str = "sepa"
+    """Which rules of banks give warnings."""
     signer: Signer | None = None
     """Who signs the manifest of a run."""
     account_type: AccountType | None = None
@@ -118,7 +120,10 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
         raise ConfigurationError(error.reason, advice=(pick, *error.advice)) from None
     if not profile.servers:
         return _built_in(wanted)._replace(
-            policy=profile.policy, newest_of=profile.compare_with, default_country=profile.default_country
+            policy=profile.policy,
+            newest_of=profile.compare_with,
+            default_country=profile.default_country,
+            bank_rules=profile.bank_rules,
         )
     return Chosen(
         wanted,
@@ -129,6 +134,7 @@ def choose(name: str | None, config: ConfigurationFile | Path | None) -> Chosen:
         profile.policy,
         profile.compare_with,
         profile.default_country,
+        profile.bank_rules,
     )
 
 

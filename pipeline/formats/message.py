@@ -112,6 +112,8 @@ class Message(NamedTuple):
     ids: pl.DataFrame = pl.DataFrame()
     """What a report on the file must name each payment by, as the file does; null where absent. No columns
     where the format has no such ids."""
+    addresses: pl.DataFrame = pl.DataFrame()
+    """Of each payee of a pain.001, which only banks judge: `address_lines`, `town` and `country`."""
     levels: pl.DataFrame = pl.DataFrame()
     """What a pain.001 says about the message (first row) and each batch, and where."""
     notes: tuple[Sentence, ...] = ()

@@ -48,6 +48,7 @@ def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
         "shared_ledger": ledger_url(chosen),
         "currency_sources": currency_sources(source.payments),
     }
+    update["bank_warnings"] = list(prepared.bank_warnings)
     if source.message is not None:
         update |= {"controls": stated_controls(source.message), "set_aside": set_aside(source.message)}
     if prepared.compared is not None:

@@ -13,7 +13,8 @@ from pipeline.config.inputs import ReadAs
 from pipeline.config.profiles import Chosen, choose, format_choice_of, modulus_of
 from pipeline.connections import routes
 from pipeline.errors import InputError, PrecheckError, UsageError
-from pipeline.formats import FormatChoice
+from pipeline.formats import FormatChoice, pain001
+from pipeline.formats.pain001.bank_rules import bank_warnings
 from pipeline.frames import Assignments, Checks, Findings, Warnings
 from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, compare_with_earlier
 from pipeline.rules.enumeration import many_names, why_refused
@@ -28,7 +29,7 @@ from pipeline.stages.validate import validate
 from pipeline.stores.values import RunIdentity
 from pipeline.wording import Sentence
 from schemas.cop import AccountType
-from schemas.summary import ModulusUsed, RouteCount
+from schemas.summary import BankWarning, ModulusUsed, RouteCount
 
 VERSION = version("payee-precheck")
 READ_AHEAD_BYTES_MAX = 8 * 1024**2
@@ -52,11 +53,18 @@ class PreparedFile(NamedTuple):
     compared: ComparedRun | None  # with earlier runs; None if that was not requested
     modulus: ModulusUsed | None  # the tables that UK accounts were checked by
     notes: tuple[Sentence, ...] = ()  # what was assumed about the payments
+    bank_warnings: tuple[BankWarning, ...] = ()
 
 
 def _assumed(count: int, default: AccountType) -> tuple[Sentence, ...]:
     """A note on payments whose account type the profile says, if there are any."""
     return (Sentence("jobs.assumed_account_type", count=count, default=default),) if count else ()
+
+
+def _bank_warnings(source: PaymentSource, chosen: Chosen, time: RunTime) -> tuple[BankWarning, ...]:
+    if source.format != pain001.NAME or source.message is None or chosen.bank_rules == "off":
+        return ()
+    return tuple(bank_warnings(source.message, time.now.date()))
 
 
 def as_configured(job: CheckJob, file: ConfigurationFile) -> CheckJob:
@@ -148,5 +156,6 @@ def prepare(
         found,
         None if modulus is None else used(modulus, valid.accepted),
         _assumed(valid.assumed_type_count, profile.default_account_type),
+        _bank_warnings(source, chosen, time),
     )
     return prepared, questions.checks

@@ -193,6 +193,7 @@ def _input(run: OpenRun, source: PaymentSource, prepared: PreparedFile) -> Input
         extra_column_count=source.extra_column_count,
         places=source.positions,
         not_payments=source.not_payments,
+        bank_warnings=list(prepared.bank_warnings),
         currency_sources=currency_sources(source.payments),
         **_of_message(source),
     )

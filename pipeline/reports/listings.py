@@ -64,6 +64,7 @@ def print_forecast(forecast: Forecast, console: Console) -> None:
     for sentence in (*_spared(forecast), saved, *_costs(forecast)):
         console.print(text_line(sentence))
     sentences: tuple[Sentence | str, ...] = (
+        *(in_words(warning.said) for warning in forecast.bank_warnings),
         *note_sentences(forecast.notes),
         *(Sentence("terminal.totals_differ") for one in forecast.controls[:1] if not one.agrees),
         *not_payment_sentences(forecast.not_payments),

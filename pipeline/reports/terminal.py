@@ -281,6 +281,7 @@ def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableT
     is_list = any(note.sentence[0] == "stages.list_of_payees" for note in summary.input.notes)
     if "amount" not in summary.input.columns.values() and not is_list:
         notes.append(Sentence("terminal.no_amount_column"))
+    notes += [in_words(warning.said) for warning in summary.input.bank_warnings]
     notes += note_sentences(summary.input.notes)
     if summary.input.warning_codes:
         notes.append(Sentence("terminal.totals_differ"))

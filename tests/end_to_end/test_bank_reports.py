@@ -191,7 +191,7 @@ def test_a_simulated_report_is_none_of_a_bank(desk, sandbox, file):
 
     assert refused.status == 65
     [sentence] = refused.sentences
-    assert "pain002.simulated.xml: a sandbox made this report: no bank was asked" in sentence
+    assert "pain002.simulated.xml: this report is from a sandbox and no bank was asked" in sentence
     assert not (desk.folder / "pay.precheck").exists()
 
 
@@ -214,3 +214,17 @@ def test_the_profile_of_a_report_asks_nobody(desk, file):
 
     assert refused.status == 2
     assert "precheck import FILE --report REPORT" in refused.err
+
+
+def test_what_a_bank_may_refuse_is_said_before_and_after_unless_the_profile_says_off(desk, file):
+    address = "<PstlAdr><AdrLine>Mill Lane 4</AdrLine></PstlAdr></Cdtr>"
+    file.write_bytes(file.read_bytes().replace(b"</Cdtr>", address.encode(), 1))
+    off = desk.file("off.toml", '[profiles.sandbox]\nbank_rules = "off"\n')
+
+    assert "ADDRESS_UNSTRUCTURED" in desk("plan", file).out
+    assert "ADDRESS_UNSTRUCTURED" in desk("run", file).out
+    assert "ADDRESS_UNSTRUCTURED" in (desk.folder / "pay.precheck" / "report.html").read_text()
+    given = json.loads((desk.folder / "pay.precheck" / "summary.json").read_text())["input"]["bank_warnings"]
+    [warning] = (each for each in given if each["code"] == "ADDRESS_UNSTRUCTURED")
+    assert (warning["since"], warning["place_count"]) == ("2026-11-15", 4)
+    assert "ADDRESS_UNSTRUCTURED" not in desk("plan", file, "--config", off, "--profile", "sandbox").out

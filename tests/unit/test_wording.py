@@ -39,6 +39,7 @@ from schemas.outcomes import ABOUT_THE_PAYEE, Action, Environment, Outcome, Warn
 from schemas.payments import FIELDS, IGNORE
 from schemas.review import Act
 from schemas.row_positions import RowPositions
+from schemas.summary import BankCode
 
 ROOT = Path(pipeline.wording.__file__).parents[1]
 CATALOGUES = Path(pipeline.wording.__file__).parent / "catalogues"
@@ -57,6 +58,7 @@ FAMILIES = {
     *(f"explain.step_{action}" for action in Action),
     *(f"transport.{what}_absent" for what in ("client_certificate", "client_key")),
     *(f"warned.{code}" for code in WarningCode),
+    *(f"bank.{code.lower()}" for code in BankCode),
     *(f"action.{action}" for action in Action),
     *(f"page.server_{environment}" for environment in Environment),
     *(f"page.below_{unit}" for unit in ("line", "sheet_row", "pmtinf", "part", "batch")),

@@ -14,7 +14,7 @@ from pipeline.formats.message import LOCATIONS, FileIdentity, Message
 from pipeline.formats.pain001 import reading
 from pipeline.formats.pain001.changes import fitted, kept, name_obstacle, obstacle, renamed, split_obstacle
 from pipeline.formats.pain001.controls import controls, totals
-from pipeline.formats.pain001.fields import IDS, ORIGINS
+from pipeline.formats.pain001.fields import ADDRESS, IDS, ORIGINS
 from pipeline.formats.pain001.levels import CHEQUES
 from pipeline.formats.pain001.versions import sniff
 from pipeline.formats.table import ReadingOptions
@@ -96,6 +96,7 @@ def message_of(parts: pl.DataFrame) -> Message:
         controls=controls(levels, found),
         facts=facts,
         ids=rows.select(IDS),
+        addresses=rows.select(ADDRESS),
         levels=levels,
         identity=identity,
         notes=_notes(data_payment_count),

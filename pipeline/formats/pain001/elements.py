@@ -16,6 +16,9 @@ FIELDS_BY_PATH = {
     "Amt/InstdAmt": "amount",
     "Amt/EqvtAmt/Amt": "equivalent",
     "Cdtr/Nm": "name",
+    "Cdtr/PstlAdr/AdrLine": "address_lines",
+    "Cdtr/PstlAdr/TwnNm": "town",
+    "Cdtr/PstlAdr/Ctry": "country",
     "CdtrAcct/Id/IBAN": "iban",
     "CdtrAcct/Id/Othr/Id": "account",
     "CdtrAcct/Id/Othr/SchmeNm/Cd": "account_scheme",
@@ -47,6 +50,14 @@ FIELDS_BY_PATH = {
 }
 """Fields of a payment, by path below CdtTrfTxInf."""
 
+OF_PAYER = {
+    "DbtrAcct/Id/IBAN": "payer_iban",
+    "Dbtr/PstlAdr/AdrLine": "payer_address_lines",
+    "Dbtr/PstlAdr/TwnNm": "payer_town",
+    "Dbtr/PstlAdr/Ctry": "payer_country",
+}
+"""What is read of the payer, by its path below PmtInf."""
+
 TEXTS = (
     *dict.fromkeys(column for column in FIELDS_BY_PATH.values() if not column.startswith("other_")),
     *("organisation_id", "organisation_id_scheme", "organisation_id_issuer"),
@@ -56,8 +67,10 @@ TEXTS = (
 _OTHERS = ("other_id", "other_scheme", "other_issuer")
 """One further identification while it is read; a payee may have many."""
 INDEX = {column: index for index, column in enumerate((*TEXTS, *_OTHERS))}
-REPEATABLE = frozenset(INDEX[column] for column in ("remittance", "creditor_reference"))
-"""Elements that may repeat; the first counts."""
+REPEATABLE = frozenset(
+    INDEX[column] for column in ("remittance", "creditor_reference", "address_lines", "town", "country")
+)
+"""Of these the first counts; address lines are joined."""
 CURRENCY_OF = {INDEX["amount"]: INDEX["amount_currency"], INDEX["equivalent"]: INDEX["equivalent_currency"]}
 """Where the attribute Ccy of an amount goes."""
 
@@ -111,7 +124,11 @@ def tree() -> Element:
     payment = _within(Element(Kind.PAYMENT), FIELDS_BY_PATH, unread)
     payment["Cdtr"]["Id"]["OrgId"]["Othr"].kind = Kind.IDENTIFICATION
     header = _level(_above_batches(Kind.HEADER), {"MsgId": "id", "CreDtTm": "created"}, header_unread)
-    batch = _level(Element(Kind.BATCH), {"PmtInfId": "id", "PmtMtd": "method"}, unread)
+    batch = _level(
+        Element(Kind.BATCH), {"PmtInfId": "id", "PmtMtd": "method", "ReqdExctnDt": "executed"}, unread
+    )
+    for path, what in OF_PAYER.items():
+        _stated_below(batch, path.split("/"), what, unread)
     header.otherwise, batch.otherwise = header_unread, siblings
     batch[PAYMENT] = payment
     message = _above_batches(Kind.MESSAGE)
@@ -159,6 +176,15 @@ def _level(level: Element, names: dict[str, str], unread: Element) -> Element:
         level[name] = Element(Kind.STATED)
         level[name].what, level[name].otherwise = what, unread
     return level
+
+
+def _stated_below(level: Element, path: list[str], what: str, unread: Element) -> None:
+    """A text that a level states deeper within; its siblings end where they did without it."""
+    element = level
+    for name in path:
+        element = element.setdefault(name, Element(Kind.NOTHING if element is not level else Kind.SIBLING))
+        element.otherwise = unread
+    element.kind, element.what = Kind.STATED, what
 
 
 def _within(parent: Element, columns: dict[str, str], unread: Element) -> Element:

@@ -33,6 +33,7 @@ ORIGINS: Mapping[str, str] = {
 }
 """Field -> the path below CdtTrfTxInf where it usually stands; `elements.FIELDS_BY_PATH` has them all."""
 IDS = ("end_to_end_id", "instruction_id", "uetr")
+ADDRESS = ("address_lines", "town", "country")
 SIGNS = {"bank_country": pl.String(), "says_sort_code": pl.Boolean()}
 """What else shows the country of an account, as `account_country.AccountSigns` has it."""
 
@@ -101,7 +102,10 @@ def fields(texts: pl.DataFrame) -> pl.DataFrame:
         end_to_end_id="said_end_to_end_id",
         instruction_id="instruction_id",
         uetr="uetr",
-    ).select(*FIELDS, *SIGNS, "defect", *IDS)
+        address_lines="address_lines",
+        town="town",
+        country="country",
+    ).select(*FIELDS, *SIGNS, "defect", *IDS, *ADDRESS)
 
 
 def _stated(column: str) -> pl.Expr:

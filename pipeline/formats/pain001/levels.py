@@ -8,7 +8,7 @@ import polars as pl
 
 from pipeline.errors import InputError
 from pipeline.formats.edits import Bytes
-from pipeline.formats.pain001.elements import Kind
+from pipeline.formats.pain001.elements import OF_PAYER, Kind
 from pipeline.formats.pain001.versions import (
     dialect_of,
     name_chars_max,
@@ -18,13 +18,15 @@ from pipeline.formats.pain001.versions import (
 )
 from pipeline.wording import Sentence
 
-STATED = ("id", "created", "method", "count", "sum")
+STATED = ("id", "created", "method", "count", "sum", "executed", *OF_PAYER.values())
 """What a level may say; each lies between `..._start` and `..._end`."""
 _SPANS = {f"{what}_{end}": pl.Int64() for what in ("id", "count", "sum") for end in ("start", "end")}
 LEVELS = {"start": pl.Int64(), "end": pl.Int64(), **dict.fromkeys(STATED, pl.String()), **_SPANS}
 """`start` is the end of what stands before a level, so that comments go with what follows them."""
 FACTS = {"name": pl.String(), "fact": pl.String()}
 
+_LENIENT = frozenset(("executed", *OF_PAYER.values()))
+"""What only banks judge: said again, it is a line more."""
 _METHODS = ("TRF", "TRA", "CHK")
 CHEQUES = "CHK"
 _FRAME_HEIGHT = 65_536
@@ -103,7 +105,9 @@ class Levels:
         Raises:
             InputError: it has stated this before, or is an unknown way to pay.
         """
-        if what in self._stated:
+        if what in _LENIENT and (before := self._stated.get(what)) is not None:
+            control = before._replace(text=f"{before.text}\n{control.text}")
+        elif what in self._stated:
             raise InputError(Sentence("pain001.says_same_level", line=line))
         if what == "method" and control.text not in _METHODS:
             raise InputError(Sentence("pain001.payment_method_line", line=line, methods=list(_METHODS)))

@@ -11,7 +11,7 @@ import polars as pl
 from pipeline.errors import InputError
 from pipeline.formats.edits import Bytes
 from pipeline.formats.pain001.elements import INDEX, TEXTS
-from pipeline.formats.pain001.fields import IDS, SIGNS, fields
+from pipeline.formats.pain001.fields import ADDRESS, IDS, SIGNS, fields
 from pipeline.formats.pain001.levels import FACTS, LEVELS
 from pipeline.formats.pain001.walking import Found, walk
 from pipeline.formats.xml_stream import XmlStream
@@ -30,7 +30,7 @@ LOCATIONS = {
 PARTS = {
     **dict.fromkeys(FIELDS, pl.String()),
     **SIGNS,
-    **dict.fromkeys(("defect", *IDS), pl.String()),
+    **dict.fromkeys(("defect", *IDS, *ADDRESS), pl.String()),
     **LOCATIONS,
     "levels": pl.List(pl.Struct(LEVELS)),
     "facts": pl.List(pl.Struct(FACTS)),

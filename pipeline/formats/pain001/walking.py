@@ -21,7 +21,7 @@ from pipeline.wording import Sentence
 from schemas.vop import SchemeCode
 
 _NAME, _TWICE = INDEX["name"], INDEX["twice"]
-_LEI = INDEX["lei"]
+_LEI, _LINES = INDEX["lei"], INDEX["address_lines"]
 _ID, _SCHEME, _ISSUER = (INDEX[f"organisation_id{part}"] for part in ("", "_scheme", "_issuer"))
 _OTHER_ID, _OTHER_SCHEME, _OTHER_ISSUER = (INDEX[f"other_{part}"] for part in ("id", "scheme", "issuer"))
 _SCHEMES = frozenset(SchemeCode)
@@ -155,6 +155,8 @@ def walk(found: Found, parser: XMLParserType, data: Bytes) -> None:  # noqa: C90
                 payment[column] = text[0] if len(text) == 1 else found.text_so_far()
                 if column == _NAME:
                     name = (tag_end(data, leaf_start), parser.CurrentByteIndex)
+            elif column == _LINES:
+                payment[column] = f"{payment[column]}\n{found.text_so_far()}"
             elif column not in REPEATABLE:
                 payment[_TWICE] = tag
         elif kind is is_stated:
