@@ -172,7 +172,8 @@ def _lines_of_payment(placed: StoryPayment) -> Iterable[tuple[str, str]]:
 
 
 def _moment(time: str) -> str:
-    return f"{time[:19].replace('T', ' ')} UTC"
+    """A time; a bank may have written its own without a zone."""
+    return f"{time[:19].replace('T', ' ')}{' UTC' if time.endswith('Z') else ''}"
 
 
 def _to_do(outcome: OutcomeColumns) -> str:

@@ -61,6 +61,7 @@ def test_a_report_is_imported_reviewed_corrected_and_split(desk, file, dialect):
     fixed = desk("fix", "pay.precheck", "--accept", "close_match", "--reason", "both hers", "--by", "Ben")
     assert fixed.status == 0, fixed.err
     assert "precheck import pay.precheck/corrected.xml --report REPORT" in fixed.out
+    assert "still has the MsgId of the original" in fixed.out
     assert names_in(desk, "corrected.xml")[1] == "Imogen Farraday"
     assert desk("split", "pay.precheck", "--by", "Cy").status == 0
     assert (names_in(desk, "release.xml"), len(names_in(desk, "hold.xml"))) == (["Ada Quillon"], 3)
@@ -69,6 +70,47 @@ def test_a_report_is_imported_reviewed_corrected_and_split(desk, file, dialect):
     assert "4 rows, each as the bank's reports say" in verified.out
     assert "provided by Ann; the origin is not proved" in verified.out
     assert desk("report", "pay.precheck").status == 0
+
+
+PENDING = tuple(replace(one, status="PDNG", names=()) for one in SAID)
+OF_A_BANK = {
+    **{name: (report((SaidOfBatch(SAID),), dialect),) for name, dialect in DIALECTS.items()},
+    "ZIP of several": (
+        zipped(report((SaidOfBatch(SAID[:2]),)), report((SaidOfBatch(SAID[2:]),), report_id="V-2")),
+    ),
+    "pending, then final": (report((SaidOfBatch(PENDING),)), OF_ALL),
+    "group only": (report((), status="RCVC", count="4"),),
+    "pending": (report((SaidOfBatch(PENDING),)),),
+}
+"""The reports of one file, given one after the other."""
+
+
+def test_the_four_steps_ask_nothing_whatever_the_bank_writes(desk, sandbox, file):
+    using, before = sandbox.using("sandbox"), sandbox.call_count
+    for number, (name, reports) in enumerate(OF_A_BANK.items()):
+        folder, undecided = f"{number}.precheck", name == "pending"
+        for said in reports:
+            last = desk("import", file, "--report", desk.file("vop", said), "--out", folder, *using)
+        assert last.status == (75 if undecided else 0), (name, last.err)
+        assert desk("show", folder, "--row", "1").status == 0, name
+        accepted = desk("fix", folder, "--accept", "close_match", "--reason", "hers", "--by", "Ben")
+        assert accepted.status == (0 if name not in ("group only", "pending") else accepted.status), name
+        split = desk("split", folder, "--by", "Cy")
+        assert split.status == (75 if undecided else 0), (name, split.err)
+        if undecided:
+            assert "import the final report of the bank as well" in split.err
+            assert desk("split", folder, "--by", "Cy", "--hold-undecided").status == 0
+    assert sandbox.call_count == before
+
+
+def test_a_time_without_a_zone_is_shown_as_the_bank_wrote_it(desk, file):
+    local = report((SaidOfBatch(SAID),), created="2026-11-27T09:30:00")
+    assert desk("import", file, "--report", desk.file("vop.xml", local)).status == 0
+
+    shown = desk("show", "pay.precheck", "--row", "1").out
+
+    assert "2026-11-27 09:30:00" in shown
+    assert "09:30:00 UTC" not in shown
 
 
 def test_reports_in_a_zip_and_one_after_the_other_come_to_the_same(desk, file):
