@@ -39,7 +39,8 @@ def fill(home: DeskHome, clock: Clock, chance: Callable[[], str], environment: d
         _drop_rows(path, number)
         digest, byte_count = identity_of(path)
         file = DeskFile(name=name, sha256=digest, byte_count=byte_count, uploaded_by=ulla.name,
-                        uploaded_at=timestamp(clock()), profile=SIMULATED, planned=number > 0)  # fmt: skip
+                        uploaded_at=timestamp(clock()), profile=SIMULATED, planned=number > 0,
+                        language=language())  # fmt: skip
         folder.write(file)
         _record(home, clock, ulla, Deed.UPLOADED, folder)
         folders.append(folder)

@@ -10,7 +10,7 @@ from pipeline.desk.states import State, status_of
 
 def test_a_demo_has_five_files_in_five_states_and_is_deleted_when_it_ends(tmp_path):
     words = [sys.executable, "-I", "-m", "payee_precheck", "desk", "--demo", "--no-browser", "--port", "0"]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TMPDIR": str(tmp_path)}
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "TMPDIR": str(tmp_path), "LANG": "de_DE"}
     with subprocess.Popen(words, stdout=subprocess.PIPE, env=environment, cwd=tmp_path, text=True) as process:
         assert process.stdout.readline().startswith("http://127.0.0.1:")
         [path] = tmp_path.glob("precheck-demo-*")
@@ -21,6 +21,7 @@ def test_a_demo_has_five_files_in_five_states_and_is_deleted_when_it_ends(tmp_pa
     assert sorted(at.state for at in found) == sorted(states)
     assert len({at.file.sha256 for at in found}) == len(found)
     assert all(at.summary.simulated for at in found if at.summary)
+    assert {at.file.language for at in found} == {"de"}
     assert not path.exists()
 
 
