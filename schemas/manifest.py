@@ -54,7 +54,7 @@ class ProfileUsed(OwnDocument):
 
 
 class LedgerEvidence(OwnDocument):
-    """How much the record of the run held when the outcome file was written."""
+    """Contents of the ledger when the outcome file was written."""
 
     input_sha256: str | None = None
     """The key of the payments in the ledger, if parts of a data set were corrected since it began."""

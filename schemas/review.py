@@ -45,7 +45,7 @@ class ControlTotal(OwnDocument):
 
 
 class PaymentFile(ControlTotal):
-    """A payment file that was written, as it was found when it was read again."""
+    """A written payment file, as read back."""
 
     path: str
     sha256: str

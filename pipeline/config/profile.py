@@ -174,7 +174,7 @@ class Profile(_WithSections):
 
     @property
     def environment(self) -> Environment:
-        """Which kind of server answers."""
+        """The kind of server that answers."""
         return self.servers[0].server
 
     def fingerprint(self) -> str:

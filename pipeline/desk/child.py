@@ -29,7 +29,7 @@ class ProgressFile(RunObserver):
         self._write()
 
     def enter(self, phase: Phase) -> None:
-        """Each phase begins."""
+        """Record the beginning of a phase."""
         self._write(phase=phase.value, waiting_for=None)
 
     def begin(self, *, simulated: bool) -> None:

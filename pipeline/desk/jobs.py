@@ -185,7 +185,7 @@ class RememberedMapping(NamedTuple):
 
 
 def remember(home: DeskHome, read: ColumnsRead, mapping: RememberedMapping) -> None:
-    """Keep what was said about the columns of a file that is read by it."""
+    """Keep the mapping of a file's columns for later files."""
     known = _known(home)
     key = _key(read)
     if remembered(home, read).mapping == mapping.mapping:

@@ -65,7 +65,7 @@ def gettext(message: str, /, **values: object) -> str:
 
 
 def ngettext(one: str, several: str, count: int, /, **values: object) -> str:
-    """The same, of a number of things, which is `num` in it."""
+    """Translate a text with a count, available in it as `num`."""
     return form_of(one, several, count) % {"num": number(count), **values}
 
 

@@ -96,7 +96,7 @@ class Review(NamedTuple):
         return self.listed.row(found[0], named=True) if found.len() else None
 
     def totals(self, rows: pl.DataFrame) -> list[tuple[str, ControlTotal]]:
-        """Some of the rows with their money, by outcome, most rows first, and then all of them."""
+        """Rows and money by outcome, most rows first, then the total."""
         mine = self.judged[rows["row"] - 1]
         parts = sorted(mine.partition_by("check_outcome"), key=lambda part: -part.height)
         found = [(part["check_outcome"][0], total(part)) for part in parts]

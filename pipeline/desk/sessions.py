@@ -22,7 +22,7 @@ LINK_MAX_S = 24 * 3600.0
 
 
 def new_link(home: Path, name: str, token: str, now_s: float) -> None:
-    """Let one person of this name in, with this token."""
+    """Create a one-time link for a person of this name, with this token."""
     folder = home / LINKS
     folder.mkdir(mode=0o700, exist_ok=True)
     with write_atomically(folder / _hash(token)) as file:

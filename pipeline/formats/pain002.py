@@ -105,7 +105,7 @@ def parse(data: Bytes, *, ends: str) -> Iterator[pl.DataFrame]:
 
 
 def ends_of(documents: Sequence[bytes]) -> str:
-    """Where each of some documents ends that are joined, as `parse` takes it."""
+    """End of each of the joined documents, as `parse` takes it."""
     return ",".join(map(str, accumulate(map(len, documents))))
 
 

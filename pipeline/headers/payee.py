@@ -212,7 +212,7 @@ def _answers_in_some_rows(name: Candidate) -> bool:
 def _refuse_plain_account_name(
     names: Sequence[Candidate], companies: Sequence[Candidate], cells: ColumnCells
 ) -> None:
-    """An account name that differs from the payee's may be that of an account in the books, or our own."""
+    """Refuse an account name unlike the payee's: it may be an account in the books, or ours."""
     for holder in (name for name in names if name.rank is Rank.HOLDER):
         for other in (*names, *companies):
             if _are_two(holder, other, cells):

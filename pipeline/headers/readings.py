@@ -88,7 +88,7 @@ def readings_by_look(looks: Mapping[str, Guess], cells: ColumnCells) -> tuple[Co
 
 
 def with_looks(readings: Sequence[ColumnReading], looks: Mapping[str, Guess]) -> tuple[ColumnReading, ...]:
-    """Readings, with what columns under unknown headers could be."""
+    """Readings, with guesses for columns under unknown headers."""
     return tuple(
         reading._replace(
             how=_joined(reading.how, looks[reading.header].words),

@@ -107,7 +107,7 @@ def _read(name: str, source: PaymentSource) -> ColumnsRead:
 
 
 def _name_in_parts(source: PaymentSource) -> NameInParts | None:
-    """The columns of a name that are joined, and what comes of it."""
+    """The joined columns of a name, and the joined names."""
     for alternative in source.decision.get("name", "").split("|"):
         parts = alternative.split("+")
         if len(parts) > 1:

@@ -69,7 +69,7 @@ class PurgeForecast(NamedTuple):
 
 
 def folders_named(words: Sequence[Path]) -> dict[Path, bool]:
-    """The folders to purge, in order, and whether each was named; a UsageError where none fits a pattern."""
+    """The folders to purge, in order, and whether each was named (UsageError: a pattern matches none)."""
     folders: dict[Path, bool] = {}
     for word in words:
         if word.exists() or not _PATTERN.intersection(str(word)):

@@ -86,11 +86,7 @@ def rows_xml(
 
 
 def amount_as_text(amount: Decimal) -> str:
-    """An amount that is too long for a number of a spreadsheet, and that it is.
-
-    >>> amount_as_text(Decimal("12345678901234.560"))
-    '12,345,678,901,234.56 (as text: too long for a number)'
-    """
+    """An amount too long for a spreadsheet number, marked as text."""
     return f"{plain(amount):,} (as text: too long for a number)"
 
 

@@ -28,7 +28,7 @@ def lines_at(lines: pl.Series) -> RowPositions | None:
 
 
 def batches_of(batches: pl.Series) -> RowPositions | None:
-    """The places of payments by the numbers of their batches, in order; at least one."""
+    """Positions of payments (at least one) by their batch numbers, in order."""
     runs = _runs(batches)
     if runs.height > STRETCHES_MAX:
         return None

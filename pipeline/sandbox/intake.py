@@ -45,7 +45,7 @@ def correlation_id(headers: MultiMapping[str], header: str) -> str | None:
 
 
 def one_value(headers: MultiMapping[str], header: str, refusal: Refusal) -> str | None:
-    """The value of a header; None if it is missing, 400 where it stands twice: readers could differ."""
+    """The value of a header; None if missing, 400 if repeated, as readers could differ."""
     values = headers.getall(header, [])
     if len(values) > 1:
         raise format_error(f"header {header}: stands {len(values)} times", refusal)

@@ -110,7 +110,7 @@ def method_not_allowed(methods: Sequence[str]) -> ProblemError:
 
 
 def too_slow(part: str, wait_max_s: float) -> ProblemError:
-    """408: a part of the request did not arrive in time; the connection is of no use any more."""
+    """408: a part of the request came too late; the connection is closed."""
     detail = f"{part}: not whole within {wait_max_s:g} seconds"
     return ProblemError(408, TOO_SLOW, detail, {"Connection": "close"}, Refusal.SLOW)
 

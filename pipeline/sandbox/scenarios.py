@@ -108,7 +108,7 @@ SCENARIOS: tuple[Scenario, ...] = (
 
 
 def scenario_named(name: str) -> Scenario:
-    """The scenario of a name that there is."""
+    """The scenario of this name."""
     return next(scenario for scenario in SCENARIOS if scenario.name == name)
 
 

@@ -284,7 +284,7 @@ async def _leased_at_once(
 
 @asynccontextmanager
 async def _held(share: LeasedShare, every_s: float, waiting: Waiting | None) -> AsyncIterator[bool]:
-    """Hold a share until the block ends; whether there is one."""
+    """Hold a share until the block ends; yields whether there is one."""
     try:
         if not await share.begin(waiting):
             yield False

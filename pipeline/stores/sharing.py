@@ -191,7 +191,7 @@ def _fair_part(
 
 
 def _room(account: ServerAccount, others: Iterable[HeldShare]) -> SharePart:
-    """What the others leave."""
+    """The part of an account that other processes leave."""
     limits = (account.rate_per_s, account.in_flight_max)
     taken = [(each.counted, _limits(each)) for each in others if each.counted != NOTHING]
     if any(theirs != limits for _, theirs in taken):

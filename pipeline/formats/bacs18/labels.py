@@ -74,7 +74,7 @@ def labels_of(records: pl.DataFrame, *, where: str) -> dict[str, FileLabel]:
 
 
 def stated_totals(label: FileLabel, *, where: str) -> Totals:
-    """The totals of UTL1; an InputError where they are no digits."""
+    """The totals of UTL1 (InputError: not digits)."""
     stated = [label.field(field) for field in TOTALS.values()]
     for name, value in zip(TOTALS, stated, strict=True):
         if not (value.isascii() and value.isdecimal()):

@@ -23,7 +23,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def fitted(name: str, layout: BankLayout) -> str | None:
-    """A name as the bank takes it: in its characters, cut to its length; None if it has none for it."""
+    """A name in the bank's characters, cut to its length; None if nothing remains."""
     text = in_bacs_characters(name) if layout.name_characters == "bacs" else _on_one_line(name)
     return None if text is None else text[: layout.name_room].rstrip()
 

@@ -242,7 +242,7 @@ class RequestGate:
         self._concurrency.shut()
 
     def was_outage(self, streak: int | None) -> bool | None:
-        """True if a run of failures, as returned by `note`, became an outage; None while that is open."""
+        """True if the failures that `note` returned became an outage; None while undecided."""
         return False if streak is None else self._server.was_outage(streak)
 
     async def note_reply(self, check: Check, response: httpx.Response) -> None:

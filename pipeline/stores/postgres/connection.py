@@ -203,7 +203,7 @@ class Database:
         return self._connection
 
     def _is_lost(self, error: psycopg.Error) -> bool:
-        """True if the server went away, or ended the connection; one that may be in doubt is ended here."""
+        """True if the server went away or ended the connection; a doubtful connection is closed here."""
         with self._lock:
             is_lost = (
                 isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
