@@ -34,6 +34,10 @@ class RowsDecided(Entry):
     ]
     decision: Annotated[Decision | None, Field(description="Null where an earlier decision was taken back.")]
     reason: str | None = None
+    written: Annotated[
+        str | None,
+        Field(description="SHA-256 of what a person corrects the cell of a rejected row to, and of a salt."),
+    ] = None
     claimed_by: Annotated[
         str | None, Field(description="Who decided by the word of the workbook that it stood in: a claim.")
     ] = None

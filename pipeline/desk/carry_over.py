@@ -1,13 +1,18 @@
 """Decisions that carry over to a corrected file, which has the same rows in the same order."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import groupby
 from typing import NamedTuple
 
+import polars as pl
+
 from pipeline.desk.folders import DeskHome, FileFolder
-from pipeline.desk.review import LastDecision, Review, reviewed
+from pipeline.desk.review import LastDecision, Review, opened, reviewed
 from pipeline.desk.words import CARRIED
-from pipeline.errors import InputError
+from pipeline.errors import InputError, PrecheckError
+from pipeline.frames import Payments
+from pipeline.review.corrections import BY_HAND
 from pipeline.runs.families import origin_in
 from pipeline.runs.manifest import read_manifest
 from schemas.desk import DeskFile, RowsDecided
@@ -102,6 +107,35 @@ class CorrectedBefore(NamedTuple):
     row: int  # row and name are those of that file
     name: str
     approval: Approval
+
+
+class Changed(NamedTuple):
+    """A cell that differs from the first file of the family."""
+
+    row: int
+    field: str
+    before: str
+    now: str
+    corrections: list[CorrectedBefore]
+    """The approved ones of this row, newest first; none if nobody at the desk made it."""
+
+
+def changed_since(home: DeskHome, file: DeskFile, payments: Payments) -> list[Changed]:
+    """The names and account types that differ from the first file whose payments are still here."""
+    first, rows, current = None, [*range(1, payments.height + 1)], file
+    while current.corrects is not None:
+        folder = home.folder(current.corrects)
+        rows, current = [row_before(current, row) for row in rows], folder.read()
+        with suppress(PrecheckError):  # its names were deleted
+            first = opened(folder).rows.payments[pl.Series(rows, dtype=pl.UInt32) - 1]
+    if first is None:
+        return []
+    found = [
+        (row + 1, field, first[field][row] or "", payments[field][row] or "")
+        for field in BY_HAND
+        for row in first[field].ne_missing(payments[field]).arg_true()
+    ]
+    return [Changed(*cell, corrected_before(home, file, cell[0])) for cell in sorted(found)]
 
 
 def corrected_before(home: DeskHome, file: DeskFile, row: int) -> list[CorrectedBefore]:

@@ -54,9 +54,7 @@ def fill(home: DeskHome, clock: Clock, chance: Callable[[], str], environment: d
         _hand_over(home, clock, rita, folder)
     status, (review, decisions) = status_of(checked[2]), reviewed(checked[2])
     before = by_row(released_before(home, checked[2]))
-    wanted = ToApprove(
-        decisions, shaped_by(home, checked[2]), before, [*review.repeated], hold_undecided=True
-    )
+    wanted = ToApprove(review, decisions, shaped_by(home, checked[2]), before, hold_undecided=True)
     approve(status, wanted, anna, clock())
     _record(home, clock, anna, Deed.APPROVED, checked[2])
 

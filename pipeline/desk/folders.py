@@ -7,6 +7,7 @@ HOME/runs/ID/run.precheck/      the folder of its run, as the command leaves one
 HOME/runs/ID/failed-1.precheck/ what a check without any answer left
 HOME/runs/ID/decisions.jsonl    who decided what about which row
 HOME/runs/ID/comments.jsonl     who said what about which row
+HOME/runs/ID/written/           what people corrected names and account types to
 HOME/runs/ID/progress.json      how far its check is, and check.lock, which its process holds
 """
 
@@ -20,13 +21,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 
 from pydantic import BaseModel
 
 from pipeline.desk.journal import ChainedJournal
 from pipeline.desk.refusals import Missing
-from pipeline.errors import InputError
+from pipeline.errors import InputError, PrecheckError
 from pipeline.files.atomic import write_atomically
 from pipeline.files.disk_errors import not_writable
 from pipeline.files.folder_lock import refuse_open
@@ -90,6 +92,28 @@ class FileFolder:
     def decisions(self) -> ChainedJournal[RowsDecided]:
         """The journal of decisions."""
         return ChainedJournal(self.path / DECISIONS, RowsDecided)
+
+    def keep(self, text: str, salt: str) -> str:
+        """Keep what a person wrote about a payee, until names are deleted; return the key for it."""
+        whole = f"{salt} {text}".encode()
+        key = sha256(whole).hexdigest()
+        self.written.mkdir(mode=0o700, exist_ok=True)
+        with write_atomically(self.written / key) as out:
+            out.write(whole)
+        return key
+
+    def kept(self, key: str) -> str:
+        """A text that was kept; empty where it was deleted or changed."""
+        try:
+            whole = plain_bytes(self.written / key)
+        except (OSError, PrecheckError):
+            return ""
+        return whole.decode().partition(" ")[2] if sha256(whole).hexdigest() == key else ""
+
+    @property
+    def written(self) -> Path:
+        """The folder of what people corrected cells to."""
+        return self.path / "written"
 
     @property
     def comments(self) -> ChainedJournal[RowCommented]:

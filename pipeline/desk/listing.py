@@ -45,6 +45,8 @@ _NEVER: Mapping[str, str] = {
     Outcome.UNANSWERED: gettext_noop("No answer yet, so it is held. Resume the check first."),
 }
 
+_BY_HAND = gettext_noop("Not checked, so it is held. Correct it here and have it checked.")
+
 
 class ListedRow(NamedTuple):
     """A row on the page."""
@@ -59,6 +61,8 @@ class ListedRow(NamedTuple):
     reason: list[Sentence | str]
     repeats: Repeated | None = None  # the same payment that another file released
     account: str = ""  # the whole of it, in groups
+    writes: str | None = None  # the field of a rejected row that a person may correct here
+    written: str = ""  # what it is corrected to
 
 
 class Asked(NamedTuple):
@@ -235,6 +239,8 @@ class Listing(NamedTuple):
                     run.reason_of(number),
                     run.repeated.get(number),
                     in_groups(*account),
+                    line["writes"],
+                    run.text_of(self.latest.get(number)),
                 )
             )
         return found
@@ -254,7 +260,7 @@ def in_groups(iban: str | None, sort_code: str | None, account_number: str | Non
 
 def policy_says(line: Mapping[str, Any]) -> str:
     """What the policy says of a row of `listed`, as a sentence."""
-    never = _NEVER.get(line["check_outcome"])
+    never = _BY_HAND if line["writes"] else _NEVER.get(line["check_outcome"])
     text = never or _POLICY_SAYS.get(line["verdict"])
     if text is not None:
         return gettext(text)

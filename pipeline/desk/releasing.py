@@ -53,6 +53,7 @@ class Decided(NamedTuple):
     decision: Decision | None
     reason: str
     claimed_by: str | None = None  # whom the workbook names that it stood in
+    written: str | None = None  # what the cell of a rejected row is corrected to
     is_next: bool = False  # whether it counts only if nothing was decided since its page was shown
     may_void: bool = False  # whether this person was asked, and agreed, that it voids an approval
 
@@ -60,10 +61,10 @@ class Decided(NamedTuple):
 class ToApprove(NamedTuple):
     """An approval, or corrections, that a form asks for."""
 
+    review: Review
     latest: Mapping[int, LastDecision]
     shaped: Sequence[Shaped]
     released_in: Mapping[int, str]  # row -> where the payment was released before
-    repeated_rows: Sequence[int] = ()
     hold_undecided: bool = False
     release_again: bool = False
 
@@ -107,13 +108,14 @@ def decide(
             decision=wanted.decision,
             reason=reason or None,
             claimed_by=wanted.claimed_by,
+            written=wanted.written,
             at_once=wanted.is_next and wanted.decision is not None,
         )
 
     return current.folder.decisions.append(entry)
 
 
-def require_possible(review: Review, row: int, decision: Decision) -> None:
+def require_possible(review: Review, row: int, decision: Decision, written: str | None = None) -> None:
     """Refuse a decision about a row that nothing could follow.
 
     Raises:
@@ -124,7 +126,10 @@ def require_possible(review: Review, row: int, decision: Decision) -> None:
         raise DeskRefusal(Sentence("desk.no_such_row"))
     if decision is Decision.RELEASE and not line["can_release"]:
         raise DeskRefusal(Sentence("desk.row_held_by_policy", row=row, why=policy_says(line)))
-    if decision is Decision.FIX and not line["can_fix"]:
+    if decision is Decision.FIX and line["writes"]:
+        if not written:
+            raise DeskRefusal(Sentence("desk.correction_without_value", row=row))
+    elif decision is Decision.FIX and not line["can_fix"]:
         raise DeskRefusal(Sentence("desk.no_correction_known", row=row))
 
 
@@ -145,13 +150,13 @@ def approve(current: FileStatus, wanted: ToApprove, person: Person, now: datetim
     done = split_folder(
         SplitJob(
             current.folder.run,
-            decisions=_decisions(current, wanted.latest, wanted.shaped),
+            decisions=_decisions(current, wanted),
             by=person.name,
             is_identified=person.is_identified,
             hold_undecided=wanted.hold_undecided,
             released_in=wanted.released_in,
             release_again=wanted.release_again,
-            repeated_rows=wanted.repeated_rows,
+            repeated_rows=[*wanted.review.repeated],
             allow_simulated=True,  # the page and the names of the files say that they are
         ),
         now=now,
@@ -187,7 +192,7 @@ def correct(current: FileStatus, wanted: ToApprove, person: Person, now: datetim
     """
     job = FixJob(
         current.folder.run,
-        decisions=_decisions(current, wanted.latest, wanted.shaped),
+        decisions=_decisions(current, wanted),
         by=person.name,
         is_identified=person.is_identified,
         released_in={},  # a correction that was checked again, and released, stays in evidence
@@ -196,12 +201,12 @@ def correct(current: FileStatus, wanted: ToApprove, person: Person, now: datetim
     fix_folder(job, now=now)
 
 
-def _decisions(
-    current: FileStatus, latest: Mapping[int, LastDecision], shaped: Sequence[Shaped]
-) -> RunDecisions:
+def _decisions(current: FileStatus, wanted: ToApprove) -> RunDecisions:
     by, since = _handed_over(current)
     run_id = "" if current.summary is None else current.summary.run_id
-    return RunDecisions(run_id, frame_of(latest), by, since, shaped)
+    texts = {row: wanted.review.text_of(last) for row, last in wanted.latest.items()}
+    written = {row: text for row, text in texts.items() if text}
+    return RunDecisions(run_id, frame_of(wanted.latest), by, since, wanted.shaped, written)
 
 
 def _handed_over(current: FileStatus) -> tuple[str, str]:

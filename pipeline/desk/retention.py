@@ -34,7 +34,11 @@ def forget(current: FileStatus, by: str, reason: str, now: datetime) -> None:
     for run in filter(has_begun, (current.folder.run, *moved_from(current.folder.run))):
         purge(run, job, now=now)
     forget_all()
-    for path in (current.folder.path / "input", *current.folder.path.glob("failed-*")):
+    for path in (
+        current.folder.path / "input",
+        current.folder.written,
+        *current.folder.path.glob("failed-*"),
+    ):
         shutil.rmtree(path, ignore_errors=True)
     current.folder.change(purged_at=timestamp(now))
 

@@ -19,6 +19,7 @@ from pipeline.reports.documents import Rows
 from pipeline.reports.groups import ActionGroup, groups_of, in_line
 from pipeline.reports.reasons import sentences_of
 from pipeline.reports.wording import BY_POLICY
+from pipeline.review.corrections import BY_HAND, OF_REJECTED
 from pipeline.review.placements import Preview, judged, preview, total
 from pipeline.rules.policy import ANSWERED, verdicts
 from pipeline.rules.warnings import repeated_in
@@ -44,6 +45,7 @@ class LastDecision(NamedTuple):
     by: str
     time: str
     claimed_by: str | None = None  # whom the workbook names that it stood in
+    written: str | None = None  # what the cell of a rejected row is corrected to, as `FileFolder.kept` has it
     is_carried: bool = False  # whether it was decided about the file that this one is the correction of
 
 
@@ -130,6 +132,13 @@ class Review(NamedTuple):
             hashes = (sha256(text.encode()).hexdigest()[:12] for text in texts)
             self.known_answers.update(zip(new, hashes, strict=True))
         return [self.known_answers[row] for row in rows]
+
+    def text_of(self, last: LastDecision | None) -> str:
+        """What a decision corrects the cell of a rejected row to; empty if nothing, or if it was deleted."""
+        if last is None or last.written is None:
+            return ""
+        folder = self.decisions.path.parent
+        return FileFolder(folder.name, folder).kept(last.written)
 
     def reason_of(self, row: int) -> list[Sentence | str]:
         """Why a row has its outcome, as sentences."""
@@ -241,6 +250,7 @@ def _with_verdicts(
         "decided_by",
         can_release=ANSWERED & (pl.col("verdict") != Verdict.HOLD),
         can_fix=IS_CORRECTABLE,
+        writes=pl.when(OF_REJECTED.is_in(BY_HAND)).then(OF_REJECTED),
     )
     for more in (found, _gravest(warned)):
         listed = listed.join(more, on="row", how="left", maintain_order="left")
@@ -276,6 +286,7 @@ def last_decisions(review: Review) -> dict[int, LastDecision]:
                 entry.by,
                 entry.time,
                 entry.claimed_by,
+                entry.written,
                 entry.carried_from is not None,
             )
         )

@@ -82,8 +82,11 @@ def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbo
     }
     if any((row, decision, reason) in said_before for row, decision, reason, _ in new.iter_rows()):
         raise Conflict(Sentence("desk.changed_since_shown", what=[Sentence("desk.shown_decisions")]))
-    by_reason = new.group_by("decision", "reason", "claimed_by", maintain_order=True).agg(pl.col("row"))
-    for decision, reason, claimed_by, rows in by_reason.iter_rows():
-        wanted = Decided(rows, Decision(decision), reason or "", claimed_by, may_void=may_void)
+    texts = {row: last.written for row, last in latest.items()}  # which a workbook has no room for
+    written = pl.col("row").replace_strict(texts, default=None, return_dtype=pl.String)
+    new = new.with_columns(written=pl.when(pl.col("decision") == Decision.FIX).then(written))
+    made = new.group_by("decision", "reason", "claimed_by", "written", maintain_order=True).agg(pl.col("row"))
+    for decision, reason, claimed_by, kept, rows in made.iter_rows():
+        wanted = Decided(rows, Decision(decision), reason or "", claimed_by, kept, may_void=may_void)
         decide(current, review, wanted, person, now)
     return new.height

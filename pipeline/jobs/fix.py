@@ -16,6 +16,7 @@ from pipeline.frames import DECISIONS, Corrections
 from pipeline.headers.parties import payee_key
 from pipeline.review.corrections import (
     accepted_corrections,
+    by_hand,
     correctable,
     fix,
     released_ones_stay,
@@ -70,7 +71,11 @@ def fix_folder(job: FixJob, *, now: datetime) -> Fix:
     with finished_run(job.folder, now=time) as run, ExitStack() as files:
         signer = signer_again(job.folder, run.manifest, job.sign_with)
         writer = payments_writer(run, job.input_file)
-        known = [fix(part.source.payments, part.outcomes, part.headers) for part in run.each()]
+        written = job.decisions.written if isinstance(job.decisions, RunDecisions) else {}
+        known = [
+            by_hand(fix(part.source.payments, part.outcomes, part.headers), written, part.headers)
+            for part in run.each()
+        ]
         every = writer.fitted(Corrections(pl.concat(known)))
         corrections = released_ones_stay(every, job.released_before())
         possible = correctable(corrections)

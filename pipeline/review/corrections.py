@@ -18,6 +18,12 @@ from schemas.outcomes import Action, Outcome
 from schemas.payments import FIELDS
 from schemas.review import Acceptance
 
+BY_HAND = ("name", "account_type")
+"""What a person may correct in a rejected row; an account only the payer's own file may change."""
+OF_REJECTED = pl.when(pl.col("check_outcome") == Outcome.REJECTED).then(
+    pl.col("check_reason").str.extract("^([a-z_]+): ")
+)
+"""The field of the first broken rule of a rejected row, with which its reason starts."""
 _NAME = (Action.FIX_NAME, Action.FIX_NAME_AND_ACCOUNT_TYPE)
 _ACCOUNT_TYPE = (Action.FIX_ACCOUNT_TYPE, Action.FIX_NAME_AND_ACCOUNT_TYPE)
 _SEVERAL_COLUMNS = "The name stands in several columns; correct it there."
@@ -60,6 +66,26 @@ def released_ones_stay(corrections: Corrections, released_in: Mapping[int, str])
     obstacle = pl.col("row").replace_strict(before, default=None, return_dtype=pl.String)
     found = corrections.with_columns(obstacle=pl.coalesce(obstacle, "obstacle"))
     return Corrections(found) if before else corrections
+
+
+def by_hand(
+    corrections: Corrections, written: Mapping[int, str], headers: Mapping[str, Sequence[str]]
+) -> Corrections:
+    """Corrections with what people wrote for rejected rows, by row, in the field of the broken rule."""
+    is_written = pl.col("row").is_in([*written]) & pl.col("field").is_in(BY_HAND) & pl.col("kind").is_null()
+    header = pl.col("field").replace_strict(
+        {field: _only(headers.get(field, ())) for field in BY_HAND}, default=None, return_dtype=pl.String
+    )
+    to = pl.col("row").replace_strict(dict(written), default=None, return_dtype=pl.String)
+    values = {
+        "header": header,
+        "to": to,
+        "obstacle": pl.when(header.is_null()).then(pl.lit(_SEVERAL_COLUMNS)),
+    }
+    found = corrections.with_columns(
+        pl.when(is_written).then(value).otherwise(name).alias(name) for name, value in values.items()
+    )
+    return Corrections(found) if written else corrections
 
 
 def accepted_corrections(corrections: Corrections, kinds: Sequence[Acceptance]) -> pl.DataFrame:
@@ -141,9 +167,8 @@ def _unknown(rows: pl.DataFrame, action: Action, *, field: str) -> pl.DataFrame:
 
 def _rejected(rows: pl.DataFrame) -> pl.DataFrame:
     """Rejected rows: the field of the first broken rule, which the reason starts with."""
-    first = pl.col("check_reason").str.extract("^([a-z_]+): ")
     due = rows.filter(pl.col("check_outcome") == Outcome.REJECTED).with_columns(
-        field=pl.when(first.is_in(FIELDS)).then(first)
+        field=pl.when(OF_REJECTED.is_in(FIELDS)).then(OF_REJECTED)
     )
     cell = pl.coalesce(pl.when(pl.col("field") == name).then(pl.col(name)) for name in FIELDS)
     return _corrections(

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import polars as pl
@@ -27,6 +28,7 @@ class RunDecisions(NamedTuple):
     by: str  # the user who handed the decisions over for approval, else the uploader
     time: str  # when; UTC, ISO 8601 with Z
     shaped: Sequence[Shaped] = ()  # who shaped the file at the desk
+    written: Mapping[int, str] = MappingProxyType({})  # row -> what a person corrects its cell to
 
 
 class Approver(NamedTuple):

@@ -12,7 +12,7 @@ from typing import IO
 
 from aiohttp import web
 
-from pipeline.desk.carry_over import carry_holds, held_since
+from pipeline.desk.carry_over import carry_holds, changed_since, held_since
 from pipeline.desk.context import Context, context_of, opened_by
 from pipeline.desk.families import by_row, may_be_due_again, released_before, taken_by
 from pipeline.desk.folders import DeskHome, FileFolder
@@ -89,6 +89,9 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         taken=await asyncio.to_thread(_taken, context.home, current),
         deciders=_deciders(latest),
         fix_count=sum(last.decision is Decision.FIX for last in latest.values()),
+        changed=[]
+        if run is None
+        else await asyncio.to_thread(changed_since, context.home, current.file, run.rows.payments),
         carried=sorted(row for row, last in latest.items() if last.is_carried),
         held_since=await asyncio.to_thread(held_since, context.home, current.folder),
         same=await asyncio.to_thread(same_files, context, current.folder),
@@ -164,7 +167,7 @@ def approve_shown(
         refuse_changed(
             form.get("shown"), shown_of(review, latest, current.decisions, {} if again else before)
         )
-        wanted = ToApprove(latest, shaped, before, [*review.repeated], is_held, again)
+        wanted = ToApprove(review, latest, shaped, before, is_held, again)
         return approve(current, wanted, person, context.clock())
 
 
@@ -292,12 +295,12 @@ def _corrected(context: Context, person: Person, current: FileStatus) -> Path:
     Raises:
         Conflict: no row needs a correction, or its correction is at the desk already.
     """
-    _, latest = reviewed(current.folder)
+    review, latest = reviewed(current.folder)
     if not is_corrected(latest, _corrected_at(context.home.correction_of(current.id))):
         raise Conflict(Sentence("desk.no_corrected_file"))
     if not current.is_released:  # else the approval has made it
         before = by_row(released_before(context.home, current.folder))
-        wanted = ToApprove(latest, shaped_by(context.home, current.folder), before)
+        wanted = ToApprove(review, latest, shaped_by(context.home, current.folder), before)
         correct(current, wanted, person, context.clock())
     path = corrected_file(current.folder)
     if path is None:

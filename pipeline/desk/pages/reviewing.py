@@ -138,9 +138,15 @@ async def decide_row(request: web.Request) -> web.Response:
     run, words = await asyncio.to_thread(reviewed, current.folder)
     now = shown_of(run, words, current.decisions)
     refuse_changed(fields.get("shown"), now, OF_A_ROW)
+    is_written = decision is Decision.FIX and (run.line(row) or {}).get("writes")
+    text = " ".join(fields.get("written", "").split())[:REASON_CHARS_MAX] if is_written else ""
     if decision is not None:
-        require_possible(run, row, decision)
-    wanted = Decided([row], decision, fields.get("reason", ""), may_void=fields.get("voids") == "yes")
+        require_possible(run, row, decision, text)
+    last, may_void = words.get(row), fields.get("voids") == "yes"
+    written = current.folder.keep(text, context.chance() + context.chance()) if text else None
+    if last is not None and text == run.text_of(last):
+        written = last.written  # the same again
+    wanted = Decided([row], decision, fields.get("reason", ""), written=written, may_void=may_void)
     make = partial(decide, current, run, wanted, person, context.clock())
     made = await asyncio.to_thread(_record_once, run, wanted, person.name, fields.get("before"), make)
     if made is not None:
@@ -213,7 +219,8 @@ def _is_recorded(run: Review, wanted: Decided, by: str, before: str | None) -> b
         if wanted.decision is None:
             return True
         raise Conflict(Sentence("desk.taken_back_meanwhile", row=row))
-    if (now.decision, now.by, now.reason or "") == (wanted.decision, by, reason_of(wanted)):
+    is_same = (now.decision, now.by, now.written) == (wanted.decision, by, wanted.written)
+    if is_same and (now.reason or "") == reason_of(wanted):
         return True
     raise Conflict(Sentence("desk.decided_meanwhile", name=now.by, row=row))
 

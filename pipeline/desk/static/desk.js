@@ -107,8 +107,8 @@ for (const button of document.querySelectorAll("button.copy")) {
   button.addEventListener("click", async () => {
     const text = button.previousElementSibling;
     text.select();
-    await navigator.clipboard?.writeText(text.value).catch(() => document.execCommand("copy"));
-    button.textContent = button.dataset.copied;
+    const copying = navigator.clipboard ? navigator.clipboard.writeText(text.value) : Promise.reject();
+    if (await copying.then(() => true, () => document.execCommand("copy"))) button.textContent = button.dataset.copied;
   });
 }
 

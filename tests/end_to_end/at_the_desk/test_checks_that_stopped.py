@@ -56,6 +56,36 @@ def test_a_check_without_any_answer_is_started_over_by_another_profile_or_delete
     assert not list(here.folder(at).glob("failed-*"))
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("has_clipboard", [True, False])
+def test_details_are_copied_by_a_button_or_by_hand(here, browser, has_clipboard):
+    mara = here.visitor()
+    at = mara.planned(ROWS, f"away-{has_clipboard}.csv")
+    mara.start(at, "away")
+    mara.wait(at)
+    for java_script_enabled in (True, False):
+        context = browser.new_context(java_script_enabled=java_script_enabled)
+        context.grant_permissions(["clipboard-read", "clipboard-write"], origin=here.origin)
+        if not has_clipboard:
+            context.add_init_script("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
+        page = context.new_page()
+        page.goto(here.link_for("Mara"))
+        if not java_script_enabled:
+            page.click("text=Open the desk >> nth=-1")
+        page.wait_for_url(re.compile("/$"))
+        page.goto(f"{here.origin}/files/{at}/progress")
+        page.click("text=Details for your administrator")
+        details = page.input_value("textarea[readonly]")
+        assert "127.0.0.1:9" in details
+        assert page.is_visible("button.copy") == java_script_enabled
+        if java_script_enabled:
+            page.click("button.copy")
+            page.wait_for_selector("button.copy:has-text('Copied')")
+            if has_clipboard:
+                assert page.evaluate("navigator.clipboard.readText()") == details
+        context.close()
+
+
 def test_a_capped_check_continues_by_itself_only_if_its_plan_said_so_and_the_cap_allows_it(here, monkeypatch):
     mara, started = here.visitor(), []
     plans = [

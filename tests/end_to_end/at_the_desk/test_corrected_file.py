@@ -124,6 +124,43 @@ def test_the_corrections_say_which_were_applied(rita, both):
     assert set(applied.values()) == {"no"}
 
 
+REJECTED = (
+    b"payment_id,name,account_type,sort_code,account_number,amount,currency\n"
+    b"P-1,Avery Thornwood,Personl,001122,00012345,10.00,GBP\n"
+    b"P-2,,Personal,001122,00012345,20.00,GBP\n"
+    b"P-3,Avery Thornwood,Personal,001122,9999999A,30.00,GBP\n"
+    b"P-4,Averi Thornwood,Personal,001122,00012345,40.00,GBP\n"
+)
+
+
+def test_a_name_or_an_account_type_is_corrected_here_and_the_approver_sees_old_and_new(desk_here, rita):
+    at = rita.checked(REJECTED, "rejected.csv")
+    page = rita.get(f"/files/{at}/review").text
+    assert page.count('name="written"') == 2  # never an account
+    for row, text in ((1, ""), (3, "00012345")):
+        answer = rita.post(f"/files/{at}/rows/{row}", {"decision": "fix", "reason": "x", "written": text})
+        assert answer.status == 422
+    for row, text in ((1, "Personal"), (2, "Avery Thornwood")):
+        form = {"decision": "fix", "reason": "seen on the invoice", "written": text}
+        assert rita.post(f"/files/{at}/rows/{row}", form).status == 303
+    decide(rita, at, 4, "fix", "seen on the invoice")
+    assert "Thornwood" not in json.dumps(desk_here.decisions(at))
+    again = checked_again(rita, at)
+    shown = text_of(rita, f"/files/{again}/release")
+    table = shown.partition("RowFieldBeforeNowDecided by ")[2]
+    assert re.findall(r"(\w+) ?(name|account type)(.*?)Rita seen on the invoice", table) == [
+        ("1", "account type", "PersonlPersonal"),
+        ("2", "name", "emptyAvery Thornwood"),
+        ("4", "name", "Averi ThornwoodAvery Thornwood"),
+    ]
+    assert "Corrected since the first file" not in text_of(rita, f"/files/{at}/release")
+    assert released(rita, again) == {"P-1", "P-2", "P-4"}
+    written = desk_here.folder(at) / "written"
+    assert len([*written.iterdir()]) == 2
+    assert rita.post(f"/files/{at}/forget", {"reason": "kept long enough"}).status == 303
+    assert not written.exists()
+
+
 def test_a_correction_that_was_taken_back_is_in_no_file_of_the_next_approval(desk_here, rita, both):
     at = desk_here.copy(both[0])
     decide(rita, at, 2, "none")

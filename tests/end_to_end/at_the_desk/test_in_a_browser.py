@@ -71,6 +71,13 @@ def reviewed(desk_here, checked):
     return f"{desk_here.origin}/files/{desk_here.copy(checked)}/review"
 
 
+def speak(page, language):
+    """Have the pages in a language."""
+    page.goto(re.match("https?://[^/]*", page.url)[0])
+    with page.expect_navigation():
+        page.click(f".languages button[value={language}]")
+
+
 def upload(page, file=MIXED):
     page.set_input_files("#file", file)
     page.click("button:has-text('Upload')")
@@ -241,6 +248,22 @@ def test_decisions_persons_and_reasons_print_and_buttons_do_not(at_the_desk, rev
 
 
 @pytest.mark.nightly
+def test_a_decided_row_is_as_low_as_the_others_and_opens_to_all_that_was_said(at_the_desk, reviewed):
+    with at_the_desk() as page:
+        page.goto(reviewed)
+        before = page.locator("#row-2").bounding_box()["height"]
+        page.click("#row-2 summary")
+        page.check("#row-2 input[value=fix]")
+        page.fill("#row-2 input[name=reason]", "seen on the invoice of November, and called the payee")
+        page.click("#row-2 button")
+        page.wait_for_selector("#row-2.decided")
+        assert page.locator("#row-2").bounding_box()["height"] == before
+        page.click("#row-2 summary")
+        said = page.locator("#row-2 > .decide > .said")
+        assert said.evaluate("one => one.scrollWidth <= one.clientWidth")
+
+
+@pytest.mark.nightly
 def test_a_second_tab_that_is_behind_is_told(at_the_desk, reviewed):
     with at_the_desk(complains=True) as page:
         page.goto(reviewed)
@@ -344,14 +367,18 @@ def test_axe_finds_nothing_in_the_review(at_the_desk, reviewed):
     ],
 )
 def test_axe_finds_nothing_in_any_state(at_the_desk, desk_here, states, scheme, viewport):
+    # Each language once: English in both kinds, German on a desktop, French on a phone.
     with at_the_desk(complains=True) as page:
-        page.set_viewport_size(viewport)
         page.emulate_media(color_scheme=scheme)
         found = {}
-        for name, path in states.items():
-            page.goto(desk_here.origin + path)
-            if faults := axe_faults(page):
-                found[name] = faults
+        for language in ("de" if scheme == "light" else "fr", "en"):
+            speak(page, language)
+            page.set_viewport_size(viewport)
+            for name, path in states.items():
+                page.goto(desk_here.origin + path)
+                assert page.get_attribute("html", "lang") == language
+                if faults := axe_faults(page):
+                    found[language, name] = faults
         page.emulate_media(color_scheme="light")
         assert found == {}
 
@@ -364,6 +391,12 @@ def test_no_page_has_to_be_moved_sideways(at_the_desk, desk_here, states):
             page.goto(desk_here.origin + path)
             if over := wider_than(page, (390, 768, 1280, 1920)):
                 wide[name] = over
+        for language in ("de", "fr", "en"):  # whose words are longer
+            speak(page, language)
+            for name, path in states.items():
+                page.goto(desk_here.origin + path)
+                if over := wider_than(page, (320, 390)):
+                    wide[language, name] = over
         assert wide == {}
 
 

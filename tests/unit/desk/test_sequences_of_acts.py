@@ -21,7 +21,7 @@ from pipeline.desk.refusals import DeskRefusal
 from pipeline.desk.releasing import Decided, decide, require_possible, shaped_by, shaping, signed
 from pipeline.desk.review import reviewed
 from pipeline.desk.shown import shown_of
-from pipeline.desk.states import State, status_of
+from pipeline.desk.states import State, require, status_of
 from pipeline.errors import PrecheckError
 from pipeline.review import placements
 from schemas.desk import AuditEntry, Deed, DeskFile, SentBack
@@ -151,7 +151,6 @@ class Story:
         self.decided[folder.id] = 0
 
     def decide(self, person):
-        person.require(Role.REVIEWER)
         folder = self.rng.choice(self.files)
         at, (opened, _) = status_of(folder), reviewed(folder)
         row = self.rng.randint(1, opened.summary.input.row_count)
@@ -169,18 +168,17 @@ class Story:
         self.old_pages[folder.id] = str(shown_of(opened, words, at.decisions, before))
 
     def hand_over(self, person):
-        person.require(Role.REVIEWER)
         at = status_of(self.rng.choice(self.files))
+        require(at, person, Deed.HANDED_OVER)
         agreed = signed(at, person, self.now())
         handed = shaping(at.file, person.name, Act.HANDED_OVER, agreed.time)
         at.folder.change(handed, handed_over=agreed, sent_back=None)
 
     def send_back(self, person):
-        person.require(Role.APPROVER)
         at = status_of(self.rng.choice(self.files))
-        if at.state in (State.REVIEW, State.WAITING):
-            said = SentBack(by=person.name, time=timestamp(self.now()), comment="why")
-            at.folder.change(handed_over=None, sent_back=said)
+        require(at, person, Deed.SENT_BACK)
+        said = SentBack(by=person.name, time=timestamp(self.now()), comment="why")
+        at.folder.change(handed_over=None, sent_back=said)
 
     def approve(self, person):
         person.require(Role.APPROVER)
@@ -206,16 +204,17 @@ class Story:
             self._paid(at, release)
 
     def give(self, person):
-        person.require(Role.UPLOADER, Role.APPROVER)
         at = status_of(self.rng.choice(self.files))
-        if at.state is State.RELEASED and at.file.released_count and at.file.given is None:
+        require(at, person, Deed.GIVEN)
+        if at.file.released_count:
             at.folder.change(given=signed(at, person, self.now()))
             self._paid(at, at.file.releases[-1])
 
     def purge(self, person):
-        person.require(Role.APPROVER)
+        at = status_of(self.rng.choice(self.files))
+        require(at, person, Deed.PURGED)
         if self.rng.random() < 0.3:
-            self.rng.choice(self.files).change(purged_at=timestamp(self.now()))
+            at.folder.change(purged_at=timestamp(self.now()))
 
     def _record(self, person, deed, at, release):
         facts = {"file": release.file, "sha256": release.sha256}
