@@ -136,10 +136,13 @@ def _serve_demo(given: Given, settings: "DeskSection") -> None:
 
     if given.home is not None or given.socket is not None or given.new_link is not None:
         raise UsageError(Sentence("cli.demo_alone"))
-    home = DeskHome(Path(tempfile.mkdtemp(prefix="precheck-demo-")))
+    home = DeskHome(Path(tempfile.mkdtemp(prefix=demo.PREFIX)))
     home.make()
     try:
         notify(Sentence("cli.demo_is_made"))
+        config = home.path / "precheck.toml"
+        config.write_text(demo.CONFIG)
+        os.environ["PRECHECK_CONFIG"] = str(config)
         demo.fill(home, now, lambda: secrets.token_hex(5), _environment())
         _serve_one(home, settings, given.port, opens_browser=not given.no_browser)
     finally:

@@ -23,6 +23,9 @@ from schemas.strict import timestamp
 _WAIT_S = 0.1
 _FILES = ("new_suppliers.csv", "refunds.csv", "payroll.csv", "suppliers.csv", "rents.csv")
 """New, planned, to review, waiting for approval, released."""
+PREFIX = "precheck-demo-"
+CONFIG = '[profiles.sandbox.policy]\nclose_match = "review"\n'
+"""There is something to decide, and for the approver to see."""
 Clock = Callable[[], datetime]
 
 

@@ -21,6 +21,8 @@ from pipeline.reports.payment_lines import breakable
 from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, language, rendered
 from schemas.desk import Deed
 
+IS_DEMO = web.AppKey("is_demo", bool)
+"""Whether all answers at this desk are simulated."""
 PERSON = web.RequestKey("person", Person)
 PATH = web.RequestKey("path", str)
 """The requested path, without the secret part of some desks' addresses."""
@@ -110,7 +112,9 @@ def html(request: web.Request, name: str, status: int = 200, **values: Any) -> w
     """A page, from the template of this name without its suffix, with these values filled in."""
     person = request.get(PERSON)
     text = (
-        environment().get_template(f"{name}.html").render(person=person, path=request.get(PATH, ""), **values)
+        environment()
+        .get_template(f"{name}.html")
+        .render(person=person, path=request.get(PATH, ""), is_demo=request.app.get(IS_DEMO), **values)
     )
     return web.Response(text=text, content_type="text/html", charset="utf-8", status=status)
 

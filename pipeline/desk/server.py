@@ -11,12 +11,13 @@ from pathlib import Path
 
 from aiohttp import web
 
-from pipeline.desk import checks
+from pipeline.desk import checks, demo
 from pipeline.desk.context import CONTEXT, Context
 from pipeline.desk.guards import ACCESS, RECORDS, guard
 from pipeline.desk.pages import audit, entering, reading, releasing, reviewing, searching, watching
 from pipeline.desk.pages import files as file_pages
 from pipeline.desk.refusals import Missing
+from pipeline.desk.rendering import IS_DEMO
 from pipeline.desk.retention import forget_old, resume_capped
 from pipeline.desk.words import BY_ITSELF
 from pipeline.errors import ConfigurationError, OutputError
@@ -39,6 +40,7 @@ def application(context: Context) -> web.Application:
     """The pages of one desk."""
     app = web.Application(middlewares=[guard], client_max_size=FORM_BYTES_MAX)
     app[CONTEXT], app[ACCESS], app[RECORDS] = context, context.access, context.record_refusal
+    app[IS_DEMO] = context.home.path.name.startswith(demo.PREFIX)
     pages = (entering, file_pages, reading, watching, reviewing, searching, releasing, audit)
     every = chain.from_iterable(page.routes for page in pages)
     for route in (*every, web.get("/static/{name}", _static)):
