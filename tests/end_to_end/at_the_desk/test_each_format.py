@@ -119,7 +119,10 @@ def test_the_way_of_a_file_by_desk_and_by_workbook(desk_here, rita, tmp_path, na
     assert wanted <= {one.partition(".")[0] for one in offered}
     assert any(one.startswith("pain002") for one in offered) is (name == "pain.001")
     [release] = [one for one in offered if one.startswith("release.")]
-    if not release.endswith("parquet"):
+    if release.endswith("xlsx"):
+        [*_, sheet] = openpyxl.load_workbook(io.BytesIO(by_desk[release]))
+        assert case.released.decode() in {cell for row in sheet.iter_rows(values_only=True) for cell in row}
+    elif not release.endswith("parquet"):
         assert case.released in by_desk[release]
     verified = rita.post(f"/files/{at}/verify").text
     assert "Nothing was changed." in verified
