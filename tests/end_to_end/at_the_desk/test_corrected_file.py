@@ -83,7 +83,7 @@ def test_a_payment_that_was_held_is_held_in_the_corrected_file_until_it_is_taken
     assert "has left (carried over from the earlier file)" in approvals
     story = ada.get(f"/files/{again}/rows/1").text
     assert f'<a href="/files/{before}/rows/1">decided in the earlier file</a>' in story
-    assert "does not count any more" not in story
+    assert "no longer counts" not in story
     taken_back = dict(re.findall(r'name="(before|decision)" value="([^"]*)"', story))
     assert ada.post(f"/files/{again}/rows/1", taken_back).status == 303
     assert "carried over" not in text_of(ada, f"/files/{again}/release")

@@ -168,7 +168,7 @@ def test_a_hundred_thousand_rows_are_reviewed_released_and_downloaded(large, pag
     page.fill(f"#row-{NAMED} input[name=reason]", "not ours")
     page.click(f"#row-{NAMED} button")
     page.wait_for_selector(f"#row-{NAMED}.decided")
-    assert page.inner_text("#decided") == "1 decided."
+    assert page.inner_text("#decided") == "1 of 40,000 decided; undecided: 100,040,643.79 GBP"
     assert page.inner_text("#left-fix_name") == "14,000 rows, 13,999 undecided"
     assert page.inner_text("#open") == "39,999 rows undecided: the policy decides."
     assert loaded == []

@@ -266,14 +266,14 @@ def test_the_script_of_a_page_speaks_its_language(german_page, desk_here, pages,
     german_page.click("#row-17 button")
     german_page.wait_for_selector("#row-17.decided")
     assert german_page.inner_text("#row-17 .said") == "Zurückhalten: Mara Ellery"
-    assert german_page.inner_text("#decided") == "1 entschieden."
+    assert german_page.inner_text("#decided") == "1 von 16 entschieden; offen: 4.830,10 EUR, 14.966,29 GBP"
     german_page.context.set_offline(True)
     german_page.click("#row-16 summary")
     german_page.check("#row-16 input[value=hold]")
     german_page.click("#row-16 button")
     german_page.wait_for_selector("#row-16 .said.wrong")
     german_page.context.set_offline(False)
-    assert german_page.inner_text("#row-16 .said") == "Nicht aufgezeichnet: Das Portal antwortet nicht."
+    assert german_page.inner_text("#row-16 .said") == "Nicht gespeichert: Das Portal antwortet nicht."
 
 
 @each_language

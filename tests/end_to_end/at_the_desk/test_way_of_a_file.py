@@ -678,8 +678,8 @@ def test_a_capped_check_goes_on_when_the_next_day_has_come_asks_nothing_twice_an
             # The decision on a row that had its answer stays; the one on a row without is void.
             decided = visitor.get(f"/files/{at}/rows/{answered}").text
             assert "to hold, <q>agreed</q>" in decided
-            assert "does not count any more" not in decided
-            assert "does not count any more" in visitor.get(f"/files/{at}/rows/{waiting}").text
+            assert "no longer counts" not in decided
+            assert "no longer counts" in visitor.get(f"/files/{at}/rows/{waiting}").text
             assert "to hold 1 row<" in visitor.get(f"/files/{at}/release").text
 
 
