@@ -327,6 +327,7 @@ def _require(found: Collection[str], cells: ColumnCells) -> None:
             pairs_of(
                 {header: look for header, look in looks.items() if look.field in need.fields}, cells.headers
             )
+            or _pair_of_parts(need, cells)
             or need.pairs
             for need in missing
         ]
@@ -335,6 +336,12 @@ def _require(found: Collection[str], cells: ColumnCells) -> None:
             Sentence(key, listed=_listed(cells.headers)),
             Sentence("headers.name_columns", count=len(missing), pairs=pairs),
         )
+
+
+def _pair_of_parts(need: "_Need", cells: ColumnCells) -> ColumnPair | None:
+    parts = unread_names.name_in_parts(cells) if "name" in need.fields else None
+    places = [f"{PLACE}{cells.headers.index(header) + 1}" for header in parts or ()]
+    return ColumnPair("name", "+".join(places)) if places else None
 
 
 class _Need(NamedTuple):

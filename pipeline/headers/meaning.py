@@ -176,7 +176,7 @@ _SUBJECTS = _FIRMS | {Cue.PERSON}
 _QUALIFIERS = _SUBJECTS | {Cue.OURS, Cue.THEIRS, Cue.MARK, Cue.BANK, Cue.FILLER, Cue.FULL, Cue.AND}
 """Words that may stand beside any other and show whose it is."""
 _PAYEE = frozenset({Cue.THEIRS, Cue.MARK})
-_SUBJECTS_IN_ORDER = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY)
+_SUBJECTS_IN_ORDER = (Cue.PERSON, Cue.SUPPLIER, Cue.CUSTOMER, Cue.PARTY, Cue.PARENT)
 _ANY_ACCOUNT = frozenset({Cue.ACCOUNT, Cue.BARE_ACCOUNT})
 _NOTHING = frozenset({Cue.FILLER, Cue.AND})
 
@@ -270,16 +270,16 @@ _GRAMMAR = (
     _line(None, "unknown", "DATE LEDGER INTERMEDIARY", beside="*"),
     # Accounts, banks and identifications.
     _line(
-        "iban", "the header says IBAN", "IBAN", beside=f"{_ACCOUNTS} NUMBER CODE ID PAYMENT HOLDER",
+        "iban", "the header says IBAN", "IBAN", beside=f"{_ACCOUNTS} NUMBER CODE ID PAYMENT HOLDER PARENT",
         when=_is_a_holders,
     ),
     _line("organisation_bic", "the header says organisation BIC", "BIC", "ORGANISATION"),
-    _line("bic", "the header says BIC", "BIC", beside="CODE NUMBER ACCOUNT ID PAYMENT"),
+    _line("bic", "the header says BIC", "BIC", beside="CODE NUMBER ACCOUNT ID PAYMENT PARENT"),
     _line(
         "account_number", "sort code and account number in one cell", "SORT_CODE", beside=_NUMBERED,
         when=_holds_both,
     ),
-    _line("sort_code", "the header says sort code", "SORT_CODE", beside=f"{_NUMBERED} BIC CODE"),
+    _line("sort_code", "the header says sort code", "SORT_CODE", beside=f"{_NUMBERED} BIC CODE PARENT"),
     _line("secondary_reference", "the header says secondary reference", "SECONDARY", beside="NUMBER"),
     _line("lei", "the header says LEI", "LEI", beside="CODE NUMBER"),
     _line("organisation_id_scheme", "the header says organisation id", "ORGANISATION", "ID", "SCHEME"),
@@ -290,7 +290,7 @@ _GRAMMAR = (
         plain=lambda words: _side(words.cues) is Side.UNSAID,
     ),
     _line(
-        "account_number", "the header says account", _ACCOUNTS, beside="NUMBER PAYMENT HOLDER",
+        "account_number", "the header says account", _ACCOUNTS, beside="NUMBER PAYMENT HOLDER PARENT",
         when=_is_a_holders, plain=_is_a_subjects,
     ),
     # Names.
@@ -298,7 +298,7 @@ _GRAMMAR = (
         SECOND, "a second line of a name", "NAME THEIRS HOLDER COMPANY FAMILY", beside="*",
         when=lambda words: words.number > 1,
     ),
-    _line(PARENT, "a parent, who may own the account", "PARENT", beside="NAME GIVEN FAMILY"),
+    _line(PARENT, "a parent, who may own the account", "PARENT", beside="NAME"),
     _line(
         "name", "who owns the account", "HOLDER", beside=f"{_ACCOUNTS} NAME IBAN PAYMENT", rank=Rank.HOLDER
     ),
@@ -307,10 +307,10 @@ _GRAMMAR = (
         rank=Rank.HOLDER, plain=lambda words: not words.cues & {*_ANY_ACCOUNT, Cue.IBAN, Cue.BANK},
     ),
     _line("name", "a full name", "GIVEN", "FAMILY NAME", beside="NAME", rank=Rank.SUBJECT),
-    _line(GIVEN, "a part of a name", "GIVEN", beside="HOLDER", rank=Rank.PART),
+    _line(GIVEN, "a part of a name", "GIVEN", beside="HOLDER PARENT", rank=Rank.PART),
     _line(INITIALS, "a part of a name", "INITIALS", beside="HOLDER", rank=Rank.PART),
     _line(MIDDLE, "a part of a name", "MIDDLE", beside="NAME HOLDER", rank=Rank.PART),
-    _line(FAMILY, "a part of a name", "FAMILY", beside="NAME HOLDER", rank=Rank.PART),
+    _line(FAMILY, "a part of a name", "FAMILY", beside="NAME HOLDER PARENT", rank=Rank.PART),
     _line(SECOND_FAMILY, "a part of a name", "SECOND_FAMILY", beside="HOLDER", rank=Rank.PART),
     # A payee's company name is the payee; a supplier's is the supplier.
     _line("name", "the payee's role", _FIRM, "THEIRS", beside="NAME", rank=Rank.PAYEE),

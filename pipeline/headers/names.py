@@ -104,10 +104,13 @@ def found(cells: ColumnCells) -> NameColumns:
         if header not in codes
     ]
     parts = [header for header in usable if meant[header].what in _PARTS]
+    of_parents = [header for header in parts if meant[header].subject is Cue.PARENT]
+    parts = [header for header in parts if header not in of_parents]
+    parents = [Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)]
     return NameColumns(
         whole=_with_parts(whole, parts, cells),
         companies=[Candidate((header,), Rank.COMPANY, meant[header]) for header in of(COMPANY)],
-        parents=[Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)],
+        parents=_joined(parents, of_parents, cells),
         codes=codes,
         seconds=of(SECOND),
         has_person=any(

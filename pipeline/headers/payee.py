@@ -53,6 +53,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
     party = _party_of(accounts)
     names, why_not = list(seen.whole), dict.fromkeys(seen.codes, rule_of("no name in its cells"))
     for left_of, why in (
+        (partial(_or_parents, seen=seen, party=party), rule_of("of another party than the account")),
         (partial(_without_payer, party=party), _OURS),
         (
             _without_ledger_account,
@@ -135,6 +136,15 @@ def _party_of(accounts: Sequence[str]) -> str | None:
 
 def _is_of(name: Candidate, party: str | None) -> bool:
     return party is not None and party_of(name.headers[0]) == party
+
+
+def _or_parents(
+    names: list[Candidate], _cells: ColumnCells, *, seen: NameColumns, party: str | None
+) -> list[Candidate]:
+    """The parents, where the account is theirs: beside it, a plain name is a child's."""
+    if party != Cue.PARENT.value:
+        return names
+    return [*seen.parents, *(name for name in names if name.rank in (Rank.HOLDER, Rank.PAYEE))]
 
 
 def _of_party(

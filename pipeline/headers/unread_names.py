@@ -13,7 +13,7 @@ from pipeline.headers.account_patterns import IBAN, PUNCTUATION
 from pipeline.headers.cells import ColumnCells, comparable
 from pipeline.headers.choice import THE_PAYEE, ColumnChoice, either, pair
 from pipeline.headers.codes import may_be_codes
-from pipeline.headers.meaning import COMPANY, PARENT, Rank, Side, meaning
+from pipeline.headers.meaning import COMPANY, FAMILY, GIVEN, PARENT, Rank, Side, meaning
 from pipeline.headers.names import Candidate, NameColumns
 from pipeline.headers.parties import (
     is_of_unknown,
@@ -21,7 +21,8 @@ from pipeline.headers.parties import (
     names_unknown_payee,
     without_name,
 )
-from pipeline.headers.spelling import known_and_unknown
+from pipeline.headers.spelling import cue_of, known_and_unknown
+from pipeline.headers.words import Cue
 
 _LIKE_A_NAME = r"^\p{Lu}[\p{L}'.-]*(?: \p{L}[\p{L}'.&-]*){1,4}$"
 _WORD = r"\p{Lu}[\p{L}\p{N}'\u2019./-]*,?"
@@ -32,6 +33,7 @@ _LIKE_A_PARTY = (
 """Two words or more, each with a capital but for particles and legal forms: no text about a payment."""
 _MOSTLY = 0.75
 _LIKE_A_WORD = r"^\p{Lu}[\p{L}'. -]+$"
+_ACCOUNTS, _OF_BANK = ("iban", "account_number"), ("sort_code", "bic")
 SHARED_WORD = "the headers of the name and the account share a word"
 
 
@@ -79,38 +81,70 @@ def bound_by_word(cells: ColumnCells, taken: Collection[str], *, has_name: bool)
     accounts: dict[frozenset[str], dict[str, str]] = {}
     names: dict[frozenset[str], list[str]] = {}
     for header in cells.headers:
-        known, words = known_and_unknown(header)
-        words = frozenset(_stem(without_name(word)) for word in words)
-        if meaning(header).what is not None or not words or not cells.is_filled(header):
+        known, words = _rest_and_owner(header)
+        if not words or meaning(header).what not in (None, COMPANY) or not cells.is_filled(header):
             continue
         if (field := _account_of(known, header, cells)) is not None:
             accounts.setdefault(words, {})[header] = field
-        elif (
-            meaning(known).rank in (Rank.PLAIN, None) and is_of_unknown(header) and are_parties(header, cells)
-        ):
+        elif _may_name(known, header, cells):
             names.setdefault(words, []).append(header)
-    bound = [words for words in accounts if len(names.get(words, ())) == 1]
+    whole = {words: _whole(headers) for words, headers in names.items() if words in accounts}
+    bound = [headers for headers in whole.values() if headers is not None]
     if len(bound) != 1 or len(accounts) != 1:
         return []
-    [[name]], [fields] = [names[words] for words in bound], accounts.values()
+    [name], [fields] = bound, accounts.values()
     unread = (header for header in cells.headers if header not in fields and meaning(header).what is None)
     is_one = len(set(fields.values())) == len(fields)
     if (
         not is_one
-        or any(cells.is_constant([header]) for header in (name, *fields) if fields.get(header) != "sort_code")
+        or not set(_ACCOUNTS) & set(fields.values())
+        or cells.is_constant(name)
+        or any(cells.is_constant([header]) for header, field in fields.items() if field not in _OF_BANK)
         or any(cells.are(header, IBAN, without=PUNCTUATION) for header in unread)
     ):
         return []
     for header in () if has_name else cells.headers:
         is_name = meaning(header).what == "name" and meaning(header).side is not Side.OURS
-        if is_name and cells.differ((name,), (header,)):
-            raise either("name", [(name,), (header,)], cells, what=THE_PAYEE)
-    found = {**fields, **({} if has_name else {name: "name"})}
+        if is_name and cells.differ(name, (header,)):
+            raise either("name", [name, (header,)], cells, what=THE_PAYEE)
+    found = {field: (header,) for header, field in fields.items()} | ({} if has_name else {"name": name})
     return [
-        ColumnChoice(field, ((header,),), SHARED_WORD)
-        for header, field in found.items()
-        if field not in taken
+        ColumnChoice(field, (headers,), SHARED_WORD) for field, headers in found.items() if field not in taken
     ]
+
+
+def name_in_parts(cells: ColumnCells) -> tuple[str, ...] | None:
+    """The given and the family name of the only party that is named in parts, in unknown words."""
+    parts = [header for header in cells.headers if _is_part(_rest_and_owner(header)[0], header)]
+    owners = {_rest_and_owner(header)[1] for header in parts}
+    return _whole(parts) if len(owners) == 1 else None
+
+
+def _rest_and_owner(header: str) -> tuple[str, frozenset[str]]:
+    """A header without the words that say whose it is, unknown ones or a company's, and these."""
+    known, words = known_and_unknown(header)
+    owner = {word for word in known.split() if cue_of(word) is Cue.COMPANY}
+    rest = " ".join(word for word in known.split() if word not in owner)
+    return rest, frozenset(_stem(without_name(word)) for word in words | owner)
+
+
+def _may_name(known: str, header: str, cells: ColumnCells) -> bool:
+    """Whether a column may hold the names of the party in its header, or a part of them."""
+    is_whole = meaning(known).rank in (Rank.PLAIN, None) and are_parties(header, cells)
+    is_party = meaning(header).what == COMPANY or is_of_unknown(header)
+    return (is_party and is_whole) or _is_part(known, header)
+
+
+def _is_part(known: str, header: str) -> bool:
+    return meaning(known).what in (GIVEN, FAMILY) and is_of_unknown(header)
+
+
+def _whole(headers: Sequence[str]) -> tuple[str, ...] | None:
+    """One whole name, or a given name with its family name."""
+    parts = {meaning(_rest_and_owner(header)[0]).what for header in headers}
+    if len(headers) == 2 and parts == {GIVEN, FAMILY}:
+        return tuple(sorted(headers, key=lambda header: meaning(_rest_and_owner(header)[0]).what != GIVEN))
+    return (headers[0],) if len(headers) == 1 and not parts & {GIVEN, FAMILY} else None
 
 
 def is_named_twice(name: Candidate, cells: ColumnCells) -> bool:
@@ -126,7 +160,7 @@ def is_named_twice(name: Candidate, cells: ColumnCells) -> bool:
 def _account_of(known: str, header: str, cells: ColumnCells) -> str | None:
     """The field of an account that the known words of a header are of."""
     meant = meaning(known)
-    if meant.what not in ("iban", "account_number", "sort_code") or meant.side is Side.OURS:
+    if meant.what not in (*_ACCOUNTS, *_OF_BANK) or meant.side is Side.OURS:
         return None
     is_iban = meant.what == "account_number" and cells.are(header, IBAN, without=PUNCTUATION)
     return "iban" if is_iban else meant.what

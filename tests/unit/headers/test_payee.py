@@ -306,6 +306,18 @@ def test_an_iban_is_no_name_though_its_header_names_a_holder():
         ({"Employee": [ADA, BO], "Supplier": [ACME, BRILL], "Vendor bank account": IBANS}, ["Supplier"]),
         ({"Supplier": [ACME, BRILL], "Company": [ADA, BO], "Supplier IBAN": IBANS}, ["Supplier"]),
         ({"Pupil": [ADA, BO], "Parent": [ACME, BRILL], "Pupil IBAN": IBANS}, ["Pupil"]),
+        ({"Pupil": [ADA, BO], "Parent": [ACME, BRILL], "Parent IBAN": IBANS}, ["Parent"]),
+        ({"Name": [ADA, BO], "Naam ouder": [ACME, BRILL], "IBAN ouder": IBANS}, ["Naam ouder"]),
+        (
+            {
+                "First name": ["Ada", "Bo"],
+                "Last name": ["Q", "M"],
+                "Parent first name": ["Cy", "Dee"],
+                "Parent last name": ["O", "L"],
+                "Parent IBAN": IBANS,
+            },
+            ["Parent first name", "Parent last name"],
+        ),
         ({"Ενοικιαστής": [ADA, BO], "Ιδιοκτήτης": [ACME, BRILL], "IBAN ιδιοκτήτη": IBANS}, ["Ιδιοκτήτης"]),
         ({"Supplier": [ADA, BO], "Factor": [ACME, ACME], "Factor IBAN": IBANS}, ["Factor"]),
         ({"Zorblex name": [ADA, BO], "Tenant": [ACME, BRILL], "Tenant IBAN": IBANS}, ["Tenant"]),
@@ -466,6 +478,19 @@ def test_a_payee_who_is_named_only_where_another_is_paid():
             {"Stypendysta": [ADA, BO], "IBAN stypendysty": IBANS, "Opiekun": [ACME, BRILL]},
             {"name": "Stypendysta", "iban": "IBAN stypendysty"},
         ),
+        (
+            {"Zorblex surname": ["Q", "M"], "Zorblex first name": ["Ada", "Bo"], "Zorblex IBAN": IBANS},
+            {"name": "Zorblex first name+Zorblex surname", "iban": "Zorblex IBAN"},
+        ),
+        (
+            {
+                "Entity": [ACME, BRILL],
+                "Entity bank details: IBAN": IBANS,
+                "Entity bank details: BIC": ["COBADEFF", "BNPAFRPP"],
+                "Subsidiary": [ADA, ADA],
+            },
+            {"name": "Entity", "iban": "Entity bank details: IBAN", "bic": "Entity bank details: BIC"},
+        ),
         # Named twice, a person is no account in the books.
         (
             {"Zorblex name": [ADA, BO], "Vorblag": [ACME, BRILL], "Account name": [ADA, BO], "IBAN": IBANS},
@@ -485,6 +510,9 @@ def test_a_payee_who_is_named_only_where_another_is_paid():
             None,
         ),
         ({"Zorblex": [ACME, ACME], "Zorblex IBAN": IBANS[:1] * 2, "Vorblag": [ADA, BO]}, None),
+        ({"Company": [ACME, BRILL], "Company IBAN": IBANS, "Employee": [ADA, BO]}, None),
+        ({"Company": [ACME, BRILL], "Company IBAN": IBANS[:1] * 2}, None),
+        ({"First name": ["Ada", "Bo"], "Last name": ["Q", "M"], "Parent IBAN": IBANS}, None),
         ({"Zorblex fund": [ACME, BRILL], "Zorblex fund IBAN": IBANS, "Vorblag": [ADA, BO]}, None),
         # Two people: whose name no rule prefers.
         ({"Annuitant": [ACME, BRILL], "Initials": ["A", "B"], "Surname": ["Q", "M"], "IBAN": IBANS}, None),
@@ -498,4 +526,12 @@ def test_a_word_without_meaning_binds_a_name_to_its_account(columns, found):
         with pytest.raises(InputError, match=r"choose|name the right column"):
             read()
     else:
-        assert read() == {field: ((header,),) for field, header in found.items()}
+        assert read() == {field: (tuple(header.split("+")),) for field, header in found.items()}
+
+
+def test_a_name_in_parts_of_an_unknown_party_is_proposed_whole():
+    columns = pl.DataFrame(
+        {"Zorblex first name": ["Ada", "Bo"], "IBAN": IBANS, "Zorblex last name": ["Quillon", "Marrow"]}
+    )
+    with pytest.raises(InputError, match=r"name=#1\+#3"):
+        read_columns(columns, {}, where="x.csv")
