@@ -109,7 +109,11 @@ def found(cells: ColumnCells) -> NameColumns:
     parents = [Candidate((header,), Rank.SUBJECT, meant[header]) for header in of(PARENT)]
     return NameColumns(
         whole=_with_parts(whole, parts, cells),
-        companies=[Candidate((header,), Rank.COMPANY, meant[header]) for header in of(COMPANY)],
+        companies=[
+            Candidate((header,), Rank.COMPANY, meant[header])
+            for header in of(COMPANY)
+            if not _holds_codes(header, cells, says_name=False)
+        ],
         parents=_joined(parents, of_parents, cells),
         codes=codes,
         seconds=of(SECOND),
@@ -151,11 +155,16 @@ def _with_parts(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells
         kinds = [next((kind for kind in kinds if kind != _NOBODYS), _NOBODYS)] * len(parts)
     for kind in sorted(set(kinds), key=str):
         of_kind = [header for header, its in zip(parts, kinds, strict=True) if its == kind]
-        whole = _joined(whole, of_kind, cells)
+        whole = _joined(whole, of_kind, cells, kind)
     return whole
 
 
-def _joined(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells) -> list[Candidate]:
+_Owner = tuple[Side, str | None]
+
+
+def _joined(
+    whole: list[Candidate], parts: Sequence[str], cells: ColumnCells, owner: _Owner = _NOBODYS
+) -> list[Candidate]:
     by_part = {part: [header for header in parts if meaning(header).what == part] for part in _PARTS}
     for headers in by_part.values():
         for other in headers[1:]:
@@ -170,7 +179,12 @@ def _joined(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells) ->
     first = {part: tuple(headers[:1]) for part, headers in by_part.items()}
     given, family = first[GIVEN] or first[INITIALS], first[FAMILY]
     middle, second_family = first[MIDDLE], first[SECOND_FAMILY]
-    plain = [candidate for candidate in whole if candidate.rank is Rank.PLAIN]
+    # `Volunteer name` beside `Volunteer first name` is the rest of it, as `Name` is.
+    plain = [
+        candidate
+        for candidate in whole
+        if candidate.rank is Rank.PLAIN or (candidate.meant.says_name and _owner(candidate) == owner)
+    ]
     if plain and not (given and family):
         [rest, *_] = plain
         if not _completes(rest, (*given, *family), cells):
@@ -187,6 +201,12 @@ def _joined(whole: list[Candidate], parts: Sequence[str], cells: ColumnCells) ->
     meant = next((its for part in parts if (its := meaning(part)).side is Side.PAYEE), meaning(parts[0]))
     rank = Rank.PAYEE if meant.side is Side.PAYEE else Rank.SUBJECT if meant.subject else Rank.PART
     return [*whole, Candidate(joined, rank, meant)]
+
+
+def _owner(name: Candidate) -> _Owner | None:
+    """Whose a whole name is, where its header says so."""
+    kind = (name.meant.side, party_of(name.headers[0]))
+    return None if kind == _NOBODYS or name.rank is Rank.HOLDER else kind
 
 
 _PARTS_TOGETHER = Sentence("headers.parts_together", pair=ColumnPair("name", "FIRST+LAST"))

@@ -78,7 +78,7 @@ def choose(cells: ColumnCells, accounts: Sequence[str] = ()) -> list[ColumnChoic
         chosen += _of_the_first_rank([name for name in names if name.rank > chosen[0].rank], cells)
     chosen = _with_company(chosen, seen, cells, is_stated=bool(chosen) and _is_said(chosen[0], party))
     if not chosen:
-        return _empty(cells)
+        return unread_names.payee_in_other_words(cells) or _empty(cells)
     _refuse_banks(chosen, cells)
     refuse_codes(chosen, names, cells)
     is_explicit = chosen[0].says_role and chosen[0].rank is not Rank.SUBJECT

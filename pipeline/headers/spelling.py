@@ -43,14 +43,14 @@ _SPELLINGS = str.maketrans(
 )
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _TOKEN = re.compile(r"[^\W\d_]+|\d+|[£€]")
-_GENDERS = re.compile(r"(?<=\w)[*:](?:innen|in|r)\b|(?<=\w\w\w)(?:[.·](?:es?|s))+(?!\w)")
+_GENDERS = re.compile(r"(?<=\w)_id(?=/)|(?<=\w)[*:](?:innen|in|r)\b|(?<=\w\w\w)(?:[.·](?:es?|s))+(?!\w)")
 _BRACKETS = re.compile(r"[(\[{][^)\]}]*[)\]}]?")
 _PHRASE_WORDS_MAX = 5
 _PIECE_LENGTH_MIN = 3
 _COMPOUND_LENGTH_MAX = 100
 _SUFFIXES = ("no", "nr", "id")
 """Short words that may end a compound, as in `accountno`."""
-_ENDINGS = ("s", "ns", "ens", "es", "n")
+_ENDINGS = ("s", "ns", "ens", "es", "n", "a")
 _STEM_LENGTH_MIN = 5
 """Shortest word without its non-English ending, so that `an` is no `a`."""
 

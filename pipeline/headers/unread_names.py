@@ -21,7 +21,7 @@ from pipeline.headers.parties import (
     names_unknown_payee,
     without_name,
 )
-from pipeline.headers.spelling import cue_of, known_and_unknown
+from pipeline.headers.spelling import cue_of, is_ours, known_and_unknown
 from pipeline.headers.words import Cue
 
 _LIKE_A_NAME = r"^\p{Lu}[\p{L}'.-]*(?: \p{L}[\p{L}'.&-]*){1,4}$"
@@ -118,6 +118,15 @@ def name_in_parts(cells: ColumnCells) -> tuple[str, ...] | None:
     parts = [header for header in cells.headers if _is_part(_rest_and_owner(header)[0], header)]
     owners = {_rest_and_owner(header)[1] for header in parts}
     return _whole(parts) if len(owners) == 1 else None
+
+
+def payee_in_other_words(cells: ColumnCells) -> list[ColumnChoice]:
+    """The one column that says payee beside words that have no meaning, as `Garnishee payee` does."""
+    headers = [
+        header for header in cells.headers if names_unknown_payee(header) and are_parties(header, cells)
+    ]
+    is_one = len(headers) == 1 and not is_ours(headers[0]) and not cells.is_constant(headers)
+    return [ColumnChoice("name", (tuple(headers),), "the payee's role")] if is_one else []
 
 
 def _rest_and_owner(header: str) -> tuple[str, frozenset[str]]:

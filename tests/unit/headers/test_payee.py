@@ -535,3 +535,28 @@ def test_a_name_in_parts_of_an_unknown_party_is_proposed_whole():
     )
     with pytest.raises(InputError, match=r"name=#1\+#3"):
         read_columns(columns, {}, where="x.csv")
+
+
+@for_each(
+    ("columns", "name"),
+    [
+        # Beside a part of the same party's name, what is headed as its name is the rest of it.
+        (
+            {"Bénévole (nom)": ["Quillon", "Marrow"], "Bénévole (prénom)": ["Ada", "Bo"]},
+            ["Bénévole (prénom)", "Bénévole (nom)"],
+        ),
+        (
+            {"Employee - Surname": ["Quillon", "Marrow"], "Employee - Name": ["Ada", "Bo"]},
+            ["Employee - Name", "Employee - Surname"],
+        ),
+        ({"Employee surname": ["Quillon", "Marrow"], "Employee name": [ADA, BO]}, ["Employee name"]),
+        # The payee's role beside words that have no meaning, where no other column names anybody.
+        ({"Zorblex payee": [ACME, BRILL], "Vorblag": [ADA, BO]}, ["Zorblex payee"]),
+        ({"Lieferant": [ACME, BRILL], "Empfängername laut Bank": [ADA, BO]}, ["Empfängername laut Bank"]),
+        ({"Entidade": ["1002", "1003"], "Nome da entidade": [ACME, BRILL]}, ["Nome da entidade"]),
+        ({"partner_id/name": [ACME, BRILL], "currency_id": ["EUR", "EUR"]}, ["partner_id/name"]),
+    ],
+)
+def test_the_whole_name_is_found_in_other_words(columns, name):
+    [parts] = sources_of({**columns, "IBAN": IBANS})
+    assert list(parts) == name
