@@ -47,14 +47,14 @@ def question(payment):
     return [payment["name"] or "", compact(payment["iban"]) or digits]
 
 
-@for_each("each", [each for each in SETS if "asked" in each])
+@for_each("each", [each for each in SETS if "asked" in each], parts=4)
 def test_each_row_of_a_real_template_is_asked_about_its_payee_and_their_account(each, tmp_path):
     source = read(file_of(each, tmp_path), mapping={})
     assert [question(payment) for payment in source.payments.to_dicts()] == each["asked"]
     assert all(str(reading.how) for reading in source.columns), "each rule has words in the catalogue"
 
 
-@for_each("each", [each for each in SETS if "refused" in each])
+@for_each("each", [each for each in SETS if "refused" in each], parts=4)
 def test_a_real_file_of_which_nobody_can_say_who_is_paid_is_refused(each, tmp_path):
     with pytest.raises(InputError) as refused:
         read(file_of(each, tmp_path), mapping={})
@@ -62,7 +62,7 @@ def test_a_real_file_of_which_nobody_can_say_who_is_paid_is_refused(each, tmp_pa
     assert all(str(reading.how) for reading in readings), "each rule has words in the catalogue"
 
 
-@for_each("each", [each for each in SETS if "never" in each])
+@for_each("each", [each for each in SETS if "never" in each], parts=4)
 def test_a_real_file_of_accounts_that_no_api_checks_asks_nothing(each, tmp_path):
     try:
         source = read(file_of(each, tmp_path), mapping={})
