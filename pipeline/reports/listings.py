@@ -21,6 +21,7 @@ from pipeline.reports.wording import (
     not_payment_sentences,
     note_sentences,
     number,
+    position_pattern,
     positions_in_words,
     price_text,
     say,
@@ -106,11 +107,6 @@ def _apis(forecast: Forecast) -> Table:
     return apis
 
 
-def _numbered(row: int, forecast: Forecast) -> str:
-    """The number of a row, and its place in the file below it."""
-    return f"{row}\n{positions_in_words([row], forecast.places)}".strip()
-
-
 def _spared(forecast: Forecast) -> Iterator[Sentence]:
     """Questions that need not be asked, and why the number may be too high."""
     if before := sum(api.answered_before_count for api in forecast.apis):
@@ -141,15 +137,13 @@ def _rejects(forecast: Forecast, width: int) -> Table:
     """Each broken rule of each row where they are few, by kind where they are many."""
     if sum(kind.row_count for kind in forecast.broken_rules) <= REJECTS_SHOWN_MAX:
         texts = {kind.message: _rule_text(kind, forecast.places) for kind in forecast.broken_rules}
-        each = [
-            (
-                _numbered(reject.row, forecast),
-                reject.field,
-                reject.code,
-                texts.get(reject.message, reject.message),
-            )
-            for reject in forecast.rejects
-        ]
+        is_path = not position_pattern(forecast.places)  # too long for a column of its own
+        each = []
+        for reject in forecast.rejects:
+            place = positions_in_words([reject.row], forecast.places)
+            row, text = str(reject.row), texts.get(reject.message, reject.message)
+            row, text = (row, f"{text} ({place})") if is_path else (f"{row}\n{place}", text)
+            each.append((row.strip(), reject.field, reject.code, text.strip()))
         return rule_table(">row", each, width=width)
     kinds = [
         (

@@ -230,3 +230,14 @@ def test_a_file_in_a_bank_layout_is_corrected_and_split_as_the_bank_has_it(road_
     assert unnumbered(road.release) == unnumbered(bank_file(layout, released))
     assert unnumbered(road.hold) == unnumbered(bank_file(layout, [right[HELD - 1]]))
     assert road.outcomes == ["match", "match", "no_match", "match"]
+
+
+def test_a_refused_payment_of_an_xml_file_leaves_room_for_its_sentence(desk):
+    payment = pain001.Payment(iban="DE89370400440532013001")
+    file = desk.file("pay.xml", pain001.document((pain001.Batch((payment,)),)))
+
+    planned = desk.here("plan", file)
+
+    [line] = [line for line in planned.out.splitlines() if "IBAN_CHECK_DIGITS" in line]
+    assert line.startswith("  1 "), planned.out
+    assert "(PmtInf[1]/CdtTrfTxInf[1])" in planned.out
