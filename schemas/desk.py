@@ -159,6 +159,10 @@ class DeskFile(OwnDocument):
     is_pain001: Annotated[bool, Field(description="Whether bank software can have a report on it.")] = False
     language: Annotated[str, Field(description="Of its page and workbook: that of who uploaded it.")] = "en"
     many_names_reason: str | None = None
+    reported_by: Annotated[
+        str | None,
+        Field(description="Who provided the bank's report that stands in for a check; null: it is checked."),
+    ] = None
     retry_unanswered: Annotated[
         bool, Field(description="Whether what was asked in several checks without an answer is asked again.")
     ] = False

@@ -120,9 +120,15 @@ class Visitor:
         found = re.search('name="shown" value="([0-9a-f-]+)"', self.get(f"/files/{at}/{page}").text)
         return found[1] if found else ""
 
-    def upload(self, path, name, data, **headers):
+    def upload(self, path, name, data, reports=(), **headers):
         quoted = name.replace('"', "%22")
         head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{quoted}"\r\n\r\n'
+        if not name:
+            head, data = "", b""
+        for at, report in enumerate(reports, 1):
+            told = f'name="report"; filename="vop-{at}.xml"'
+            next_head = f"\r\n--{BOUNDARY}\r\nContent-Disposition: form-data; {told}\r\n\r\n"
+            data += next_head.encode() + report
         body = head.encode() + data + f"\r\n--{BOUNDARY}--\r\n".encode()
         kind = f"multipart/form-data; boundary={BOUNDARY}"
         return self.ask("POST", path, body, **{"Content-Type": kind, **headers})

@@ -10,6 +10,7 @@ from pipeline.desk.folders import FileFolder
 from pipeline.desk.jobs import job_of
 from pipeline.errors import MistakeError, PrecheckError
 from pipeline.jobs.check import check
+from pipeline.jobs.import_report import ImportJob, import_report
 from pipeline.runs.request import Clock, Phase, RunObserver, RunProgress, StopSwitch, Surface
 from pipeline.stores.values import LeaseHolder
 from pipeline.wording import Sentence
@@ -79,7 +80,9 @@ def check_file(folder: Path, clock: Clock, stop: StopSwitch, request_stop: Calla
     # What a person should know stands in the summary too.
     surface = Surface(seen, clock, stop, notify=lambda _notice: None)
     try:
-        result = check(job_of(of_file), surface)
+        job, by = job_of(of_file), of_file.read().reported_by
+        reports = sorted(of_file.reports.glob("*/*"))
+        result = check(job, surface) if by is None else import_report(ImportJob(job, reports, by), surface)
     except PrecheckError as error:
         seen.end(error.exit_code, *error.messages)
         return error.exit_code

@@ -3,6 +3,7 @@
 HOME/audit.jsonl                who did what
 HOME/runs/ID/desk.json          the file, and what people said about it
 HOME/runs/ID/input/payroll.csv  the file
+HOME/runs/ID/reports/1/vop.xml  what the bank reported about it, as given last
 HOME/runs/ID/run.precheck/      the folder of its run, as the command leaves one
 HOME/runs/ID/failed-1.precheck/ what a check without any answer left
 HOME/runs/ID/decisions.jsonl    who decided what about which row
@@ -109,6 +110,11 @@ class FileFolder:
         except (OSError, PrecheckError):
             return ""
         return whole.decode().partition(" ")[2] if sha256(whole).hexdigest() == key else ""
+
+    @property
+    def reports(self) -> Path:
+        """The folder of the bank's reports that were given last; its run keeps copies of all it used."""
+        return self.path / "reports"
 
     @property
     def written(self) -> Path:

@@ -70,7 +70,7 @@ def job_of(folder: FileFolder) -> CheckJob:
         account_type=file.account_type,
         many_names_reason=file.many_names_reason,
         retry_unanswered=file.retry_unanswered,
-        pain002=file.is_pain001,
+        pain002=file.is_pain001 and file.reported_by is None,
         language=file.language,
         reusable=ReusePermission(() if file.profile == REHEARSAL else before),
     )

@@ -37,6 +37,7 @@ def forget(current: FileStatus, by: str, reason: str, now: datetime) -> None:
     for path in (
         current.folder.path / "input",
         current.folder.written,
+        current.folder.reports,
         *current.folder.path.glob("failed-*"),
     ):
         shutil.rmtree(path, ignore_errors=True)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from aiohttp import BodyPartReader, web
+from aiohttp import BodyPartReader, MultipartReader, web
 
 from pipeline.desk.context import Context
 from pipeline.desk.folders import DeskHome, FileFolder
@@ -24,6 +24,7 @@ from schemas.strict import timestamp
 
 CHUNK_BYTES = 256 * 1024
 NAME_CHARS_MAX = 120
+REPORTS_MAX = 100
 _MIB = 1024**2
 
 
@@ -34,7 +35,8 @@ async def take(context: Context, request: web.Request, by: str) -> FileFolder:
         DeskRefusal: there is no file, it is empty or too large, or this person has too much at the desk.
         DiskError: it cannot be written. Nothing is left of it.
     """
-    part, request_bytes = await file_in(request), request.content_length
+    parts = await _parts_of(request)
+    part, request_bytes = await file_in(request, parts), request.content_length
     name, now = safe_name(part.filename), timestamp(context.clock())
     file_bytes_max = context.settings.upload_mib_max * _MIB
     owner, arriving = folded(by), context.home.arriving
@@ -52,6 +54,8 @@ async def take(context: Context, request: web.Request, by: str) -> FileFolder:
         if not byte_count:
             raise DeskRefusal(Sentence("desk.upload_is_empty", file=name))
         uploaded = _uploaded(name, digest, byte_count, by, now)
+        if await _write_reports(parts, folder.reports, bytes_max - byte_count, too_large):
+            uploaded = uploaded.model_copy(update={"reported_by": by})
         await asyncio.to_thread(folder.write, uploaded)
         is_whole = True
     except OSError as error:
@@ -91,6 +95,38 @@ async def uploaded_to(path: Path, request: web.Request, *, bytes_max: int) -> No
     await _write(await file_in(request), path, bytes_max, _too_large(bytes_max))
 
 
+async def take_reports(context: Context, request: web.Request, folder: FileFolder) -> None:
+    """Put the bank's reports of an upload in the place of those that were given last (DeskRefusal: none)."""
+    bytes_max = context.settings.upload_mib_max * _MIB
+    arriving = folder.path / f"reports-{context.chance()}"
+    try:
+        if not await _write_reports(await _parts_of(request), arriving, bytes_max, _too_large(bytes_max)):
+            raise DeskRefusal(Sentence("desk.choose_a_file"))
+        shutil.rmtree(folder.reports, ignore_errors=True)
+        arriving.rename(folder.reports)
+    except OSError as error:
+        raise DiskError(Sentence("desk.cannot_kept_make", name=folder.id, why=error)) from error
+    finally:
+        shutil.rmtree(arriving, ignore_errors=True)
+
+
+async def _write_reports(
+    parts: MultipartReader | None, folder: Path, bytes_max: int, too_large: TooLarge
+) -> int:
+    """Write the reports among the next parts of an upload; give their number."""
+    count = 0
+    while parts is not None and (part := await parts.next()) is not None:
+        if not isinstance(part, BodyPartReader) or part.name != "report" or not part.filename:
+            continue
+        count += 1
+        if count > REPORTS_MAX:
+            raise too_large
+        place = folder / f"{count:03}"
+        place.mkdir(mode=0o700, parents=True)
+        bytes_max -= (await _write(part, place / safe_name(part.filename), bytes_max, too_large))[1]
+    return count
+
+
 async def _write(part: BodyPartReader, path: Path, bytes_max: int, too_large: TooLarge) -> tuple[str, int]:
     """Write a file as it arrives; give its SHA-256 and its length."""
     digest, byte_count = sha256(), 0
@@ -108,10 +144,15 @@ def _too_large(bytes_max: int) -> TooLarge:
     return TooLarge(Sentence("desk.upload_too_large", size=bytes_max // _MIB))
 
 
-async def file_in(request: web.Request) -> BodyPartReader:
+async def _parts_of(request: web.Request) -> MultipartReader | None:
+    return await request.multipart() if request.content_type == "multipart/form-data" else None
+
+
+async def file_in(request: web.Request, parts: MultipartReader | None = None) -> BodyPartReader:
     """The file in an upload (DeskRefusal: missing)."""
-    if request.content_type == "multipart/form-data":
-        part = await (await request.multipart()).next()
+    parts = parts or await _parts_of(request)
+    if parts is not None:
+        part = await parts.next()
         if isinstance(part, BodyPartReader) and part.name == "file" and part.filename:
             return part
     raise DeskRefusal(Sentence("desk.choose_a_file"))

@@ -6,23 +6,27 @@ from typing import NamedTuple
 
 from aiohttp import web
 
+from pipeline.config import IMPORTED
 from pipeline.config.inputs import ReadAs
+from pipeline.desk import checks
 from pipeline.desk.carry_over import carry_holds, made_from
-from pipeline.desk.context import Context, context_of
+from pipeline.desk.context import Context, context_of, opened_by
 from pipeline.desk.families import earlier_files
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.guards import person_of
 from pipeline.desk.jobs import SIMULATED, RememberedMapping, columns_once, profiles, remembered
 from pipeline.desk.people import Person, Role, refuse_shaper
-from pipeline.desk.refusals import Forbidden
+from pipeline.desk.refusals import Conflict, Forbidden
 from pipeline.desk.releasing import shaped_by, shaping
 from pipeline.desk.rendering import html, page_number
 from pipeline.desk.states import NEXT, FileStatus, State, may, status_of
-from pipeline.desk.uploads import made_here, take
+from pipeline.desk.uploads import made_here, take, take_reports
 from pipeline.errors import PrecheckError
 from pipeline.rules.totals import added, control_totals
+from pipeline.wording import Sentence
 from schemas.desk import Deed
 from schemas.review import Act
+from schemas.strict import timestamp
 from schemas.summary import Money, Summary
 
 routes = web.RouteTableDef()
@@ -108,7 +112,31 @@ async def upload(request: web.Request) -> web.Response:
     person.require(Role.UPLOADER)
     folder = await take(context, request, person.name)
     await _taken(request, folder)
+    if folder.read().reported_by is not None:
+        await start_import(request, folder)
     raise web.HTTPSeeOther(f"/files/{folder.id}/columns")
+
+
+@routes.post("/files/{id}/reports")
+async def upload_reports(request: web.Request) -> web.Response:
+    """The bank's reports on a file come in, instead of a check or beside earlier reports."""
+    context, _, current = await opened_by(request, Deed.STARTED)
+    if current.state is not State.PLANNED and current.file.reported_by is None:
+        raise Conflict(Sentence("desk.cannot_start_now"))
+    await take_reports(context, request, current.folder)
+    return await start_import(request, current.folder)
+
+
+async def start_import(request: web.Request, folder: FileFolder) -> web.Response:
+    """Read the reports that were uploaded in place of a check; whoever uploaded them has shaped the file."""
+    context, by = context_of(request), person_of(request).name
+    shaped = shaping(folder.read(), by, Act.UPLOADED, timestamp(context.clock()))
+    await asyncio.to_thread(
+        lambda: folder.change(shaped, reported_by=by, profile=IMPORTED, planned=True, is_refused=False)
+    )
+    await asyncio.to_thread(checks.start, folder, context.child_environment)
+    await context.record(request, Deed.STARTED, folder.id, profile=IMPORTED)
+    raise web.HTTPSeeOther(f"/files/{folder.id}/progress")
 
 
 async def _taken(request: web.Request, folder: FileFolder) -> None:

@@ -290,14 +290,20 @@ async def start_over(request: web.Request) -> web.Response:
     if not await asyncio.to_thread(may_start_over, current, context.clock):
         raise Conflict(Sentence("desk.cannot_start_now"))
     await asyncio.to_thread(current.folder.set_aside)
-    await asyncio.to_thread(lambda: current.folder.change(stopped_by=None))
+    changes: dict[str, object] = {"stopped_by": None}
+    if current.file.reported_by is not None:  # nobody has agreed yet with how it is read
+        usual = (await asyncio.to_thread(profiles))[0]
+        changes |= {"reported_by": None, "profile": usual, "planned": False}
+    await asyncio.to_thread(lambda: current.folder.change(**changes))
     await context.record(request, Deed.STARTED_OVER, current.id)
-    raise web.HTTPSeeOther(f"/files/{current.id}/plan")
+    raise web.HTTPSeeOther(f"/files/{current.id}/{'plan' if 'planned' not in changes else 'columns'}")
 
 
 def may_start_over(current: FileStatus, clock: Clock) -> bool:
     """True if a check has ended without any answer, which would be lost, and nothing of it was approved."""
     is_open = current.state is State.STOPPED and current.file.approved is None
+    if current.file.reported_by is not None:
+        return is_open and current.summary is None
     return is_open and has_no_answer(current.folder, clock)
 
 
