@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pipeline
+from pipeline.desk.rendering import environment
 from pipeline.desk.words import BY_ITSELF, CARRIED, recorded, sentence_of
 from pipeline.errors import InputError
 from pipeline.wording import Sentence, speaking
@@ -46,3 +47,11 @@ def test_what_the_desk_puts_on_record_by_itself_is_shown_in_the_language_of_the_
         assert recorded(BY_ITSELF) == "das Portal"
         assert recorded(f"has left {CARRIED}") == "has left (aus der früheren Datei übernommen)"
         assert recorded("ask the desk") == "ask the desk"
+
+
+def test_every_page_is_made_of_filters_and_parts_that_there_are():
+    pages = environment()
+    names = [path.name for path in (HOUSE / "desk" / "templates").glob("*.html")]
+    assert len(names) > 10
+    for name in names:
+        pages.get_template(name)
