@@ -51,7 +51,7 @@ class ReceivedReport(NamedTuple):
     name: str  # as it was given
     data: bytes
     sha256: str
-    said: StatusReports  # what it says about the payment file, and nothing else
+    content: StatusReports  # what it says about the payment file, and nothing else
     other_count: int  # messages in it about other payment files
 
 
@@ -86,12 +86,12 @@ def report_of(data: bytes, message: Message, *, where: str) -> ReceivedReport:
         what=Sentence("files.the_xml_file"),
         options={"ends": pain002.ends_of(documents)},
     )
-    said = pain002.reports_of(parts)
-    if said.levels["notes"].explode().eq(pain002.SIMULATED).any():
+    content = pain002.reports_of(parts)
+    if content.levels["notes"].explode().eq(pain002.SIMULATED).any():
         raise InputError(Sentence("executors.simulated_report", where=where))
-    _refuse_payment_status(said, where)
+    _refuse_payment_status(content, where)
     own_id = message.levels["id"][0]
-    heads = said.levels.filter(pl.col("batch") == 0)
+    heads = content.levels.filter(pl.col("batch") == 0)
     own = heads.filter(pl.col("id").eq_missing(own_id) & pl.col("id").is_not_null())["message"]
     if own.is_empty():
         other = next(iter(heads["id"].drop_nulls()), "")
@@ -100,13 +100,13 @@ def report_of(data: bytes, message: Message, *, where: str) -> ReceivedReport:
             advice=Sentence("advice.name_its_file"),
         )
     is_own = pl.col("message").is_in(own.implode())
-    own_said = StatusReports(said.transactions.filter(is_own), said.levels.filter(is_own))
-    return ReceivedReport(where, data, sha256(data).hexdigest(), own_said, heads.height - own.len())
+    own_content = StatusReports(content.transactions.filter(is_own), content.levels.filter(is_own))
+    return ReceivedReport(where, data, sha256(data).hexdigest(), own_content, heads.height - own.len())
 
 
-def _refuse_payment_status(said: StatusReports, where: str) -> None:
+def _refuse_payment_status(content: StatusReports, where: str) -> None:
     """Refuse a report that says nothing about a verification."""
-    statuses = pl.concat([said.transactions["status"], said.levels["status"]]).str.strip_chars()
+    statuses = pl.concat([content.transactions["status"], content.levels["status"]]).str.strip_chars()
     if not statuses.is_in(OF_VERIFICATION).any():
         found = statuses.drop_nulls().unique(maintain_order=True).head(5).to_list()
         raise InputError(Sentence("executors.payment_status_report", where=where, statuses=found))
@@ -125,12 +125,12 @@ def reported_answers(
 ) -> ReportedAnswers:
     """Join what was reported with the payments; `rows` are those of the checks, in their order."""
     payments = _payments(message)
-    said = pl.concat([_transactions(report, number) for number, report in enumerate(reports)]).with_row_index(
-        "said"
-    )
+    transactions = pl.concat(
+        [_transactions(report, number) for number, report in enumerate(reports)]
+    ).with_row_index("transaction")
     levels = pl.concat([_levels(report, number) for number, report in enumerate(reports)])
-    joined = _joined(said, payments)
-    verdicts = _verdicts(pl.concat([joined.found, _of_levels(levels, said, payments)]), joined.doubts)
+    joined = _joined(transactions, payments)
+    verdicts = _verdicts(pl.concat([joined.found, _of_levels(levels, transactions, payments)]), joined.doubts)
     heads = levels.filter(pl.col("batch") == 0).select("report", "message", "report_id", "created")
     mine = (
         pl.DataFrame({"row": rows, "check": checks["check"], "by_name": checks["name"].is_not_null()})
@@ -139,7 +139,10 @@ def reported_answers(
     )
     unnamed = payments.filter(~pl.col("row").is_in(verdicts["row"].implode()))["batch_id"]
     batches = tuple(batch or "" for batch in unnamed.unique(maintain_order=True))
-    notes = [*_notes_on_totals(levels, said, payments), *_notes_on_others(reports, joined.unplaced_count)]
+    notes = [
+        *_notes_on_totals(levels, transactions, payments),
+        *_notes_on_others(reports, joined.unplaced_count),
+    ]
     return ReportedAnswers(_answers(mine), tuple(notes), batches)
 
 
@@ -229,8 +232,8 @@ def _money(column: str) -> pl.Expr:
 def _transactions(report: ReceivedReport, number: int) -> pl.DataFrame:
     """Cleaned transactions of a report, with their batch ids."""
     texts = pl.col("instruction_id", "end_to_end_id", "uetr", "status", "currency").str.strip_chars()
-    batches = report.said.levels.filter(pl.col("batch") > 0).select("message", "batch", batch_id="id")
-    cleaned = report.said.transactions.with_columns(texts).with_columns(
+    batches = report.content.levels.filter(pl.col("batch") > 0).select("message", "batch", batch_id="id")
+    cleaned = report.content.transactions.with_columns(texts).with_columns(
         pl.col("end_to_end_id", "uetr").replace("", None),
         pl.col("instruction_id").replace(["", _NOT_PROVIDED], None),
         report=pl.lit(number, pl.UInt32),
@@ -253,7 +256,7 @@ def _name() -> pl.Expr:
 
 def _levels(report: ReceivedReport, number: int) -> pl.DataFrame:
     """What a report says of the message and its batches, with the counts of its statuses."""
-    levels = report.said.levels.with_columns(pl.col("id", "status", "count", "sum").str.strip_chars())
+    levels = report.content.levels.with_columns(pl.col("id", "status", "count", "sum").str.strip_chars())
     created = [_utc(time) for time in levels["created"]]
     return levels.with_columns(pl.Series("created", created, pl.String), report=pl.lit(number, pl.UInt32))
 
@@ -273,7 +276,7 @@ _FOUND = {
     "name": pl.String(),
     "report": pl.UInt32(),
     "message": pl.UInt32(),
-    "said": pl.UInt32(),  # the place among all transactions; null if the batch or the message answers
+    "transaction": pl.UInt32(),  # the place among all transactions; null if the batch or the message answers
 }
 _DOUBTS = {"row": pl.UInt32(), "doubt": pl.String(), "is_certain": pl.Boolean()}
 """Why a row stays unanswered: certainly, or unless something else names it exactly."""
@@ -285,17 +288,18 @@ class _Joined(NamedTuple):
     unplaced_count: int  # transactions that fit no payment by their ids
 
 
-def _joined(said: pl.DataFrame, payments: pl.DataFrame) -> _Joined:
+def _joined(transactions: pl.DataFrame, payments: pl.DataFrame) -> _Joined:
     """Transactions matched to payments by ids, account and amount; ambiguous ones are counted, not paired."""
     found, doubts, unplaced_count = [pl.DataFrame(schema=_FOUND)], [pl.DataFrame(schema=_DOUBTS)], 0
     keys = ("batch_id", *_IDS, "account", "amount", "currency")
-    is_given = said.select("said", *(pl.col(key).is_not_null() for key in keys)).with_columns(
-        said["is_amount"].alias("amount"), currency=said["currency"].is_not_null() & said["is_amount"]
+    is_given = transactions.select("transaction", *(pl.col(key).is_not_null() for key in keys)).with_columns(
+        transactions["is_amount"].alias("amount"),
+        currency=transactions["currency"].is_not_null() & transactions["is_amount"],
     )
     for flags, places in is_given.group_by(keys, maintain_order=True):
         given = [key for key, flag in zip(keys, flags, strict=True) if flag]
         ids = [key for key in given if key in ("batch_id", *_IDS)]
-        some = said[places["said"]]
+        some = transactions[places["transaction"]]
         if not set(ids) & set(_IDS):
             unplaced_count += some.height
             continue
@@ -331,7 +335,7 @@ def _doubts(rows: pl.Series, code: OwnCode, *, certain: bool) -> pl.DataFrame:
     )
 
 
-def _of_levels(levels: pl.DataFrame, said: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
+def _of_levels(levels: pl.DataFrame, transactions: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
     """`_FOUND` of payments in batches and messages that match; stated numbers must be the file's."""
     batches = payments.group_by("batch", "batch_id").agg(
         row_count=pl.len(), row_sum=pl.when(pl.col("amount").null_count() == 0).then(pl.col("amount").sum())
@@ -344,7 +348,7 @@ def _of_levels(levels: pl.DataFrame, said: pl.DataFrame, payments: pl.DataFrame)
     if payments["amount"].null_count():
         whole = whole.with_columns(row_sum=pl.lit(None, _MONEY))
     is_match = pl.col("status") == Status.MATCH
-    other = said.filter(~is_match.fill_null(value=False))
+    other = transactions.filter(~is_match.fill_null(value=False))
     here = levels.with_columns(is_other=_says_other()).filter(is_match)
     of_batch = (
         here.filter(pl.col("batch") > 0, ~pl.col("is_other"))
@@ -373,7 +377,7 @@ def _of_levels(levels: pl.DataFrame, said: pl.DataFrame, payments: pl.DataFrame)
             name=pl.lit(None, pl.String),
             report="report",
             message="message",
-            said=pl.lit(None, pl.UInt32),
+            transaction=pl.lit(None, pl.UInt32),
         )
         for frame in answered
     )
@@ -412,7 +416,7 @@ def _as_stated() -> pl.Expr:
 def _verdicts(found: pl.DataFrame, doubts: pl.DataFrame) -> pl.DataFrame:
     """One row for each payment that a report names: its `code`, whether that is final, and any `doubt`."""
     codes = {str(status): str(code) for status, code in (CODES | _UNFINISHED).items()}
-    coded = found.sort("report", "said", nulls_last=False).select(
+    coded = found.sort("report", "transaction", nulls_last=False).select(
         "row",
         "name",
         "report",
@@ -439,10 +443,12 @@ def _verdicts(found: pl.DataFrame, doubts: pl.DataFrame) -> pl.DataFrame:
     return both.select("row", "code", "name", "report", "message", "is_final", doubt=doubt)
 
 
-def _notes_on_totals(levels: pl.DataFrame, said: pl.DataFrame, payments: pl.DataFrame) -> Iterator[Sentence]:
+def _notes_on_totals(
+    levels: pl.DataFrame, transactions: pl.DataFrame, payments: pl.DataFrame
+) -> Iterator[Sentence]:
     """What a report states of itself or of the payment file, and is not so; the first of each kind."""
     key = ("report", "message", "batch")
-    by_batch = said.group_by(*key, "status").len("found")
+    by_batch = transactions.group_by(*key, "status").len("found")
     by_message = by_batch.group_by("report", "message", "status").agg(pl.col("found").sum())
     found = pl.concat(
         [by_batch, by_message.with_columns(batch=pl.lit(0, pl.UInt32)).select(by_batch.columns)]

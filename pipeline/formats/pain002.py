@@ -55,7 +55,7 @@ TRANSACTIONS = {
     **dict.fromkeys(("instruction_id", "end_to_end_id", "uetr", "status", "name"), _TEXT),
     **dict.fromkeys(("amount", "currency", "account"), _TEXT),
 }
-"""What is said of one payment: `name` is its additional information, joined; the last three were sent."""
+"""The answer on one payment: `name` is its additional information, joined; the last three were sent."""
 COUNTED = {"status": _TEXT, "count": _TEXT, "sum": _TEXT}
 LEVELS = {
     "message": pl.UInt32(),
@@ -64,7 +64,7 @@ LEVELS = {
     "counted": pl.List(pl.Struct(COUNTED)),
     "notes": pl.List(pl.String()),
 }
-"""What is said of a message and of each batch: `id` as in the payment file, `notes` for a person."""
+"""The answer on a message and on each batch: `id` as in the payment file, `notes` for a person."""
 _PARTS = {**TRANSACTIONS, "levels": pl.List(pl.Struct(LEVELS))}
 
 _BLOCK_HEIGHT = 4096
@@ -308,11 +308,11 @@ class _Reader:
             elif kind is is_text:
                 parser.CharacterDataHandler = None
                 column = state.column
-                said = text[0] if len(text) == 1 else self._text_so_far()
+                value = text[0] if len(text) == 1 else self._text_so_far()
                 if payment[column] is None:
-                    payment[column] = said
+                    payment[column] = value
                 elif column == name_at:
-                    payment[column] += said
+                    payment[column] += value
                 else:
                     raise self._twice()
             elif kind is _Kind.TRANSACTION:
@@ -324,10 +324,10 @@ class _Reader:
                 self._stated = above.pop()
             state = pop()
 
-        def stated(what: str, said: str) -> None:
+        def stated(what: str, value: str) -> None:
             if what == "notes":
-                self._stated.setdefault(what, []).append(said)
-            elif self._stated.setdefault(what, said) != said:
+                self._stated.setdefault(what, []).append(value)
+            elif self._stated.setdefault(what, value) != value:
                 raise self._twice()
 
         parser.StartElementHandler = start

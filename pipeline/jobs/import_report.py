@@ -154,7 +154,7 @@ def _copied(
         name = bank_report_name(number, _SUFFIXES[sniff(report.data)])
         with write_atomically(folder / name) as file:
             file.write(report.data)
-        levels = report.said.levels
+        levels = report.content.levels
         remarks = levels["notes"].explode().drop_nulls().unique(maintain_order=True).head(_REMARKS_MAX)
         used.append(
             ReportUsed(
