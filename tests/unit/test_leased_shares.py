@@ -25,7 +25,7 @@ def test_a_pause_whose_report_is_cut_off_by_the_end_of_the_run_is_reported_as_it
             if wish.pause_s and wish.wants:
                 under_way.set()
                 await anyio.sleep_forever()
-            return ShareRenewal(wish.kept._replace(requests=30, places=6), 0.0, 0.0, None, 0)
+            return ShareRenewal(wish.kept._replace(requests=30, slots=6), 0.0, 0.0, None, 0)
 
         def new_share(account):
             return LeasedShare(account, lambda: renew, ticks=VIRTUAL.monotonic)
