@@ -77,6 +77,7 @@ class Asked(NamedTuple):
     least: str = ""  # the smallest amount, which counts only if the rows are of one currency
     sort: str = ""  # one of `SORTS`, with a minus sign for the other direction; empty: largest amounts first
     page: int = 1
+    again: str = ""  # `yes` if what was released before would be released again
 
     @property
     def is_filtered(self) -> bool:

@@ -70,9 +70,14 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         (None, {}) if current.state is State.PURGED else await asyncio.to_thread(reviewed, current.folder)
     )
     released = await asyncio.to_thread(released_before, context.home, current.folder)
-    is_again = request.query.get("again") == "yes" and may_be_due_again(released)
+    split, is_again = _split(current), request.query.get("again") == "yes"
+    if split is not None:  # what is shown is what was approved, whatever was released since
+        released = [one for one in released if one.release.time < split.time]
+        is_again = bool(split.again_rows)
+    is_again = is_again and may_be_due_again(released)
     before = {} if is_again else by_row(released)
     preview = None if run is None else await asyncio.to_thread(run.preview, latest, before)
+    again = {*by_row(released)} if is_again and preview is not None else {}
     shaped = await asyncio.to_thread(shaped_by, context.home, current.folder)
     correction = await asyncio.to_thread(context.home.correction_of, current.id)
     return html(
@@ -85,6 +90,7 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         shown="" if run is None else shown_of(run, latest, current.decisions, before),
         released=released,
         may_be_again=may_be_due_again(released),
+        again_rows=[] if preview is None else [row for row in preview.rows if row in again],
         is_again=is_again,
         taken=await asyncio.to_thread(_taken, context.home, current),
         deciders=_deciders(latest),
@@ -96,7 +102,7 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         held_since=await asyncio.to_thread(held_since, context.home, current.folder),
         same=await asyncio.to_thread(same_files, context, current.folder),
         voided_by=await asyncio.to_thread(voided_by, current),
-        split=_split(current),
+        split=split,
         files=offered(current),
         findings=findings,
         why_not=_why_not(person, shaped),

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from aiohttp import web
 
 from pipeline.desk.context import context_of, opened_by
-from pipeline.desk.families import by_row, released_before
+from pipeline.desk.families import by_row, may_be_due_again, released_before
 from pipeline.desk.guards import person_of
 from pipeline.desk.listing import ROWS_ON_PAGE, SORTS, Asked, Listing
 from pipeline.desk.notifying import notify_of
@@ -52,7 +52,7 @@ async def review(request: web.Request) -> web.Response:
     return await _page(request, {name: request.query.get(name, "") for name in _WITHOUT_NAMES})
 
 
-_WITHOUT_NAMES = ("group", "outcome", "decided", "rows", "currency", "least", "sort", "page")
+_WITHOUT_NAMES = ("group", "outcome", "decided", "rows", "currency", "least", "sort", "page", "again")
 
 
 @routes.post("/files/{id}/review")
@@ -75,7 +75,8 @@ async def _page(request: web.Request, fields: Mapping[str, str]) -> web.Response
     asked = _asked(fields)
     run, words = await asyncio.to_thread(reviewed, current.folder)
     released = await asyncio.to_thread(released_before, context_of(request).home, current.folder)
-    listing = Listing(run, words, by_row(released))
+    is_again = bool(asked.again) and may_be_due_again(released)
+    listing = Listing(run, words, {} if is_again else by_row(released))
     page = await asyncio.to_thread(listing.page, asked)
     left = await asyncio.to_thread(run.undecided_counts, words)
     await context_of(request).record_accounts(request, current.id)
@@ -126,6 +127,7 @@ def _asked(fields: Mapping[str, str]) -> Asked:
         least=least if _AMOUNT.fullmatch(least) else "",
         sort=sort if sort.removeprefix("-") in SORTS else "",
         page=page_number(fields.get("page")),
+        again="yes" if fields.get("again") == "yes" else "",
     )
 
 
