@@ -58,9 +58,7 @@ def test_what_was_released_before_is_shown_and_released_again_only_if_the_approv
     verified = text_of(rita.post(f"/files/{second}/verify"))
     assert "2 payments that an earlier file released are released again, as ordered: rows 1, 2" in verified
     assert "Nothing was changed." in verified
-    assert "were released" not in text_of(
-        rita.get(f"/files/{first}/release")
-    )  # nothing, when it was approved
+    assert "were released" not in text_of(rita.get(f"/files/{first}/release"))  # by then
 
 
 def test_what_another_file_of_the_family_released_is_never_due_again(rita):
