@@ -64,6 +64,7 @@ ABOUT_THE_PAYEE = (
     WarningCode.MANY_NAMES,
     WarningCode.ENUMERATION,
     WarningCode.MIXED_SCRIPTS,
+    WarningCode.NAME_DAMAGED,
 )
 """Warnings for which a person looks at a payment even if it matched, the gravest first. The others are about
 how a file was read or what a payment format holds."""

@@ -18,6 +18,7 @@ from pipeline.headers.readings import spoken
 from pipeline.reports.compiled import templates
 from pipeline.reports.groups import money_texts, shown
 from pipeline.reports.payment_lines import breakable
+from pipeline.reports.wording import visible, warning_text
 from pipeline.wording import LANGUAGES, Sentence, SurfaceKind, language, rendered
 from schemas.desk import Deed
 
@@ -153,6 +154,7 @@ def environment() -> Environment:
         "finding": lambda data: localized(Sentence.of_data(data)),
         "known": gettext,
         "recorded": recorded,
+        "warned": lambda count, places: visible(warning_text(count, places)),
     }
     made.globals |= {
         "_": _in_template,

@@ -29,7 +29,7 @@ from pipeline.wording import Sentence
 from schemas.desk import RowsDecided
 from schemas.outcomes import ABOUT_THE_PAYEE, Outcome
 from schemas.review import ControlTotal, Decision, Verdict
-from schemas.summary import Summary
+from schemas.summary import Summary, WarningCount
 
 REASONS_SUGGESTED = 8
 _OF_A_PREVIEW = {name: DECISIONS[name] for name in ("row", "decision")}
@@ -91,6 +91,11 @@ class Review(NamedTuple):
     def to_look_at_count(self) -> int:
         """How many there are."""
         return sum(group.row_count for group in self.groups)
+
+    @property
+    def warned_of_file(self) -> list[WarningCount]:
+        """Warnings that put no row into the list: a line each on the page."""
+        return [one for one in self.summary.warning_codes if one.code not in ABOUT_THE_PAYEE]
 
     def line(self, number: int) -> dict[str, Any] | None:
         """A row as `listed` has it; None if it is not there."""

@@ -880,3 +880,10 @@ def test_a_match_without_a_warning_opens_like_any_other_row(desk_here, reviewer)
     assert decide(reviewer, at, 2, "hold", "the payee has left").status == 303
     page = reviewer.get(f"/files/{at}/review?rows=all&decided=yes").text
     assert listed_rows(page) == [2]
+
+
+def test_a_warning_about_reading_is_one_line_with_its_count_on_plan_and_review(desk_here, reviewer):
+    at = reviewer.checked(MATCHING.replace("GBP", "EUR").encode(), "euros.csv")
+    for page in ("plan", "review"):
+        shown = reviewer.get(f"/files/{at}/{page}").text
+        assert shown.count("a UK account in a currency other than pounds: 3 rows") == 1, page

@@ -16,6 +16,7 @@ from pipeline.desk.review import Review, last_decisions, reviewed
 from pipeline.desk.shown import OF_A_ROW, refuse_changed, shown_of
 from pipeline.desk.states import State, status_of
 from schemas.desk import DeskFile, Release, RowsDecided
+from schemas.outcomes import WarningCode
 from schemas.review import Decision, Verdict
 
 NOW = datetime(2030, 1, 2, tzinfo=UTC)
@@ -149,6 +150,31 @@ def test_a_match_that_the_policy_leaves_to_a_person_is_in_the_list(
     assert [(group.key, group.row_count) for group in review.groups] == [("pay-policy", 1)]
     assert [line.row.number for line in Listing(review, words).page(Asked()).rows] == [1]
     assert review.undecided_counts(words) == {"pay-policy": 1}
+
+
+ABOUT_THE_PAYEE = {
+    *("ACCOUNT_CHANGED", "NAME_CHANGED", "PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION", "MIXED_SCRIPTS"),
+    "NAME_DAMAGED",
+}
+
+
+@pytest.mark.parametrize("promoted", ["", 'NAME_CLEANED = "review"'])
+@pytest.mark.parametrize("code", [*WarningCode])
+def test_a_match_is_looked_at_for_a_warning_about_its_payee_or_if_the_policy_says_so(
+    tmp_path, finish_run, outcomes_of, monkeypatch, code, promoted
+):
+    (tmp_path / "precheck.toml").write_text(f"[profiles.sandbox.policy]\n{promoted}\n")
+    monkeypatch.setenv("PRECHECK_CONFIG", str(tmp_path / "precheck.toml"))
+    (tmp_path / "run.csv").write_text(LINES)
+    match = outcomes_of({"outcome": "match", "code": "MTCH", "id": "1"})
+    run = finish_run(
+        tmp_path / "run.csv", match, profile="sandbox", warnings=[(1, code.value)], reported=False
+    )
+    review, words = reviewed(FileFolder("1", run.parent))
+    is_about_payee, is_promoted = code in ABOUT_THE_PAYEE, code.value in promoted
+    assert review.to_look_at_count == (is_about_payee or is_promoted)
+    assert sum(review.undecided_counts(words).values()) == review.to_look_at_count
+    assert [count.code for count in review.warned_of_file] == ([] if is_about_payee else [code])
 
 
 @pytest.mark.parametrize(("verdict", "at_once"), [("review", 0), ("hold", 0), ("release", 1)])
