@@ -14,7 +14,7 @@ from pipeline.desk.folders import FileFolder
 from pipeline.desk.journal import ChainedJournal
 from pipeline.errors import InputError, PrecheckError
 from pipeline.frames import DECISIONS, Decisions, Outcomes, Payments, Warned
-from pipeline.reports.choices import IS_CORRECTABLE, and_repeated, policy_of
+from pipeline.reports.choices import IS_CORRECTABLE, and_repeated, warned_in
 from pipeline.reports.documents import Rows
 from pipeline.reports.groups import ActionGroup, groups_of, in_line
 from pipeline.reports.reasons import sentences_of
@@ -201,7 +201,7 @@ def _opened(
     summary, rows = run.summary(), run.rows()
     joined = rows.payments.hstack(rows.outcomes.drop("row").get_columns())
     repeated = _repeated(folder, rows.payments, near)
-    warned = and_repeated(policy_of(summary, policy).warned, [*repeated])
+    warned = and_repeated(warned_in(summary), [*repeated])
     listed = _with_verdicts(in_line(joined), rows.outcomes, warned, policy)
     every = judged(rows.payments, rows.outcomes, warned, policy)
     return Review(

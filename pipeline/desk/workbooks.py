@@ -14,7 +14,9 @@ from pipeline.desk.releasing import Decided, decide
 from pipeline.desk.review import LastDecision, Review, frame_of
 from pipeline.desk.states import FileStatus
 from pipeline.formats.excel import decisions as workbook
-from pipeline.reports.workbook import Payments, write_workbook
+from pipeline.reports.choices import warned_in
+from pipeline.reports.documents import ListedRows
+from pipeline.reports.workbook import write_workbook
 from pipeline.wording import Sentence
 from schemas.review import Decision
 
@@ -28,9 +30,8 @@ def exported(review: Review, latest: Mapping[int, LastDecision], outcome_name: s
     shown = rows.join(decided, on="row", how="left", maintain_order="left")
     folder = Path(tempfile.mkdtemp(prefix="precheck-desk-"))  # for its owner only
     try:
-        path = write_workbook(
-            review.summary, Payments(shown, policy=review.policy), folder, outcome_name=outcome_name
-        )
+        listed = ListedRows(shown, (), review.policy, warned_in(review.summary))
+        path = write_workbook(review.summary, listed, folder, outcome_name=outcome_name)
         return path.read_bytes()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -114,7 +114,7 @@ class CheckedSet:
         with engine(self._of.engine, self._of.scheduler) as at_work:
             count, known = surface.watch.count, (self._planned, self._answered)
             parts = decide_parts(run, self._data, known, self._task, at_work, count)
-        decided = set_results(run, left, self._data, self._planned, parts, self._task.files, surface.clock)
+        decided = set_results(run, left, self._data, self._planned, parts, self._task.files, surface)
         problems = [part.problem for part in decided.summary.parts if part.problem]
         return decided._replace(ended_by=_unusable(self._data, problems))
 

@@ -17,12 +17,12 @@ from pipeline.executors.datasets.tasks import BucketTask, DecideTask, SetTask
 from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of
 from pipeline.files.atomic import write_atomically
 from pipeline.files.plain import real_path
-from pipeline.frames import ANSWERS, CHECKS, REASONS, AnswerState, OwnCode, Reasons
+from pipeline.frames import ANSWERS, CHECKS, REASONS, AnswerState, OwnCode, Reasons, Warned
 from pipeline.jobs.data_set_plan import PlannedSet
 from pipeline.jobs.data_set_summary import CheckedPart, add_up, input_of, modulus_of, routes_of
 from pipeline.jobs.prepare import VERSION, country_of
-from pipeline.jobs.writing import DecidedRun, OpenRun, keep_reasons
-from pipeline.reports.data_sets import PartReport, data_set_reports
+from pipeline.jobs.writing import DecidedRun, OpenRun, keep_reasons, keep_workbook
+from pipeline.reports.documents import PartReport, data_set_reports
 from pipeline.reports.reasons import said_reasons
 from pipeline.rules.enumeration import in_sequence, unknown_accounts
 from pipeline.runs.data_set import DataSet
@@ -30,7 +30,7 @@ from pipeline.runs.families import made_of
 from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import identity_of, identity_of_parts
 from pipeline.runs.part_files import Kept, PartFiles, read_as_written, read_document, read_frame, write_frame
-from pipeline.runs.request import Clock, SetStep
+from pipeline.runs.request import SetStep, Surface
 from pipeline.stages.write import WrittenOutcomes
 from pipeline.wording import speaking
 from schemas.data_set import PartDecided
@@ -157,7 +157,7 @@ def set_results(  # noqa: PLR0913, PLR0917 (what is known of a data set)
     planned: PlannedSet,
     parts: Sequence[CheckedPart],
     files: PartFiles,
-    clock: Clock,
+    surface: Surface,
 ) -> DecidedRun:
     """Write the summary and the reports of a data set beside its outcome files.
 
@@ -170,7 +170,7 @@ def set_results(  # noqa: PLR0913, PLR0917 (what is known of a data set)
         counts.update(bucket.question_counts)
     header = run.header(
         left,
-        clock,
+        surface.clock,
         input=_input(run, data, planned),
         routes=routes_of(read for _, read in planned.usable),
         modulus=modulus_of(bucket.modulus for bucket in planned.buckets),
@@ -180,15 +180,18 @@ def set_results(  # noqa: PLR0913, PLR0917 (what is known of a data set)
     summary = add_up(header, parts, calls_of(counts, run.asked.tally), banks)
     found = pl.concat([read_frame(files.frame("reasons", number), REASONS) for number in decided])
     reasons = Reasons(found.unique("reason", maintain_order=True))
-    with speaking(run.language):
-        kept = (
-            PartReport(*(read_as_written(files.frame(name, number)) for name in _REPORTED))
-            for number in decided
-        )
-        documents = data_set_reports(out, summary, kept, said_reasons(reasons))
-    warned = pl.concat([read_as_written(files.frame("warned", number)) for number in decided])
+    every = pl.concat([read_as_written(files.frame("warned", number)) for number in decided])
+    warned = Warned(every.unique(maintain_order=True))
     with write_atomically(out / WARNED) as file:
-        warned.unique(maintain_order=True).write_parquet(file)
+        warned.write_parquet(file)
+    kept = (
+        PartReport(*(read_as_written(files.frame(name, number)) for name in _REPORTED)) for number in decided
+    )
+    keep_workbook(out, surface)
+    with speaking(run.language):
+        documents = data_set_reports(
+            out, summary, kept, said_reasons(reasons), warned, policy=run.chosen.policy
+        )
     sha256 = identity_of_parts((part.outcome_name, part.outcome_sha256) for part in decided.values())
     written = WrittenOutcomes(out / OUTCOMES, sha256)
     work = [files.root, *filter(None, [data.divided])] if summary.complete else []

@@ -182,8 +182,6 @@ def _before_next(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -
         return Sentence("review.not_checked_yet" if built_in else "review.not_checked_yet_config").recorded()
     if isinstance(job.decisions, Path):
         return Sentence("review.corrects_no_row", file=job.decisions).recorded()
-    if run.is_data_set:
-        return Sentence("review.accept_by_kind").recorded()
     copy = shlex.join(["cp", str(run.folder / REPORT_XLSX), str(_copy(run))])
     return Sentence("review.decide_in_a_copy", copy=copy).recorded()
 
@@ -199,8 +197,6 @@ def _next_step(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> 
     if corrected is None:
         workbook = job.decisions if isinstance(job.decisions, Path) else _copy(run)
         words = ["precheck", "fix", str(folder), "--decisions", str(workbook)]
-        if run.is_data_set:
-            words[3:] = ["--accept", ",".join(Acceptance), "--reason", "REASON"]
         return shlex.join([*words, *(["--allow-simulated"] if run.summary.simulated else [])])
     source = run.summary.input
     beside = ["--out", str(folder.with_name(f"{folder.stem}.corrected{folder.suffix}"))]

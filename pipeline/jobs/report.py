@@ -12,8 +12,7 @@ from pipeline.config.profiles import choose
 from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.files.signatures import Signer
 from pipeline.jobs.verify import VerifyJob, require_verified
-from pipeline.reports.data_sets import data_set_reports, part_report
-from pipeline.reports.documents import bank_report, reports
+from pipeline.reports.documents import bank_report, data_set_reports, part_report, reports
 from pipeline.runs.ended import EndedRun, ended_run, reasons_in
 from pipeline.runs.input_file import pain001_of
 from pipeline.runs.manifest import keep_changed_workbook, refresh_manifest
@@ -71,7 +70,8 @@ def report(  # noqa: PLR0913 (what is written, and how)
                     part_report(rows.original, rows.payments, rows.outcomes)
                     for rows in map(run.rows, run.parts())
                 )
-                written = data_set_reports(folder, summary, parts, reasons_in(folder, run.content))
+                reasons = reasons_in(folder, run.content)
+                written = data_set_reports(folder, summary, parts, reasons, run.warned(), policy=policy)
             else:
                 rows = run.rows()
                 written = reports(folder, summary, rows, outcome_name=run.outcome_file.name, policy=policy)

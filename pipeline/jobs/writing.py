@@ -143,9 +143,7 @@ def write_results(  # noqa: PLR0913, PLR0917 (what is known of a file)
     )
     calls = [] if run.reported is not None else calls_of(question_counts(bases), run.asked.tally)
     summary = summarise(header, source.payments, outcomes, prepared.findings.warnings, calls)
-    if (kept := keep_changed_workbook(job.out)) is not None:
-        changed = Sentence("jobs.notice_workbook_kept")
-        surface.notify(Notice(changed, {"kept_as": str(job.out / kept)}, is_vital=True))
+    keep_workbook(job.out, surface)
     changes = None if compared is None else compared.changes
     rows = Rows(source.payments, outcomes, source.original, changes, said_reasons(reasons))
     with speaking(run.language):
@@ -159,6 +157,13 @@ def write_results(  # noqa: PLR0913, PLR0917 (what is known of a file)
         files.append(bank_report(job.out, summary, source.message, outcomes, now=clock()))
     question_count = sum(call.question_count for call in calls)
     return DecidedRun(summary, written, files, question_count, changes_of(summary, source.payments, changes))
+
+
+def keep_workbook(folder: Path, surface: Surface) -> None:
+    """Keep a workbook that was changed, and notify of it."""
+    if (kept := keep_changed_workbook(folder)) is not None:
+        changed = Sentence("jobs.notice_workbook_kept")
+        surface.notify(Notice(changed, {"kept_as": str(folder / kept)}, is_vital=True))
 
 
 def keep_reasons(reasons: Reasons, folder: Path) -> Path:

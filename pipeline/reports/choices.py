@@ -79,11 +79,6 @@ def and_repeated(warned: Warned, rows: Sequence[int]) -> Warned:
     return Warned(pl.concat([warned, more]).unique(maintain_order=True)) if rows else warned
 
 
-def policy_of(summary: Summary, verdicts: Mapping[str, Verdict] | None) -> Policy:
-    """The policy of the profile, with the warnings of a run."""
-    return Policy(verdicts, warned_in(summary), summary.profile)
-
-
 def offered(rows: pl.DataFrame, policy: Policy) -> list[RowSpan]:
     """Choices offered beside rows by the policy, in their order."""
     chosen = policy.verdicts

@@ -1,7 +1,8 @@
 """The reports of a run that are files: one call writes them all, at its end and at any time after."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import reduce
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -13,20 +14,29 @@ from pipeline.files.atomic import write_atomically
 from pipeline.formats import pain001
 from pipeline.formats.batches import masked_batches
 from pipeline.formats.message import Message
-from pipeline.frames import Changes, Original, Outcomes, Payments
+from pipeline.formats.table import as_text
+from pipeline.frames import Changes, Original, Outcomes, Payments, Warned
 from pipeline.headers.parties import is_list_of_payees, payee_key
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of
+from pipeline.reports.choices import warned_in
+from pipeline.reports.groups import PARTS_ROWS_MAX, added_sums, listable, sums_of
 from pipeline.reports.reasons import SaidReasons, sentences_of
 from pipeline.reports.wording import in_words
 from pipeline.rules.row_positions import position_texts
+from pipeline.rules.totals import money_of
 from pipeline.wording import ENGLISH, language
-from schemas.folder import ATTENTION, OTHER_NAMES, REPORT_HTML, pain002_name
+from schemas.changes import Change
+from schemas.folder import ATTENTION, OTHER_NAMES, OUTCOMES, REPORT_HTML, pain002_name
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome
 from schemas.review import Verdict
 from schemas.summary import Summary
 
 NEEDS_A_PERSON = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
+ATTENTION_MAX = 100_000
+"""Payments in the attention file of a data set, the largest: what a spreadsheet opens at once."""
+ROW, SIZE = PLACE_COLUMNS[0], "check_size"
+"""Columns beside those of a file, which has none of these names: earlier `check_` columns are left out."""
 
 
 class Rows(NamedTuple):
@@ -42,6 +52,65 @@ class Rows(NamedTuple):
     """`frames.CHANGES`; None if there are none, or none any more."""
     reasons: SaidReasons = MappingProxyType({})
     """What stands behind the reasons of the outcomes; empty if an earlier version decided them."""
+
+
+class ListedRows(NamedTuple):
+    """The payments that the page and the workbook are made of."""
+
+    rows: pl.DataFrame
+    """`Payments` joined with `Outcomes` on `row`, in row order: all, or of a data set those that may be
+    listed; where there is a `decision` and a `reason` already, with those."""
+    changes: Sequence[Change]
+    """Differences from an earlier run, as `changes.listed` gives them."""
+    policy: Mapping[str, Verdict] | None
+    """Policy of the profile, which decides what is offered beside a row; None if unknown."""
+    warned: Warned
+    """Which rows have which warning."""
+    sums: pl.DataFrame | None = None
+    """Of a data set, the sums of all rows, as `groups.added_sums` gives them; None: these are all rows."""
+
+
+class PartReport(NamedTuple):
+    """What the reports of a data set need of one part, or of several."""
+
+    attention: pl.DataFrame
+    """The payments that a person must look at, the largest, as text; with their size."""
+    shown: pl.DataFrame
+    """The payments that may be on the page and in the workbook."""
+    sums: pl.DataFrame
+    """Rows and money by what a person does next, as `groups.sums_of`."""
+
+
+def part_report(original: Original, payments: Payments, outcomes: Outcomes) -> PartReport:
+    """The report of one part, by the rows of the data set."""
+    size, _ = money_of(payments)
+    attention = _largest(_for_a_person(original.with_columns(size.alias(SIZE)), outcomes))
+    rows = payments.hstack(outcomes.drop("row").get_columns())
+    texts = attention.with_columns(as_text(attention.drop(SIZE, ROW)).get_columns())
+    return PartReport(texts, listable(rows, PARTS_ROWS_MAX), sums_of(rows))
+
+
+def of_all(parts: Iterable[PartReport]) -> PartReport:
+    """The report of all parts together, with as little as possible in memory."""
+    return reduce(_of_both, parts)
+
+
+def _of_both(some: PartReport, part: PartReport) -> PartReport:
+    return PartReport(
+        _largest(pl.concat([some.attention, part.attention], how="diagonal")),
+        listable(pl.concat([some.shown, part.shown]), PARTS_ROWS_MAX),
+        added_sums([some.sums, part.sums]),
+    )
+
+
+def _for_a_person(original: pl.DataFrame, outcomes: Outcomes) -> pl.DataFrame:
+    """The payments that a person must look at: their own columns, `ROW` and `COLUMNS`."""
+    ours = outcomes.select(pl.col("row").alias(ROW), *COLUMNS).get_columns()
+    return original.hstack(ours).filter(pl.col("check_outcome").is_in(NEEDS_A_PERSON))
+
+
+def _largest(rows: pl.DataFrame) -> pl.DataFrame:
+    return rows.sort(SIZE, ROW, descending=[True, False], nulls_last=True).head(ATTENTION_MAX)
 
 
 def reports(
@@ -60,21 +129,51 @@ def reports(
         OutputError: a file cannot be created.
         DiskError: the disk is full or failed.
     """
+    shown = rows.payments.hstack([*rows.outcomes.drop("row").get_columns(), *_batches(summary, rows)])
+    listed = ListedRows(shown, changes_of(summary, rows.payments, rows.changes), policy, warned_in(summary))
+    attention = _for_a_person(rows.original, rows.outcomes)
+    return [
+        *_written(folder, summary, listed, attention, rows.reasons, outcome_name=outcome_name),
+        *_other_names(folder / OTHER_NAMES, summary, rows),
+    ]
+
+
+def data_set_reports(  # noqa: PLR0913 (what is known of a data set)
+    folder: Path,
+    summary: Summary,
+    parts: Iterable[PartReport],
+    reasons: SaidReasons,
+    warned: Warned,
+    *,
+    policy: Mapping[str, Verdict] | None = None,
+) -> list[Path]:
+    """The same of a data set, made of what each of its parts gives; raises as `reports`."""
+    every = of_all(parts)
+    listed = ListedRows(every.shown, (), policy, warned, every.sums)
+    attention = every.attention.drop(SIZE)
+    return _written(folder, summary, listed, attention, reasons, outcome_name=OUTCOMES)
+
+
+def _written(  # noqa: PLR0913 (what is written)
+    folder: Path,
+    summary: Summary,
+    listed: ListedRows,
+    attention: pl.DataFrame,
+    reasons: SaidReasons,
+    *,
+    outcome_name: str,
+) -> list[Path]:
     # Only here: a run that is refused, or was finished before, starts without what these need.
     from pipeline.reports.page import page
-    from pipeline.reports.workbook import Payments, write_workbook
+    from pipeline.reports.workbook import write_workbook
 
-    changes = changes_of(summary, rows.payments, rows.changes)
-    in_english = rows
-    summary, spoken = reasons_in_words(summary, rows.outcomes, rows.reasons)
-    rows = rows._replace(outcomes=Outcomes(spoken))
-    shown = rows.payments.hstack([*rows.outcomes.drop("row").get_columns(), *_batches(summary, rows)])
-    return [
-        _page(folder / REPORT_HTML, page(summary, shown, changes)),
-        write_workbook(summary, Payments(shown, changes, policy), folder, outcome_name=outcome_name),
-        _attention(folder / ATTENTION, summary, in_english),
-        *_other_names(folder / OTHER_NAMES, summary, in_english),
-    ]
+    in_words, rows = reasons_in_words(summary, listed.rows, reasons)
+    listed = listed._replace(rows=rows)
+    path = folder / REPORT_HTML
+    with write_atomically(path) as file:
+        file.write(page(in_words, rows, listed.changes, sums=listed.sums).encode())
+    workbook = write_workbook(in_words, listed, folder, outcome_name=outcome_name)
+    return [path, workbook, _attention(folder / ATTENTION, summary, attention)]
 
 
 def reasons_in_words(
@@ -118,19 +217,13 @@ def bank_report(
     return path
 
 
-def _page(path: Path, text: str) -> Path:
-    """Write the report as a page."""
-    with write_atomically(path) as file:
-        file.write(text.encode())
-    return path
-
-
-def _attention(path: Path, summary: Summary, rows: Rows) -> Path:
+def _attention(path: Path, summary: Summary, table: pl.DataFrame) -> Path:
     """Write the payments that a person must look at; cells that a spreadsheet would run are escaped."""
-    ours = [*place_columns(rows.outcomes["row"], summary), *rows.outcomes.select(COLUMNS).get_columns()]
-    table = rows.original.hstack(ours).filter(pl.col("check_outcome").is_in(NEEDS_A_PERSON))
+    own, rows = table.drop(ROW, *COLUMNS), table[ROW]
+    located = zip((rows, position_texts(rows, summary.input.places)), PLACE_COLUMNS, strict=True)
+    ours = [*(column.alias(name) for column, name in located), *table.select(COLUMNS).get_columns()]
     with write_atomically(path) as file:
-        spreadsheet.write(table, file, delimiter=summary.input.delimiter)
+        spreadsheet.write(own.hstack(ours), file, delimiter=summary.input.delimiter)
     return path
 
 
@@ -150,9 +243,3 @@ def _other_names(path: Path, summary: Summary, rows: Rows) -> list[Path]:
         differ = names.filter(pl.col("name_at_bank") != pl.col("name_now"))
         spreadsheet.write(differ, file, delimiter=summary.input.delimiter)
     return [path]
-
-
-def place_columns(rows: pl.Series, summary: Summary) -> list[pl.Series]:
-    """`PLACE_COLUMNS` of these rows."""
-    located = (rows, position_texts(rows, summary.input.places))
-    return [column.alias(name) for column, name in zip(located, PLACE_COLUMNS, strict=True)]

@@ -27,6 +27,8 @@ COLUMNS = (
     "check_matched_name",
 )  # fmt: skip
 """Columns of each payment from `frames.PAYMENTS` and `frames.OUTCOMES`, and `batch` in some formats."""
+LISTED = tuple(dict.fromkeys((*COLUMNS, *MONEY_FIELDS, "account_type", "sort_code")))
+"""The columns of the payments that are listed of a data set: the workbook shows more of each."""
 
 TEXT_CHARS_MAX = 160
 """Characters of a name; longer than 140 is never checked."""
@@ -171,11 +173,10 @@ def added_sums(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def listable(rows: pl.DataFrame, rows_max: int) -> pl.DataFrame:
-    """The payments that `pending` lists first, up to a number, with the columns it reads."""
+    """The payments that `pending` lists first, up to a number, with the columns `LISTED`."""
     open_rows = rows.filter(pl.col("check_outcome") != Outcome.MATCH)
-    columns = list(dict.fromkeys((*COLUMNS, *MONEY_FIELDS)))
     deciding = _with_money(open_rows.select("check_outcome", *MONEY_FIELDS).with_row_index("position"))
-    return open_rows.select(columns)[_in_line(deciding).head(rows_max)["position"].sort()]
+    return open_rows.select(LISTED)[_in_line(deciding).head(rows_max)["position"].sort()]
 
 
 def _with_money(rows: pl.DataFrame) -> pl.DataFrame:

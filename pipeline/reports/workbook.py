@@ -10,12 +10,11 @@ writes them.
 
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from math import ceil
 from pathlib import Path
-from typing import NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile
 
 import polars as pl
@@ -27,7 +26,8 @@ from pipeline.files.atomic import write_atomically
 from pipeline.formats.excel.decisions import DECISION, ROW, RUN_ID
 from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_text, rows_xml
 from pipeline.reports.changes import beside_rows
-from pipeline.reports.choices import Policy, offered, policy_lines, policy_of, write_lists
+from pipeline.reports.choices import Policy, offered, policy_lines, write_lists
+from pipeline.reports.documents import ListedRows
 from pipeline.reports.sheets import (
     ALL,
     CHANGED,
@@ -51,7 +51,6 @@ from pipeline.rules.row_positions import position_texts
 from pipeline.rules.totals import control_totals, plain
 from schemas.changes import Change
 from schemas.folder import REPORT_XLSX
-from schemas.review import Verdict
 from schemas.summary import Money, Summary
 
 ALL_ROWS_MAX = 50_000
@@ -78,35 +77,23 @@ _OPTIONS = {
 }
 
 
-class Payments(NamedTuple):
-    """The contents of the workbook."""
-
-    rows: pl.DataFrame
-    """`Payments` joined with `Outcomes` on `row`, in row order; where there is a `decision` and a `reason`
-    already, with those."""
-    changes: Sequence[Change] = ()
-    """Differences from an earlier run, as `changes.listed` gives them."""
-    policy: Mapping[str, Verdict] | None = None
-    """Policy of the profile, which decides what is offered beside a row; None if unknown."""
-
-
-def write_workbook(summary: Summary, payments: Payments, folder: Path, *, outcome_name: str) -> Path:
+def write_workbook(summary: Summary, listed: ListedRows, folder: Path, *, outcome_name: str) -> Path:
     """Write `report.xlsx`, which appears whole or not at all; the outcome file has rows too many for a sheet.
 
     Raises:
         OutputError, DiskError: as `write_atomically`.
     """
-    assert payments.rows.height == summary.input.row_count
+    is_all = listed.sums is None
+    assert not is_all or listed.rows.height == summary.input.row_count
     path = folder / REPORT_XLSX
     empty = io.BytesIO()
     with xlsxwriter.Workbook(empty, _OPTIONS) as book:
         finished = datetime.fromisoformat(summary.finished)
         book.set_properties({"title": say("sheet.document"), "created": finished.replace(tzinfo=None)})
-        writer = _Writer(book, summary, policy_of(summary, payments.policy))
-        positions = position_texts(
-            payments.rows["row"], summary.input.places, position_pattern(summary.input.places)
-        )
-        writer.write(shown(payments.rows.with_columns(positions)), payments.changes, outcome_name)
+        writer = _Writer(book, summary, Policy(listed.policy, listed.warned, summary.profile))
+        places = summary.input.places
+        rows = listed.rows.with_columns(position_texts(listed.rows["row"], places, position_pattern(places)))
+        writer.write(shown(rows), listed.changes, outcome_name, is_all=is_all)
     with write_atomically(path) as file:
         # Through memory: a ZIP that a full disk cuts short must not be closed with another error.
         file.write(_filled(empty, writer.rows).getbuffer())
@@ -175,7 +162,9 @@ class _Writer:
         }
         self._input, self._wrapped_input = style(**to_fill_in), style(**to_fill_in, text_wrap=True)
 
-    def write(self, rows: pl.DataFrame, changes: Sequence[Change], outcome_name: str) -> None:
+    def write(
+        self, rows: pl.DataFrame, changes: Sequence[Change], outcome_name: str, *, is_all: bool
+    ) -> None:
         """Write every sheet; the sheet of rows may only point to the outcome file."""
         self._write_summary()
         if len(self._summary.batches) > 1:
@@ -188,12 +177,14 @@ class _Writer:
         for sheet in REVIEWS:
             chosen = rows.filter(sheet.which).sort("amount", "row", descending=[True, False], nulls_last=True)
             largest = chosen.head(REVIEW_ROWS_MAX)
-            self._write_rows(sheet, largest, _titled(sheet, chosen.height, largest.height))
-        if rows.height <= ALL_ROWS_MAX:
+            count = chosen.height if is_all else _count_of(sheet, self._summary)
+            self._write_rows(sheet, largest, _titled(sheet, count, largest.height))
+        if is_all and rows.height <= ALL_ROWS_MAX:
             self._write_rows(ALL, rows, _titled(ALL, rows.height))
         else:
             named = {"sheet": header_in_words(ALL.name), "outcome_file": outcome_name}
-            self._write_rows(ALL, rows.clear(), say("sheet.elsewhere", count=rows.height, **named))
+            count = self._summary.input.row_count
+            self._write_rows(ALL, rows.clear(), say("sheet.elsewhere", count=count, **named))
 
     def _write_rows(self, sheet: ReportSheet, rows: pl.DataFrame, title: str) -> None:
         columns = fitted(sheet.columns, rows)
@@ -401,6 +392,13 @@ class _Writer:
             page.write_string(line_of_key, 2, one.verdict, self._text)
             page.write_string(line_of_key, 3, ", ".join(one.words), self._text)
             page.write_string(line_of_key, 4, _printable(one.why), self._wrapped)
+
+
+def _count_of(sheet: ReportSheet, summary: Summary) -> int:
+    """How many rows of a run are for a sheet, by their codes."""
+    codes = [(code.outcome.value, code.action.value, code.row_count) for code in summary.codes]
+    columns = {"check_outcome": pl.String, "check_action": pl.String, "count": pl.Int64}
+    return int(pl.DataFrame(codes, columns, orient="row").filter(sheet.which)["count"].sum())
 
 
 def _titled(sheet: ReportSheet, count: int, shown_count: int | None = None) -> str:

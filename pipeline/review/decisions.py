@@ -102,7 +102,7 @@ def decisions_of(given: Path | RunDecisions | None, run: FinishedRun, approver: 
     decided = workbook.read(
         given,
         run_id=run.summary.run_id,
-        row_count=run.outcomes.height,
+        row_count=run.summary.input.row_count,
         positions=run.summary.input.places,
     )
     return signed(decided, by=approver.by, time=approver.time)

@@ -1,5 +1,6 @@
 """A run that has ended: the files in its folder, by its manifest."""
 
+import io
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,19 @@ from pydantic import SecretStr
 from pipeline.config.profiles import choose, ledger_key
 from pipeline.errors import ConfigurationError, InputError, UsageError
 from pipeline.files.plain import plain_bytes
-from pipeline.frames import CHANGES, OUTCOMES, REASONS, Changes, Outcomes, Payments, Reasons, Schema
+from pipeline.frames import (
+    CHANGES,
+    OUTCOMES,
+    REASONS,
+    WARNED,
+    Changes,
+    Outcomes,
+    Payments,
+    Reasons,
+    Schema,
+    Warned,
+)
+from pipeline.reports.choices import warned_in
 from pipeline.reports.documents import Rows
 from pipeline.reports.reasons import SaidReasons, said_reasons
 from pipeline.runs.folder import read_summary, recorded_bytes, require_idle
@@ -24,6 +37,7 @@ from schemas.folder import CHANGES as CHANGES_NAME
 from schemas.folder import OUTCOMES as OUTCOMES_NAME
 from schemas.folder import REASONS as REASONS_NAME
 from schemas.folder import SUMMARY
+from schemas.folder import WARNED as WARNED_NAME
 from schemas.manifest import Manifest
 from schemas.summary import Summary
 
@@ -83,6 +97,13 @@ class EndedRun:
     def summary(self) -> Summary:
         """The summary, as the run left it; an InputError where it is not there any more, or was changed."""
         return read_summary(self.folder, self._sha256_of(SUMMARY))
+
+    def warned(self) -> Warned:
+        """The rows with each warning (InputError: changed)."""
+        summary = self.summary()
+        if not summary.parts:
+            return warned_in(summary)
+        return Warned(pl.read_parquet(io.BytesIO(self.content(WARNED_NAME))).cast(WARNED))  # type: ignore[arg-type]  # polars' stubs
 
     def content(self, name: str) -> bytes:
         """A file beside the outcome file, as the run left it: what is used is what was compared.

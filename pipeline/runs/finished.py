@@ -1,16 +1,12 @@
 """The folder of a finished run, opened again: only files that are as the run wrote them are used."""
 
-import io
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import polars as pl
-
 from pipeline.errors import InputError, UsageError
-from pipeline.frames import WARNED, Outcomes, Warned
-from pipeline.reports.choices import warned_in
+from pipeline.frames import Outcomes, Warned
 from pipeline.runs.ended import EndedRun, RunPart, outcomes_in
 from pipeline.runs.folder import outcome_files
 from pipeline.runs.manifest import read_manifest
@@ -19,7 +15,6 @@ from pipeline.runs.remedies import RUN_AGAIN
 from pipeline.stages.read import PaymentSource
 from pipeline.wording import Sentence
 from schemas.folder import MANIFEST
-from schemas.folder import WARNED as WARNED_NAME
 from schemas.manifest import Manifest
 from schemas.summary import Summary
 
@@ -67,11 +62,8 @@ class FinishedRun(NamedTuple):
         return dict(headers)
 
     def warned(self) -> Warned:
-        """The rows with each warning (InputError: changed)."""
-        if not self.is_data_set:
-            return warned_in(self.summary)
-        content = EndedRun(self.folder, self.manifest).content(WARNED_NAME)
-        return Warned(pl.read_parquet(io.BytesIO(content)).cast(WARNED))  # type: ignore[arg-type]  # polars' stubs
+        """As `EndedRun.warned`."""
+        return EndedRun(self.folder, self.manifest).warned()
 
 
 @contextmanager

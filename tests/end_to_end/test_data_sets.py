@@ -11,6 +11,7 @@ import sys
 from contextlib import ExitStack, closing
 from decimal import Decimal
 
+import openpyxl
 import polars as pl
 import pytest
 from desk import VOLATILE
@@ -455,6 +456,15 @@ def test_the_page_names_every_part_and_the_attention_file_goes_by_size(desk, san
     amounts = [float(row["amount"]) for row in listed]
     assert amounts == sorted(amounts, reverse=True)
     assert len(listed) == summary(desk)["attention_count"]
+    book = openpyxl.load_workbook(desk.folder / "set.precheck" / "report.xlsx")
+    assert book["All"]["A1"].value == "All: the 80 rows are in outcomes."
+    counts = {total["outcome"]: total["row_count"] for total in summary(desk)["outcomes"]}
+    for sheet, outcome in (
+        ("No match", "no_match"),
+        ("Not possible", "not_possible"),
+        ("Rejected", "rejected"),
+    ):
+        assert book[sheet]["A1"].value.startswith(f"{sheet} ({counts[outcome]}): ")
 
 
 def test_reasons_of_a_data_set_are_in_the_language_of_its_reader(desk, sandbox, rows):
@@ -604,20 +614,39 @@ def listed(path):
         ]
 
 
-@pytest.mark.parametrize("form", ["csv", pytest.param("parquet", marks=pytest.mark.nightly)])
-def test_a_data_set_is_corrected_checked_again_and_split_as_the_file_of_its_parts_is(desk, sandbox, form):
+def decided_in_workbook(desk, folder, sheet, word, *numbers):
+    """`--decisions` with a copy of its workbook: the word beside rows of a sheet, by their place on it."""
+    book = openpyxl.load_workbook(desk.folder / folder / "report.xlsx")
+    headers = [cell.value for cell in book[sheet][3]]
+    decision, reason = headers.index("Decision"), headers.index("Reason")
+    rows = list(book[sheet].iter_rows(min_row=4))
+    for row in (rows[number] for number in numbers) if numbers else rows:
+        row[decision].value, row[reason].value = word, "asked"
+    book.save(desk.folder / f"{folder}.decided.xlsx")
+    return "--decisions", f"{folder}.decided.xlsx"
+
+
+@pytest.mark.parametrize(
+    ("form", "by"), [("csv", "workbook"), pytest.param("parquet", "kind", marks=pytest.mark.nightly)]
+)
+def test_a_data_set_is_corrected_checked_again_and_split_as_the_file_of_its_parts_is(desk, sandbox, form, by):
     as_data_set(desk, known_to_the_sandbox(40), form=form)
     said, last = sandbox.using("sandbox"), {}
-    accepting = ("--accept", "close_match", "--reason", "asked", "--allow-simulated", "--json")
+    policy = desk.file("policy.toml", '[profiles.sandbox.policy]\nno_match = "review"\n')
     for stem, file, more in (("all", "all.csv", ()), ("set", "set", ("--work", "work"))):
         assert desk("run", file, *more, *said).status == 0
-        fixed = desk("fix", f"{stem}.precheck", *accepting)
+        kinds = ("--accept", "close_match", "--reason", "asked")
+        accepting = kinds if by == "kind" else decided_in_workbook(desk, f"{stem}.precheck", "Fix", "fix")
+        fixed = desk("fix", f"{stem}.precheck", *accepting, "--allow-simulated", "--json")
         assert fixed.status == 0, fixed.err
         corrected = json.loads(fixed.out)
         words = ("run", corrected["corrected"]["path"], "--out", f"{stem}.again", *more, *said)
         assert desk(*words).status == 0
-        split = desk("split", f"{stem}.again", "--by", "Bea", "--allow-simulated", "--json")
+        released = decided_in_workbook(desk, f"{stem}.again", "No match", "release", 0, -1)
+        splitting = (*released, "--config", policy, "--by", "Bea", "--allow-simulated", "--json")
+        split = desk("split", f"{stem}.again", *splitting)
         assert split.status == 0, split.err
+        assert not json.loads(split.out)["unheeded_rows"]
         verified = desk("verify", f"{stem}.again", "--input", corrected["corrected"]["path"])
         assert verified.status == 0, verified.out
         assert desk("report", f"{stem}.again").status == 0

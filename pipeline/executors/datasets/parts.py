@@ -36,11 +36,10 @@ from pipeline.frames import (
     Schema,
     Warnings,
 )
-from pipeline.reports.data_sets import part_report
-from pipeline.reports.groups import COLUMNS as SHOWN
+from pipeline.reports.documents import part_report
+from pipeline.reports.groups import LISTED
 from pipeline.rules.currencies import currency_sources
 from pipeline.rules.enumeration import sequence_warnings
-from pipeline.rules.totals import MONEY_FIELDS
 from pipeline.rules.warnings import in_order
 from pipeline.runs.data_set import DataPart
 from pipeline.runs.part_files import (
@@ -61,7 +60,7 @@ from pipeline.wording import PLACE, Sentence
 from schemas.data_set import PartDecided, PartRead
 from schemas.summary import InputFile, Summary
 
-_NEEDED = [name for name in PAYMENTS if name in {"row", *SHOWN, *MONEY_FIELDS}]
+_NEEDED = [name for name in PAYMENTS if name in LISTED]
 """The columns of `Payments` that reports use."""
 
 

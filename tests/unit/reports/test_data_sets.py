@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from pipeline.frames import OUTCOMES, PAYMENTS
-from pipeline.reports.data_sets import ATTENTION_MAX, PartReport, of_all
-from pipeline.reports.groups import COLUMNS, sums_of
+from pipeline.reports.documents import ATTENTION_MAX, ROW, SIZE, PartReport, of_all
+from pipeline.reports.groups import LISTED, sums_of
 
-NO_PAYMENTS = pl.DataFrame(schema={**PAYMENTS, **OUTCOMES}).select([*COLUMNS, "sort_code"])
+NO_PAYMENTS = pl.DataFrame(schema={**PAYMENTS, **OUTCOMES}).select(LISTED)
 NO_SUMS = sums_of(pl.DataFrame(schema={**PAYMENTS, **OUTCOMES}))
 
 
@@ -22,7 +22,7 @@ def test_the_largest_payments_are_found_without_all_parts_in_memory():
         nonlocal most_at_once
         for number in range(8):
             sizes = pl.int_range(number, ATTENTION_MAX * 2, 8, eager=True).sort(descending=True)
-            part = pl.DataFrame({"_size": sizes, "row": sizes, "payment_id": sizes.cast(pl.String)})
+            part = pl.DataFrame({SIZE: sizes, ROW: sizes, "payment_id": sizes.cast(pl.String)})
             held.append(weakref.ref(part))
             gc.collect()
             most_at_once = max(most_at_once, sum(one() is not None for one in held))
@@ -31,5 +31,5 @@ def test_the_largest_payments_are_found_without_all_parts_in_memory():
 
     found = of_all(parts()).attention
 
-    assert found["row"].to_list() == list(range(2 * ATTENTION_MAX - 1, ATTENTION_MAX - 1, -1))
+    assert found[ROW].to_list() == list(range(2 * ATTENTION_MAX - 1, ATTENTION_MAX - 1, -1))
     assert most_at_once <= 3, "the part at hand, the one before, and what was found so far"

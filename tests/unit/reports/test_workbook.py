@@ -10,8 +10,9 @@ from openpyxl.utils import get_column_letter
 
 from pipeline.reports import workbook
 from pipeline.reports.cells import TEXT_CHARS_MAX
-from pipeline.reports.choices import RANGES_MAX
-from pipeline.reports.workbook import Payments, write_workbook
+from pipeline.reports.choices import RANGES_MAX, warned_in
+from pipeline.reports.documents import ListedRows
+from pipeline.reports.workbook import write_workbook
 from pipeline.stages.read import read
 from schemas.outcomes import Environment
 from schemas.review import Verdict
@@ -43,6 +44,11 @@ PRINTED_CHARS_MAX = 250
 """Across a page of A4, in the widths of a sheet: with more of them, print is too small to be read."""
 CLOSE = {"outcome": "close_match", "code": "MBAM", "action": "fix_name"}
 ANNM = {"outcome": "no_match", "code": "ANNM", "action": "ask_payee"}
+
+
+def listed(summary, rows, policy=None):
+    """All payments of a run, for its workbook."""
+    return ListedRows(rows, (), policy, warned_in(summary))
 
 
 @pytest.fixture
@@ -111,7 +117,7 @@ def test_markup_stays_text_on_the_summary_too(tmp_path, summary_of, payments_of,
     summary = summary_of(profile=MARKUP)
     summary = summary.model_copy(update={"input": summary.input.model_copy(update={"row_count": 1})})
     path = write_workbook(
-        summary, Payments(payments_of({}).join(outcomes_of(ANNM), on="row")), tmp_path, outcome_name=""
+        summary, listed(summary, payments_of({}).join(outcomes_of(ANNM), on="row")), tmp_path, outcome_name=""
     )
     assert not [name for name, xml in parts(path).items() if re.search(r"<f[ >]", xml)]
     assert openpyxl.load_workbook(path)["Summary"]["B6"].value.strip() == MARKUP
@@ -213,7 +219,7 @@ def test_the_list_of_a_row_offers_what_the_policy_can_follow_and_says_what_to_wr
     summary = summary_of(warning_codes=said)
     summary = summary.model_copy(update={"input": summary.input.model_copy(update={"row_count": 6})})
     rows = payments_of(*[{"name": "Ada"}] * 6).join(outcomes_of(*outcomes), on="row")
-    path = write_workbook(summary, Payments(rows, policy=as_verdicts(policy)), tmp_path, outcome_name="")
+    path = write_workbook(summary, listed(summary, rows, as_verdicts(policy)), tmp_path, outcome_name="")
     book = openpyxl.load_workbook(path)
     found = offers(book["All"])
     words = {row: offered for row, (offered, _, _) in found.items()}
@@ -255,7 +261,7 @@ def test_lists_of_a_long_sheet_are_in_few_places_each(tmp_path, summary_of, paym
     summary = summary.model_copy(update={"input": summary.input.model_copy(update={"row_count": count})})
     rows = payments_of(*[{"name": "Ada"}] * count).join(outcomes_of(*[{}, ANNM] * (count // 2)), on="row")
     sheet = openpyxl.load_workbook(
-        write_workbook(summary, Payments(rows, policy={}), tmp_path, outcome_name="")
+        write_workbook(summary, listed(summary, rows, {}), tmp_path, outcome_name="")
     )["All"]
     lists = sheet.data_validations.dataValidation
     assert [len(choice.sqref.ranges) for choice in lists] == [RANGES_MAX, 1] * 2
@@ -338,11 +344,14 @@ def test_a_sheet_that_is_too_long_names_the_outcome_file(tmp_path, summary_of, f
     summary = summary.model_copy(update={"input": summary.input.model_copy(update={"row_count": count})})
     book = openpyxl.load_workbook(
         write_workbook(
-            summary, Payments(payments.join(outcomes, on="row")), tmp_path, outcome_name="outcomes.parquet"
+            summary,
+            listed(summary, payments.join(outcomes, on="row")),
+            tmp_path,
+            outcome_name="outcomes.parquet",
         ),
         read_only=True,
     )
-    assert "they are in outcomes.parquet." in book["All"]["A1"].value
+    assert "50,001 rows are in outcomes.parquet." in book["All"]["A1"].value
     assert book["All"].max_row == 3
     assert book["No match"]["A1"].value.startswith("No match (50,001, here the largest 10,000)")
     amounts = [row[6] for row in book["No match"].iter_rows(min_row=4, values_only=True)]
