@@ -15,7 +15,7 @@ from pipeline.desk.review import LastDecision, Review, frame_of
 from pipeline.desk.states import FileStatus
 from pipeline.formats.excel import decisions as workbook
 from pipeline.reports.choices import warned_in
-from pipeline.reports.documents import ListedRows
+from pipeline.reports.groups import ListedRows
 from pipeline.reports.workbook import write_workbook
 from pipeline.wording import Sentence
 from schemas.review import Decision

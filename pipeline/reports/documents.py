@@ -1,6 +1,6 @@
 """The reports of a run that are files: one call writes them all, at its end and at any time after."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from functools import reduce
 from hashlib import sha256
@@ -20,13 +20,12 @@ from pipeline.headers.parties import is_list_of_payees, payee_key
 from pipeline.reports import safe_csv as spreadsheet
 from pipeline.reports.changes import changes_of
 from pipeline.reports.choices import warned_in
-from pipeline.reports.groups import PARTS_ROWS_MAX, added_sums, listable, sums_of
+from pipeline.reports.groups import PARTS_ROWS_MAX, ListedRows, added_sums, listable, sums_of
 from pipeline.reports.reasons import SaidReasons, sentences_of
 from pipeline.reports.wording import in_words
 from pipeline.rules.row_positions import position_texts
 from pipeline.rules.totals import money_of
 from pipeline.wording import ENGLISH, language
-from schemas.changes import Change
 from schemas.folder import ATTENTION, OTHER_NAMES, OUTCOMES, REPORT_HTML, pain002_name
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome
 from schemas.review import Verdict
@@ -52,22 +51,6 @@ class Rows(NamedTuple):
     """`frames.CHANGES`; None if there are none, or none any more."""
     reasons: SaidReasons = MappingProxyType({})
     """What stands behind the reasons of the outcomes; empty if an earlier version decided them."""
-
-
-class ListedRows(NamedTuple):
-    """The payments that the page and the workbook are made of."""
-
-    rows: pl.DataFrame
-    """`Payments` joined with `Outcomes` on `row`, in row order: all, or of a data set those that may be
-    listed; where there is a `decision` and a `reason` already, with those."""
-    changes: Sequence[Change]
-    """Differences from an earlier run, as `changes.listed` gives them."""
-    policy: Mapping[str, Verdict] | None
-    """Policy of the profile, which decides what is offered beside a row; None if unknown."""
-    warned: Warned
-    """Which rows have which warning."""
-    sums: pl.DataFrame | None = None
-    """Of a data set, the sums of all rows, as `groups.added_sums` gives them; None: these are all rows."""
 
 
 class PartReport(NamedTuple):

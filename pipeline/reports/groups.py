@@ -5,19 +5,22 @@ terminal would act on, and no longer than a person reads.
 """
 
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import cache
 from typing import Any, NamedTuple
 
 import polars as pl
 
+from pipeline.frames import Warned
 from pipeline.reports.differences import Difference, Piece, difference
 from pipeline.reports.wording import ADVICE_BY_CODE, advice, number, positions_in_words, say, visible
 from pipeline.rules.identifiers import masked
 from pipeline.rules.totals import MONEY_FIELDS, money_of
 from pipeline.wording import Sentence
+from schemas.changes import Change
 from schemas.outcomes import UNDECIDED, Action, Outcome
+from schemas.review import Verdict
 from schemas.row_positions import RowPositions
 from schemas.summary import Money
 
@@ -49,6 +52,22 @@ _IDENTIFICATIONS = ("lei", "organisation_bic", "organisation_id")
 
 _Compared = Callable[[str, str], Difference]
 """`difference`, for the payments at hand."""
+
+
+class ListedRows(NamedTuple):
+    """The payments that the page and the workbook are made of."""
+
+    rows: pl.DataFrame
+    """`Payments` joined with `Outcomes` on `row`, in row order: all, or of a data set those that may be
+    listed; where there is a `decision` and a `reason` already, with those."""
+    changes: Sequence[Change]
+    """Differences from an earlier run, as `changes.listed` gives them."""
+    policy: Mapping[str, Verdict] | None
+    """Policy of the profile, which decides what is offered beside a row; None if unknown."""
+    warned: Warned
+    """Which rows have which warning."""
+    sums: pl.DataFrame | None = None
+    """Of a data set, the sums of all rows, as `groups.added_sums` gives them; None: these are all rows."""
 
 
 class Row(NamedTuple):

@@ -27,7 +27,7 @@ from pipeline.formats.excel.decisions import DECISION, ROW, RUN_ID
 from pipeline.reports.cells import DIGITS_MAX, LINE_POINTS, Styles, amount_as_text, rows_xml
 from pipeline.reports.changes import beside_rows
 from pipeline.reports.choices import Policy, offered, policy_lines, write_lists
-from pipeline.reports.documents import ListedRows
+from pipeline.reports.groups import ListedRows
 from pipeline.reports.sheets import (
     ALL,
     CHANGED,
