@@ -406,6 +406,8 @@ class Summary(OwnDocument):
     warning_count: int
     warning_codes: list[WarningCount] = []
     """Every code that has a row."""
+    warned_match_count: int = 0
+    """Matches with a warning about the payee: a person looks at them, too."""
     compared: Comparison | None = None
     """With which earlier runs the file was compared; None where with none."""
     modulus: ModulusUsed | None = None
@@ -427,8 +429,9 @@ class Summary(OwnDocument):
 
     @property
     def to_look_at_count(self) -> int:
-        """Rows that a person must look at before the file is paid: decided, and not a match."""
-        return self.input.row_count - self._row_count(Outcome.MATCH) - self.undecided_count
+        """Decided rows that a person must look at: not a match, or with a warning about the payee."""
+        others = self.input.row_count - self._row_count(Outcome.MATCH) - self.undecided_count
+        return others + self.warned_match_count
 
     @property
     def compares_banks(self) -> bool:

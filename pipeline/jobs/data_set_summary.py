@@ -67,6 +67,7 @@ def add_up(
         warnings=warnings[:ROWS_LISTED_MAX],
         warning_count=sum(summary.warning_count for summary in summaries),
         warning_codes=_warning_codes(summaries),
+        warned_match_count=sum(summary.warned_match_count for summary in summaries),
         complete=is_complete,
     )
 

@@ -13,7 +13,7 @@ from pipeline.rules.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.rules.warnings import warning_counts
 from schemas.banks import BankOutcomes
 from schemas.changes import Comparison
-from schemas.outcomes import UNDECIDED, Action, ApiName, Environment, Outcome
+from schemas.outcomes import ABOUT_THE_PAYEE, UNDECIDED, Action, ApiName, Environment, Outcome
 from schemas.summary import (
     ROWS_LISTED_MAX,
     ROWS_NAMED_MAX,
@@ -33,6 +33,7 @@ ANSWERED = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_PO
 ATTENTION = (Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 """The outcomes whose rows a person must look at before anything is paid."""
 _NEEDS_ATTENTION = pl.col("check_outcome").is_in(list(ATTENTION))
+_IS_MATCH = pl.col("check_outcome") == Outcome.MATCH
 _IS_UNDECIDED = pl.col("check_outcome").is_in(list(UNDECIDED))
 
 
@@ -79,10 +80,12 @@ def summarise(  # noqa: PLR0913 (a part of a data set has counted its banks alre
     assert rows.height == payments.height == outcomes.height
     calls = list(calls)
     batches = batch_totals(header.message, rows)
-    asked_count, undecided_count, attention_count = rows.select(
+    about_payee = warnings.filter(pl.col("code").is_in(ABOUT_THE_PAYEE))["row"]
+    asked_count, undecided_count, attention_count, warned_match_count = rows.select(
         (pl.col("check_api") != ApiName.BANK_REPORT).sum(),
         _IS_UNDECIDED.sum(),
         _NEEDS_ATTENTION.sum().alias("attention"),
+        _IS_MATCH.and_(pl.col("row").is_in(about_payee.implode())).sum().alias("warned"),
     ).row(0)
     return Summary(
         **header.summary_fields(is_left=undecided_count > 0),
@@ -103,6 +106,7 @@ def summarise(  # noqa: PLR0913 (a part of a data set has counted its banks alre
         ],
         warning_count=warnings.height,
         warning_codes=warning_counts(warnings),
+        warned_match_count=warned_match_count,
         complete=undecided_count == 0,
     )
 
