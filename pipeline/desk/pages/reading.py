@@ -21,10 +21,13 @@ from pipeline.desk.jobs import (
     remember,
 )
 from pipeline.desk.languages import gettext
+from pipeline.desk.listing import Asked, Listing
 from pipeline.desk.pages.files import same_files
 from pipeline.desk.refusals import Conflict, DeskRefusal
 from pipeline.desk.releasing import REASON_CHARS_MAX, shaping
 from pipeline.desk.rendering import html, words
+from pipeline.desk.review import reviewed
+from pipeline.desk.shown import shown_of
 from pipeline.desk.states import FileStatus, State, may
 from pipeline.desk.words import sentence_of
 from pipeline.errors import PrecheckError
@@ -37,6 +40,7 @@ from schemas.columns import ColumnsRead
 from schemas.cop import AccountType
 from schemas.desk import Deed, DeskFile
 from schemas.forecast import Forecast
+from schemas.outcomes import Outcome
 from schemas.payments import FIELDS, IGNORE
 from schemas.prices import Price
 from schemas.review import Act
@@ -187,19 +191,37 @@ async def plan(request: web.Request) -> web.Response:
     if current.state is State.PURGED:
         raise Conflict(Sentence("desk.file_deleted"))
     forecast, refusal = await asyncio.to_thread(_forecast, current, context.clock)
-    names = await asyncio.to_thread(profiles)
+    names, person = await asyncio.to_thread(profiles), person_of(request)
+    may_decide = may(current, person, Deed.DECIDED)
+    corrected = await asyncio.to_thread(_correctable, current) if may_decide else {"lines": []}
+    if corrected["lines"]:
+        await context.record_accounts(request, current.id)
     return html(
         request,
         "plan",
+        **corrected,
         current=current,
+        may_decide=may_decide,
         forecast=forecast,
         made=None if forecast is None or current.summary is None else made_of(forecast, current.summary),
         refusal=refusal,
         same=[] if refusal else await asyncio.to_thread(same_files, context, current.folder),
         profiles=names,
         account_types=[*AccountType],
-        may_start=may(current, person_of(request), Deed.PLANNED),
+        may_start=may(current, person, Deed.PLANNED),
     )
+
+
+def _correctable(current: FileStatus) -> dict[str, object]:
+    """What the form of the review takes, for the rejected rows that a person may correct by hand."""
+    try:
+        run, latest = reviewed(current.folder)
+    except PrecheckError:
+        return {"lines": []}  # the review says why
+    asked = Asked(outcome=Outcome.REJECTED)
+    lines = [line for line in Listing(run, latest).page(asked).rows if line.writes]
+    shown = shown_of(run, latest, current.decisions)
+    return {"lines": lines, "asked": asked, "shown": shown, "comments": {}, "choice": None}
 
 
 class Made(NamedTuple):

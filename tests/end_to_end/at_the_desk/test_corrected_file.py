@@ -161,6 +161,24 @@ def test_a_name_or_an_account_type_is_corrected_here_and_the_approver_sees_old_a
     assert not written.exists()
 
 
+def test_rejected_rows_are_corrected_on_the_plan_too_but_never_an_account(desk_here, rita):
+    assert "After the check you can correct" in rita.get(f"/files/{rita.planned(REJECTED)}/plan").text
+    at = rita.checked(REJECTED, "rejected.csv")
+    page = rita.get(f"/files/{at}/plan").text
+    assert re.findall('id="row-([0-9]+)"', page) == ["2", "1"]  # not 3, whose account is broken
+    forms = re.findall('<form method="post" action="([^"]*/rows/[0-9]+)">(.*?)</form>', page, re.DOTALL)
+    for action, form in forms:
+        fields = dict(re.findall('name="(shown|before)" value="([^"]*)"', form))
+        text = "Personal" if "<select" in form else "Avery Thornwood"
+        said = {**fields, "decision": "fix", "reason": "on the invoice", "written": text}
+        assert rita.post(action, said).status == 303
+    assert [one["rows"] for one in desk_here.decisions(at)] == [[2], [1]]
+    now = text_of(rita, f"/files/{at}/plan")
+    assert "To be corrected: Avery Thornwood, Rita on the invoice" in now
+    seen = [(entry["by"], entry["deed"]) for entry in desk_here.audit() if entry["run"] == at]
+    assert ("Rita", "saw accounts") in seen
+
+
 def test_a_correction_that_was_taken_back_is_in_no_file_of_the_next_approval(desk_here, rita, both):
     at = desk_here.copy(both[0])
     decide(rita, at, 2, "none")
