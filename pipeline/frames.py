@@ -147,12 +147,12 @@ KEPT_PAYEES: Schema = {
 
 CHANGES: Schema = {
     "row": pl.UInt32(),
-    "code": pl.String(),  # ACCOUNT_CHANGED, NAME_CHANGED or PAYEE_NEW
+    "code": pl.String(),  # BANK_DIFFERS, ACCOUNT_CHANGED, NAME_CHANGED or PAYEE_NEW
     "then": pl.String(),  # masked; null if the payee is new, or the earlier run no longer has it
     "now": pl.String(),  # masked
-    "earlier": pl.String(),  # the folder of the earlier run; null if the payee is new
+    "earlier": pl.String(),  # folder of the earlier run, or id of the bank's report; null if the payee is new
 }
-"""Differences from an earlier run: at most one row per payment and code."""
+"""Differences from an earlier run or a bank's report: at most one row per payment and code."""
 
 QUESTION: Schema = {
     "api": API,

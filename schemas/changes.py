@@ -32,15 +32,28 @@ class Comparison(OwnDocument):
     """What each bank answered in the latest of the runs."""
 
 
+class BankComparison(OwnDocument):
+    """How a check and the reports of the payer's bank agree, in payments."""
+
+    agreed_count: int
+    differing_count: int
+    """Each has a change with the code BANK_DIFFERS."""
+    only_bank_count: int
+    """Answered by the bank alone; the check has rejected, deferred or not answered them."""
+    only_check_count: int
+    """No report has a final status for them."""
+
+
 class Change(OwnDocument):
     """A change about one payment, without whole names or accounts."""
 
     row: int
     code: WarningCode
     then: str | None
-    """Masked; null if the payee is new, or where the earlier run no longer has it."""
+    """Masked; null if the payee is new, or where the earlier run no longer has it. With BANK_DIFFERS it is the
+    outcome of the check, or the name that it gave."""
     now: str
     earlier: str | None
-    """The folder of the earlier run; None if the payee is new."""
+    """The folder of the earlier run, or the message id of the bank's report; None if the payee is new."""
     amount: Decimal | None = None
     currency: str | None = None

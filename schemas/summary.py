@@ -12,7 +12,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, JsonValue, model_validator
 
 from schemas.banks import BankOutcomes
-from schemas.changes import Comparison
+from schemas.changes import BankComparison, Comparison
 from schemas.localized import LocalizedText
 from schemas.outcomes import Action, ApiName, Environment, Outcome, WarningCode
 from schemas.row_positions import RowPositions
@@ -413,7 +413,10 @@ class Summary(OwnDocument):
     modulus: ModulusUsed | None = None
     """None if the profile names no tables."""
     bank_reports: list[ReportUsed] = []
-    """Where a bank's reports were imported, and nothing was asked: those, oldest first."""
+    """The reports of the payer's bank that were imported, oldest first. Where nothing was asked, every answer
+    comes from them."""
+    bank_comparison: BankComparison | None = None
+    """How a check agrees with them; None where nothing was asked."""
     complete: bool
     """False where rows are left for a later run."""
     next_step: str | None
@@ -437,6 +440,11 @@ class Summary(OwnDocument):
     def compares_banks(self) -> bool:
         """True if there are banks to compare: more than one, and not one answer from each."""
         return self.bank_count > 1 and self.banks[0].answered_count > 1
+
+    @property
+    def is_bank_answered(self) -> bool:
+        """True if the payer's bank answered by its reports, and nothing was asked."""
+        return self.environment is Environment.BANK
 
     @property
     def is_rehearsal(self) -> bool:

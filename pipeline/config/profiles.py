@@ -297,3 +297,11 @@ def sandbox(option: str | None = None) -> Iterator[Path]:
                 child.kill()
                 child.wait()
             child.stdout.close()
+
+
+def policy_today(profile: str) -> Mapping[str, Verdict] | None:
+    """The policy of a profile in the usual configuration now; None if that has no such profile."""
+    try:
+        return choose(profile, None).policy
+    except ConfigurationError:
+        return None

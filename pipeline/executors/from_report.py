@@ -22,7 +22,23 @@ from pipeline.files.plain import open_plain
 from pipeline.formats import pain002
 from pipeline.formats.message import Message
 from pipeline.formats.pain002 import OF_VERIFICATION, PENDING, Status, StatusReports
-from pipeline.frames import ANSWERS, Answers, AnswerState, Checks, Findings, Outcomes, OwnCode, Questions
+from pipeline.frames import (
+    ANSWERS,
+    API,
+    FINDINGS,
+    Answers,
+    AnswerState,
+    Assignments,
+    Bases,
+    Checks,
+    Findings,
+    Outcomes,
+    OwnCode,
+    Payments,
+    Questions,
+    Rejects,
+    Warnings,
+)
 from pipeline.runs.ended import EndedRun
 from pipeline.stages.plan import Plan, bases
 from pipeline.stages.resolve import Resolved, resolve
@@ -152,6 +168,28 @@ def outcomes_again(
     """The outcomes that follow from reports, to compare them with those on record."""
     _, resolved = decided_by_reports(message, findings, planned, reports)
     return resolved.outcomes
+
+
+def reported_outcomes(
+    message: Message, payments: Payments, reports: Sequence[ReceivedReport]
+) -> tuple[Outcomes, tuple[Sentence, ...]]:
+    """What reports alone say of every payment, whatever local rules say, with notes on the reports."""
+    api = pl.lit(ApiName.BANK_REPORT, API)
+    checks = payments.select("row", "name", check="row", api=api)
+    found = reported_answers(message, Checks(checks), payments["row"], reports)
+    questions = Questions(
+        Bases(checks.select("check", "api", by_name=pl.col("name").is_not_null())),
+        Assignments(checks.select("row", "check")),
+    )
+    nothing = pl.DataFrame(schema=FINDINGS)
+    resolved = resolve(
+        Findings(Rejects(nothing), Warnings(nothing)),
+        questions,
+        found.answers,
+        [DECLARED[ApiName.BANK_REPORT]],
+        Environment.BANK,
+    )
+    return resolved.outcomes, found.notes
 
 
 def kept_reports(run: EndedRun, message: Message) -> list[ReceivedReport]:

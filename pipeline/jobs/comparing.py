@@ -160,12 +160,16 @@ def _before(pattern: str, subject: CurrentRun) -> Iterator[tuple[Path, Manifest]
 # What a run leaves behind.
 
 
-def keep(compared: ComparedRun, outcomes: Outcomes, payee_key: bytes, folder: Path) -> list[Path]:
-    """Write what changed, and what the next run needs to compare with this one."""
+def keep(compared: ComparedRun, outcomes: Outcomes, payee_key: bytes, folder: Path) -> Path:
+    """Write what the next run needs to compare with this one."""
     changes = compared.changes if compared.comparison.runs else None
     known = payee_statuses(compared.payees["row"], outcomes, changes)
-    payees = keep_payees(compared.payees, known, compared.carried, payee_key, folder)
+    return keep_payees(compared.payees, known, compared.carried, payee_key, folder)
+
+
+def keep_changes(changes: Changes, folder: Path) -> Path:
+    """Write what changed since earlier runs, and where the bank's report says otherwise."""
     path = folder / CHANGES_NAME
     with write_atomically(path) as file:
-        compared.changes.write_ndjson(file)
-    return [payees, path]
+        changes.write_ndjson(file)
+    return path

@@ -175,7 +175,7 @@ def _listed(run: FinishedRun, corrections: Corrections, undue: pl.Series, applie
 
 
 def _before_next(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> LocalizedText:
-    if corrected is not None and run.summary.bank_reports:
+    if corrected is not None and run.summary.is_bank_answered:
         return Sentence("review.hand_in_corrected").recorded()
     if corrected is not None:
         built_in = run.summary.profile in BUILT_IN
@@ -200,7 +200,7 @@ def _next_step(job: FixJob, run: FinishedRun, corrected: PaymentFile | None) -> 
         return shlex.join([*words, *(["--allow-simulated"] if run.summary.simulated else [])])
     source = run.summary.input
     beside = ["--out", str(folder.with_name(f"{folder.stem}.corrected{folder.suffix}"))]
-    if run.summary.bank_reports:
+    if run.summary.is_bank_answered:
         return shlex.join(["precheck", "import", corrected.path, "--report", "REPORT", *beside])
     words = ["precheck", "run", corrected.path]
     words += [] if run.summary.profile == BUILT_IN[0] else ["--profile", run.summary.profile]

@@ -25,7 +25,9 @@ from pipeline.executors.results import AskingResult, QuestionsLeft
 from pipeline.files.atomic import write_atomically
 from pipeline.files.compressed import Compression, sniff
 from pipeline.formats import pain001
+from pipeline.formats.message import Message
 from pipeline.frames import AnswerState
+from pipeline.jobs.bank_comparison import Comparing, compare_reports, compares
 from pipeline.jobs.check import RunResult, begin
 from pipeline.jobs.prepare import RunTime, as_configured, identity_of, prepare, read_file
 from pipeline.jobs.writing import OpenRun, ReportedRun, leave, write_results
@@ -76,21 +78,20 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
     message = source.message
     if source.format != pain001.NAME or message is None:
         raise InputError(Sentence("jobs.import_needs_pain001", file=check.file.name))
+    before = None if check.fresh else replaced_manifest(check.out)
+    if before is not None and compares(before) and before.input.sha256 == source.sha256:
+        return _compared(job, EndedRun(check.out, before), message, by, surface)
     chosen = of_bank(signed_with(choose(check.profile or IMPORTED, file), check.sign_with))
     refuse_changed_copy(check.file, source.sha256, chosen.signer, own=check.out)
     refuse_foreign_files(check.out, chosen.environment, now=now, fresh=check.fresh)
     identity = identity_of(source.sha256, chosen)
     with ExitStack() as opens:
-        before, ledger = None if check.fresh else replaced_manifest(check.out), None
+        ledger = None
         if has_begun(check.out) and not check.fresh:
             ledger = opens.enter_context(open_ledger(check.out, identity, chosen, now=now, before=before))
-        kept = [] if before is None else before.bank_reports
-        reports = [] if before is None else kept_reports(EndedRun(check.out, before), message)
-        given = {report.sha256: report for report in (read_report(path, message) for path in job.reports)}
-        new = [report for sha256, report in given.items() if sha256 not in {one.sha256 for one in kept}]
-        if before is not None and kept and not new:
-            surface.notify(Notice(Sentence("jobs.import_known", folder=check.out), {}))
-            return RunResult(read_summary(check.out), already_finished=True)
+        kept, reports, new = _received(job, None if before is None else EndedRun(check.out, before), message)
+        if kept and not new:
+            return _known(check.out, surface)
         profile = without_servers(chosen)
         time = RunTime(started, begun=now if ledger is None else ledger.created_at)
         prepared, checks = prepare(check, source, chosen, profile, time)
@@ -132,6 +133,34 @@ def import_report(job: ImportJob, surface: Surface) -> RunResult:
         return RunResult(
             decided.summary, already_finished=False, changes=decided.changes, next_step=next_step
         )
+
+
+def _received(
+    job: ImportJob, run: EndedRun | None, message: Message
+) -> tuple[list[ReportUsed], list[ReceivedReport], list[ReceivedReport]]:
+    """The reports on record, the same read again from their copies, and those that are given now and new."""
+    kept = [] if run is None else run.manifest.bank_reports
+    reports = [] if run is None else kept_reports(run, message)
+    given = {report.sha256: report for report in (read_report(path, message) for path in job.reports)}
+    return kept, reports, [given[sha256] for sha256 in given if sha256 not in {one.sha256 for one in kept}]
+
+
+def _known(folder: Path, surface: Surface) -> RunResult:
+    surface.notify(Notice(Sentence("jobs.import_known", folder=folder), {}))
+    return RunResult(read_summary(folder), already_finished=True)
+
+
+def _compared(job: ImportJob, run: EndedRun, message: Message, by: str, surface: Surface) -> RunResult:
+    """Compare the check in a folder with the reports, and keep both; its outcomes stay."""
+    now = surface.clock()
+    kept, reports, new = _received(job, run, message)
+    if not new:
+        return _known(run.folder, surface)
+    surface.watch.enter(Phase.WRITING)
+    used = [*kept, *_copied(new, run.folder, first=len(kept) + 1, by=by, now=timestamp(now))]
+    comparing = Comparing(run, job.check.sign_with, message, [*reports, *new], used, job.check.language)
+    summary, changes = compare_reports(comparing, surface, now=now)
+    return RunResult(summary, already_finished=False, changes=changes)
 
 
 def _next_step(found: ReportedAnswers) -> Sentence:

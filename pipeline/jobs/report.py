@@ -3,13 +3,12 @@
 The ledger is opened for reading, which locks the folder meanwhile.
 """
 
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from pipeline.config.profiles import choose
-from pipeline.errors import ConfigurationError, InputError, UsageError
+from pipeline.config.profiles import policy_today
+from pipeline.errors import InputError, UsageError
 from pipeline.files.signatures import Signer
 from pipeline.jobs.verify import VerifyJob, require_verified
 from pipeline.reports.documents import bank_report, data_set_reports, part_report, reports
@@ -20,7 +19,6 @@ from pipeline.runs.proof import is_sealed_by, named_signer, opened_to_read, sign
 from pipeline.runs.signing import sign, was_signed_here
 from pipeline.wording import Sentence, speaking
 from schemas.manifest import Adoption
-from schemas.review import Verdict
 from schemas.strict import timestamp
 from schemas.summary import Summary
 
@@ -63,7 +61,7 @@ def report(  # noqa: PLR0913 (what is written, and how)
             signer = signer_again(folder, run.manifest, sign_with)
         message = None if for_bank is None else pain001_of(folder, summary, for_bank.input_file)
         kept = keep_changed_workbook(folder)
-        policy = _policy_today(summary.profile)
+        policy = policy_today(summary.profile)
         with speaking(language or run.manifest.language):
             if summary.parts:
                 parts = (
@@ -104,11 +102,3 @@ def _adopting_signer(run: EndedRun, key: Path | None, *, now: datetime) -> Signe
             advice=(Sentence("stores.bring_back_from"), Sentence("advice.start_over")),
         )
     return signer
-
-
-def _policy_today(profile: str) -> Mapping[str, Verdict] | None:
-    """The policy of a profile in the usual configuration now; None if that has no such profile."""
-    try:
-        return choose(profile, None).policy
-    except ConfigurationError:
-        return None

@@ -229,7 +229,7 @@ def _refuse_undecided(run: FinishedRun) -> None:
     if count:
         raise IncompleteError(
             Sentence("jobs.rows_without_answer", folder=run.folder, count=count),
-            advice=Sentence("jobs.import_final" if run.summary.bank_reports else "jobs.run_same_command"),
+            advice=Sentence("jobs.import_final" if run.summary.is_bank_answered else "jobs.run_same_command"),
         )
 
 

@@ -23,6 +23,7 @@ from pipeline.files.signatures import PublicKey, is_signed
 from pipeline.formats import MessageEntry, entry_before, format_as_read
 from pipeline.formats.message import Role
 from pipeline.frames import DECISIONS, Decisions, Findings, Outcomes, Payments, Warned
+from pipeline.jobs.bank_comparison import agrees
 from pipeline.reports.wording import ROWS_NAMED_MAX
 from pipeline.review.payment_files import in_one, payments_in, payments_writer
 from pipeline.review.placements import split
@@ -58,6 +59,7 @@ from pipeline.stores.sqlite.reader import LedgerReader
 from pipeline.wording import Moment, Sentence, SurfaceKind, words
 from schemas.folder import APPROVALS, HOLD, MANIFEST, RELEASE, SIGNATURE
 from schemas.manifest import Manifest, PaymentsEvidence, SplitMade
+from schemas.outcomes import Environment, WarningCode
 from schemas.review import PaymentFile, Shaped, Verdict
 from schemas.strict import timestamp
 from schemas.verification import Verification, VerifiedItem
@@ -283,13 +285,15 @@ def _ledger_agrees(looked_at: _LookedAt, now: datetime) -> list[Finding]:
             return ledger_agrees(manifest, kept, None)
         if not job.asks_again:
             return ledger_agrees(manifest, kept, (outcomes for _, outcomes in looked_at.counted()))
-        if manifest.bank_reports:
-            return [*ledger_agrees(manifest, kept, None), *_reports_agree(looked_at)]
+        reported = _reports_agree(looked_at) if manifest.bank_reports else []
+        if manifest.environment is Environment.BANK:
+            return [*ledger_agrees(manifest, kept, None), *reported]
         known = _known(record, run.key_of_names(record, job.config))
         agree = answers_agree(manifest, map(planned, looked_at.parts()), known)
         return [
             *ledger_agrees(manifest, kept, None),
             *(_by_another_version(each, manifest) for each in agree),
+            *reported,
         ]
 
 
@@ -300,21 +304,27 @@ def _known(record: LedgerReader, secret: SecretStr | None) -> LedgerAnswers:
 
 
 def _reports_agree(looked_at: _LookedAt) -> list[Finding]:
-    """True if every outcome follows from the copies of the bank's reports, and who provided these."""
+    """True if every outcome, or the comparison with a check, follows from the bank's reports."""
     run, manifest = looked_at.run, looked_at.run.manifest
     providers = list(dict.fromkeys(report.provided_by for report in manifest.bank_reports))
     origin = Sentence("evidence.reports_provided", count=len(manifest.bank_reports), names=providers)
     found = [Finding(Sentence("evidence.reports"), origin)]
+    is_answer = manifest.environment is Environment.BANK
+    what = Sentence("evidence.answers" if is_answer else "evidence.comparison")
     [part] = looked_at.parts()
     if not looked_at.is_input:
         try:
             path = input_path(run.folder, manifest.input, None)
         except (UsageError, InputError):
             detail = Sentence("evidence.reports_need_input", file=manifest.input.name)
-            return [*found, Finding(Sentence("evidence.answers"), detail)]
+            return [*found, Finding(what, detail)]
         looked_at = _LookedAt(replace(looked_at.job, input_file=path), run, is_input=True)
     source = looked_at.original(part)
     assert source.message is not None
+    if not is_answer:
+        if agrees(run, source.message, looked_at.rows(part)):
+            return [*found, Finding(what, Sentence("evidence.comparison_agrees"))]
+        return [*found, Finding(what, Sentence("evidence.comparison_differs"), DIFFERS)]
     valid = validate(source.payments, routes_of(manifest.profile), manifest.input.places)
     findings, planned = Findings(valid.rejects, valid.warnings), plan(valid.accepted)
     again = outcomes_again(source.message, findings, planned, kept_reports(run, source.message))
@@ -382,7 +392,7 @@ def _payments_agree(looked_at: _LookedAt) -> list[Finding]:
                 name = run.folder / (part.payments_name if finished.is_data_set else file.name)
                 write = partial(writer.part, mine, role)
                 written[role].append(payments_in(io.BytesIO(), finished, name, write))
-        warned = finished.warned() if warned is None else warned
+        warned = _warned_then(finished, made) if warned is None else warned
         unpaid += _not_to_be_paid(finished, made, warned)["row"].to_list()
     row_count = sum(file.row_count for files in written.values() for file in files)
     is_of_role = all(bool(written[role]) == (roles[role] is not None) for role in roles)
@@ -404,6 +414,14 @@ def _payments_agree(looked_at: _LookedAt) -> list[Finding]:
 def _roles(made: SplitMade) -> dict[Role, PaymentsEvidence | None]:
     """The payment file of each role."""
     return {RELEASE: made.release, HOLD: made.hold}
+
+
+def _warned_then(run: FinishedRun, made: SplitMade) -> Warned:
+    """The warnings at the time of a split: a bank's report that came later has stopped nothing."""
+    warned = run.warned()
+    if all(report.provided <= made.time for report in run.manifest.bank_reports):
+        return warned
+    return Warned(warned.filter(pl.col("code") != WarningCode.BANK_DIFFERS))
 
 
 def _not_to_be_paid(run: FinishedRun, made: SplitMade, warned: Warned) -> pl.DataFrame:

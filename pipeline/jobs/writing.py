@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from shutil import rmtree
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import polars as pl
 
 from pipeline.config import Profile
 from pipeline.config.profiles import Chosen
@@ -12,13 +14,14 @@ from pipeline.errors import PrecheckError
 from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of, next_step, question_counts
 from pipeline.files.atomic import write_atomically
 from pipeline.formats.message import set_aside, stated_controls
-from pipeline.frames import Bases, Reasons
-from pipeline.jobs.comparing import keep
+from pipeline.frames import Bases, Outcomes, Reasons, Warnings
+from pipeline.jobs.comparing import keep, keep_changes
 from pipeline.jobs.prepare import VERSION, PreparedFile, country_of
 from pipeline.reports.changes import changes_of
 from pipeline.reports.documents import Rows, bank_report, reports
 from pipeline.reports.reasons import said_reasons
 from pipeline.rules.currencies import currency_sources
+from pipeline.runs.ended import EndedRun
 from pipeline.runs.families import made_of
 from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import LedgerSummary, keep_changed_workbook, write_manifest
@@ -26,6 +29,7 @@ from pipeline.runs.profile_used import RunSettings
 from pipeline.runs.request import CheckJob, Clock, Notice, Surface
 from pipeline.runs.signing import sign
 from pipeline.runs.starting import remove_stale
+from pipeline.stages.compare import warnings_of
 from pipeline.stages.read import PaymentSource
 from pipeline.stages.resolve import Resolved
 from pipeline.stages.summarise import SummaryHeader, summarise
@@ -35,8 +39,12 @@ from pipeline.wording import Sentence, speaking
 from schemas.changes import Change
 from schemas.folder import REASONS
 from schemas.manifest import Manifest
+from schemas.outcomes import Environment
 from schemas.strict import timestamp
 from schemas.summary import InputFile, ReportUsed, Summary
+
+if TYPE_CHECKING:
+    from pipeline.jobs.bank_comparison import ComparedReports
 
 
 class ReportedRun(NamedTuple):
@@ -76,8 +84,19 @@ class OpenRun(NamedTuple):
             next_step=str(self.next_step(left)),
             given_up=left.is_given_up,
             many_names_reason=self.job.many_names_reason,
-            bank_reports=() if self.reported is None else self.reported.reports,
+            bank_reports=self.bank_reports,
             **found,
+        )
+
+    @property
+    def bank_reports(self) -> Sequence[ReportUsed]:
+        """The bank's reports: those that answer, or those that this check was compared with."""
+        if self.reported is not None:
+            return self.reported.reports
+        return (
+            ()
+            if self.before is None or self.before.environment is Environment.BANK
+            else self.before.bank_reports
         )
 
 
@@ -132,6 +151,10 @@ def write_results(  # noqa: PLR0913, PLR0917 (what is known of a file)
     """Write the summary and the reports of a file beside its outcome file; raises as `leave`."""
     job, compared, clock = run.job, prepared.compared, surface.clock
     outcomes, reasons = decided
+    bank = _compared_with_bank(run, source, outcomes)
+    warnings = prepared.findings.warnings
+    if bank is not None:
+        warnings = Warnings(pl.concat([warnings, warnings_of(bank.changes)]))
     header = run.header(
         left,
         clock,
@@ -140,19 +163,23 @@ def write_results(  # noqa: PLR0913, PLR0917 (what is known of a file)
         compared=None if compared is None else compared.comparison,
         modulus=prepared.modulus,
         message=source.message,
+        bank_comparison=None if bank is None else bank.comparison,
     )
     calls = [] if run.reported is not None else calls_of(question_counts(bases), run.asked.tally)
-    summary = summarise(header, source.payments, outcomes, prepared.findings.warnings, calls)
+    summary = summarise(header, source.payments, outcomes, warnings, calls)
     keep_workbook(job.out, surface)
     changes = None if compared is None else compared.changes
+    if bank is not None:
+        changes = bank.joined(changes)
     rows = Rows(source.payments, outcomes, source.original, changes, said_reasons(reasons))
     with speaking(run.language):
         documents = reports(job.out, summary, rows, outcome_name=written.path.name, policy=run.chosen.policy)
     files = [write_summary(job.out, summary), keep_reasons(reasons, job.out), *documents]
-    if run.reported is not None:
-        files += [job.out / report.name for report in run.reported.reports]
+    files += [job.out / report.name for report in header.bank_reports]
     if compared is not None:  # the next run compares with it
-        files += keep(compared, outcomes, run.ledger.payee_key, job.out)
+        files.append(keep(compared, outcomes, run.ledger.payee_key, job.out))
+    if changes is not None:
+        files.append(keep_changes(changes, job.out))
     if job.pain002 and source.message is not None:
         files.append(bank_report(job.out, summary, source.message, outcomes, now=clock()))
     question_count = sum(call.question_count for call in calls)
@@ -164,6 +191,16 @@ def keep_workbook(folder: Path, surface: Surface) -> None:
     if (kept := keep_changed_workbook(folder)) is not None:
         changed = Sentence("jobs.notice_workbook_kept")
         surface.notify(Notice(changed, {"kept_as": str(folder / kept)}, is_vital=True))
+
+
+def _compared_with_bank(run: OpenRun, source: PaymentSource, outcomes: Outcomes) -> "ComparedReports | None":
+    """A check that goes on, compared with the reports that were imported beside it; None without any."""
+    if run.reported is not None or run.before is None or not run.bank_reports:
+        return None
+    from pipeline.jobs.bank_comparison import compared_again
+
+    assert source.message is not None
+    return compared_again(EndedRun(run.job.out, run.before), source.message, source.payments, outcomes)
 
 
 def keep_reasons(reasons: Reasons, folder: Path) -> Path:

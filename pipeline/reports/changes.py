@@ -1,6 +1,6 @@
 """Changes since an earlier run: shown first, old and new side by side, masked."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -11,13 +11,15 @@ from pipeline.reports.wording import counted, in_words, positions_in_words, say,
 from pipeline.rules.totals import money_of, plain
 from pipeline.wording import Sentence
 from schemas.changes import Change, Comparison
-from schemas.outcomes import WarningCode
+from schemas.forecast import Forecast
+from schemas.outcomes import Outcome, WarningCode
 from schemas.row_positions import RowPositions
 from schemas.summary import Summary, WarningCount
 
 LISTED_MAX = 1000
 """Changes in documents and on the page, gravest code and largest amounts first."""
 WORDS: Mapping[WarningCode, Sentence] = {
+    WarningCode.BANK_DIFFERS: Sentence("changes.bank_differs"),
     WarningCode.ACCOUNT_CHANGED: Sentence("changes.account_changed"),
     WarningCode.NAME_CHANGED: Sentence("changes.name_changed"),
     WarningCode.PAYEE_NEW: Sentence("changes.payee_new"),
@@ -25,11 +27,11 @@ WORDS: Mapping[WarningCode, Sentence] = {
 """Kinds of change, the gravest first."""
 
 
-def listed(changes: pl.DataFrame, payments: pl.DataFrame, comparison: Comparison) -> list[Change]:
+def listed(changes: pl.DataFrame, payments: pl.DataFrame, comparison: Comparison | None) -> list[Change]:
     """Changes for people: accounts, names, then new payees, largest first; none if every payee is new."""
     assert changes.schema == CHANGES
     assert payments.schema == PAYMENTS
-    if all_are_new(comparison):
+    if comparison is not None and all_are_new(comparison):
         changes = changes.filter(pl.col("code") != WarningCode.PAYEE_NEW)
     indexes = changes["row"] - 1
     ranks = {code.value: rank for rank, code in enumerate(WORDS)}
@@ -53,7 +55,7 @@ def listed(changes: pl.DataFrame, payments: pl.DataFrame, comparison: Comparison
 
 def changes_of(summary: Summary, payments: pl.DataFrame, changes: pl.DataFrame | None) -> list[Change]:
     """Changes that a person reviews; empty if they are purged or there were none."""
-    if summary.compared is None or changes is None:
+    if changes is None:
         return []
     return listed(changes, payments, summary.compared)
 
@@ -73,6 +75,21 @@ def compared_with(comparison: Comparison) -> str:
     return say("changes.compared", folders=folders)
 
 
+def comparisons_in_words(found: Summary | Forecast) -> str | None:
+    """With what a file was compared, and the result; None if with nothing."""
+    said = [] if found.compared is None else [compared_with(found.compared)]
+    if isinstance(found, Summary) and found.bank_comparison is not None:
+        said.append(compared_with_bank(found))
+    return " ".join(said) or None
+
+
+def compared_with_bank(summary: Summary) -> str:
+    """The comparison of a check with the bank's reports, as a sentence."""
+    bank = summary.bank_comparison
+    assert bank is not None
+    return say("changes.compared_with_bank", count=len(summary.bank_reports), **bank.model_dump())
+
+
 def counts_in_words(counts: Iterable[WarningCount]) -> str:
     """The number of changed payments by kind of change, as a sentence; empty if none has changed."""
     words = [
@@ -86,6 +103,8 @@ def counts_in_words(counts: Iterable[WarningCount]) -> str:
 def sides(change: Change) -> tuple[str, str]:
     """Old and new, as they are shown beside each other."""
     then = "-" if change.code is WarningCode.PAYEE_NEW else change.then or say("changes.no_longer_kept")
+    if change.code is WarningCode.BANK_DIFFERS and then in set(Outcome):
+        return in_words(Sentence(f"outcome.{then}")), in_words(Sentence(f"outcome.{change.now}"))
     return visible(then), visible(change.now)
 
 
@@ -122,6 +141,36 @@ def lines(
             "" if change.amount is None else amount_text(change.amount),
             "" if change.amount is None else currency_text(change.currency),
         )
+
+
+class ChangeSection(NamedTuple):
+    """What one comparison found, for the page."""
+
+    id: str
+    heading: str
+    compared: str
+    note: str  # what to do about the changes
+    then: str  # the heading of what stood there
+    now: str
+    lines: Sequence[ChangeLine]
+
+
+def sections(summary: Summary, changes: Iterable[Change], rows: pl.DataFrame) -> Iterator[ChangeSection]:
+    """The bank's report first, as it came last; then what changed since earlier runs."""
+    of_bank, others = list[Change](), list[Change]()
+    for change in changes:
+        (of_bank if change.code is WarningCode.BANK_DIFFERS else others).append(change)
+    places = summary.input.places
+    if summary.bank_comparison is not None:
+        words = [say(f"page.bank_{word}") for word in ("differs", "note", "check", "report")]
+        heading, note, then, now = words
+        found = list(lines(of_bank, rows, places))
+        yield ChangeSection("bank", heading, compared_with_bank(summary), note, then, now, found)
+    if summary.compared is not None:
+        words = [say(f"page.{word}") for word in ("changed_since", "most_are_stolen", "then", "now")]
+        heading, note, then, now = words
+        found = list(lines(others, rows, places))
+        yield ChangeSection("changed", heading, compared_with(summary.compared), note, then, now, found)
 
 
 def beside_rows(changes: Iterable[Change]) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from pipeline.reports.changes import WORDS, compared_with, counts_in_words, sides
+from pipeline.reports.changes import WORDS, comparisons_in_words, counts_in_words, sides
 from pipeline.reports.message_fields import COLUMNS_WIDTH_MIN, print_fields, values_in_short
 from pipeline.reports.reasons import sentence_of
 from pipeline.reports.terminal import outcome_table, rule_table, table_of, text_line
@@ -266,11 +266,11 @@ def _duration(api: ApiForecast) -> str:
 
 def print_changes(result: Summary | Forecast, changes: Sequence[Change], console: Console) -> None:
     """Show the gravest of the listed changes on a console, if a run or a plan compared the file."""
-    if result.compared is None:
+    if (compared := comparisons_in_words(result)) is None:
         return
-    nothing = say("changes.nothing") if result.compared.runs else ""
+    nothing = say("changes.nothing") if result.compared is not None and result.compared.runs else ""
     what = counts_in_words(result.warning_codes) or nothing
-    title = " ".join(filter(None, (compared_with(result.compared), what)))
+    title = " ".join(filter(None, (compared, what)))
     console.print(Text(f"\n{visible(title)}", style="bold"))
     if not changes:
         return

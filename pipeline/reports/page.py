@@ -16,7 +16,7 @@ import polars as pl
 from jinja2 import Template
 from markupsafe import Markup, escape
 
-from pipeline.reports.changes import LISTED_MAX, WORDS, compared_with, counts_in_words, lines
+from pipeline.reports.changes import LISTED_MAX, WORDS, counts_in_words, sections
 from pipeline.reports.compiled import template_file, templates
 from pipeline.reports.groups import (
     PARTS_ROWS_MAX,
@@ -101,14 +101,14 @@ def page(
             (warning for warning in summary.warnings if warning.code not in _TOLD_APART),
             summary.input.places,
         ),
-        compared=None if summary.compared is None else compared_with(summary.compared),
-        changes=list(lines(changes, rows, summary.input.places)),
+        comparisons=list(sections(summary, changes, rows)),
+        changes=changes,
         change_counts=counts_in_words(summary.warning_codes),
         facts=facts_in_words(summary.input.facts),
         controls=controls_in_words(summary.input.controls, summary.input.control_count),
         requests=sum(call.request_count for call in summary.calls),
         questions=sum(call.question_count for call in summary.calls),
-        report_count=len(summary.bank_reports),
+        report_count=len(summary.bank_reports) if summary.is_bank_answered else 0,
     )
 
 

@@ -254,21 +254,24 @@ def _code(code: str, outcome: Outcome) -> Text:
     return Text(code, style=STYLES[outcome])
 
 
-def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableType]:
+def _asked(summary: Summary) -> Sentence:
+    """What was asked, or that the bank's reports answer."""
+    if summary.is_bank_answered:
+        return Sentence("terminal.by_bank_reports", count=len(summary.bank_reports))
     sent = sum(call.request_count for call in summary.calls)
     before = sum(call.answered_before_count for call in summary.calls)
     questions = sum(call.question_count for call in summary.calls)
-    asked = Sentence(
+    return Sentence(
         "terminal.asked",
         questions=Sentence("terminal.distinct_questions", count=questions),
         saved=Sentence("terminal.calls", count=summary.saved_call_count),
         sent=Sentence("terminal.requests", count=sent),
         before=Sentence("terminal.of_an_earlier_run", count=before) if before else "",
     )
-    report_count = len(summary.bank_reports)
-    notes: list[Sentence | str] = [
-        Sentence("terminal.by_bank_reports", count=report_count) if report_count else asked
-    ]
+
+
+def _footnotes(summary: Summary, next_step: Sentence | None) -> list[RenderableType]:
+    notes: list[Sentence | str] = [_asked(summary)]
     if elsewhere := sum(call.elsewhere_count for call in summary.calls):
         notes.append(Sentence("terminal.to_other_processes", count=elsewhere))
     if reused := sum(call.reused_count for call in summary.calls):

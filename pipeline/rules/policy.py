@@ -11,7 +11,8 @@ from schemas.review import Verdict
 RELEASABLE = (Outcome.MATCH, Outcome.CLOSE_MATCH, Outcome.NO_MATCH, Outcome.NOT_POSSIBLE)
 """The outcomes that a bank gave. No policy and no person releases a row that no bank answered for."""
 DEFAULT_POLICY: Mapping[str, Verdict] = {
-    outcome: Verdict.RELEASE if outcome is Outcome.MATCH else Verdict.HOLD for outcome in Outcome
+    **{outcome: Verdict.RELEASE if outcome is Outcome.MATCH else Verdict.HOLD for outcome in Outcome},
+    WarningCode.BANK_DIFFERS: Verdict.REVIEW,
 }
 ANSWERED = pl.col("check_outcome").is_in(RELEASABLE)
 
@@ -35,7 +36,7 @@ def verdicts(outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]) 
     """
     rows = (
         outcomes.lazy()
-        .join(_strictest(warned, policy).lazy(), on="row", how="left", maintain_order="left")
+        .join(_strictest(warned, {**DEFAULT_POLICY, **policy}).lazy(), on="row", how="left", maintain_order="left")
         .with_columns(
             by_code=pl.when(ANSWERED).then(_verdict("check_code", policy)),
             by_outcome=_verdict("check_outcome", {**DEFAULT_POLICY, **policy}),

@@ -51,7 +51,7 @@ from schemas.manifest import (
 )
 from schemas.review import Approval
 from schemas.strict import parse, timestamp
-from schemas.summary import Summary
+from schemas.summary import ReportUsed, Summary
 
 if TYPE_CHECKING:
     from pipeline.runs.request import CheckJob
@@ -173,13 +173,15 @@ def refresh_manifest(  # noqa: PLR0913 (what is renewed)
     made: SplitMade | Adoption | None = None,
     decided: Sequence[Approval] | None = None,
     language: str | None = None,
+    bank_reports: Sequence[ReportUsed] | None = None,
 ) -> Manifest:
     """Add files that were written to a run folder, and the approvals there, to its manifest as it was proven.
 
     What the run itself recorded stays as it was recorded, so that a later change of it shows. Files that were
     just written are hashed again. Those removed are no longer there, and need not be. Made was a split, or
     the folder is about to be signed as it was found. The page and the workbook may have another language.
-    No approvals but those decided may be new; None: any.
+    No approvals but those decided may be new; None: any. The bank's reports that a check is compared with may
+    be more than before.
 
     Raises:
         InputError: the approvals cannot be read, or one is missing, or not from this job.
@@ -198,6 +200,7 @@ def refresh_manifest(  # noqa: PLR0913 (what is renewed)
             "adoptions": [*manifest.adoptions, *([made] if isinstance(made, Adoption) else [])],
             "splits": [*manifest.splits, *([made] if isinstance(made, SplitMade) else [])],
             "language": language or manifest.language,
+            "bank_reports": manifest.bank_reports if bank_reports is None else [*bank_reports],
             "written": timestamp(now),
         }
     )

@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES, WARNINGS, Changes, Payees, Warnings
+from pipeline.frames import CHANGES, PAYEE_KEYS, PAYEES, WARNINGS, Changes, Outcomes, Payees, Warnings
 from pipeline.rules.findings import finding_columns, row_finding_columns
 from pipeline.rules.payees import KEYED, Hashed, keyed, keyed_ids, masked_account, masked_name
+from pipeline.rules.policy import RELEASABLE
 from pipeline.wording import Sentence
+from schemas.changes import BankComparison
 from schemas.outcomes import WarningCode
 
 SHOWN_MAX = 3
@@ -247,11 +249,59 @@ def _has_one_of(keys: pl.Series) -> pl.Expr:
     return pl.col(keys.name).is_in(keys.drop_nulls().implode()).fill_null(value=False)
 
 
+def compare_with_bank(outcomes: Outcomes, reported: Outcomes) -> tuple[Changes, BankComparison]:
+    """Find where the payer's bank says otherwise than a check: another outcome, or another name.
+
+    `reported` holds the outcomes that follow from the bank's reports alone. What one of the two has not
+    answered is counted, and is no difference.
+    """
+    ours, theirs = (
+        frame.select("row", outcome=pl.col("check_outcome").cast(pl.String), name="check_matched_name")
+        for frame in (outcomes, reported)
+    )
+    both = ours.join(theirs, on="row", suffix="_now", maintain_order="left").with_columns(
+        earlier=reported["check_id"]
+    )
+    is_checked, is_reported = (pl.col(column).is_in(RELEASABLE) for column in ("outcome", "outcome_now"))
+    is_outcome = pl.col("outcome") != pl.col("outcome_now")
+    is_name = (_alike("name") != _alike("name_now")).fill_null(value=False)
+    differs = both.filter(is_checked & is_reported & (is_outcome | is_name))
+    names = (
+        pl.Series(column, map(masked_name, differs[column].fill_null("")), dtype=pl.String)
+        for column in ("name", "name_now")
+    )
+    shown = differs.with_columns(names).select(
+        "row",
+        "earlier",
+        then=pl.when(is_outcome).then("outcome").otherwise("name"),
+        now=pl.when(is_outcome).then("outcome_now").otherwise("name_now"),
+    )
+    answered_count, only_bank_count, only_check_count = both.select(
+        (is_checked & is_reported).sum(),
+        (~is_checked & is_reported).sum().alias("bank"),
+        (is_checked & ~is_reported).sum().alias("check"),
+    ).row(0)
+    comparison = BankComparison(
+        agreed_count=answered_count - differs.height,
+        differing_count=differs.height,
+        only_bank_count=only_bank_count,
+        only_check_count=only_check_count,
+    )
+    changes = shown.with_columns(code=pl.lit(WarningCode.BANK_DIFFERS.value))
+    return Changes(changes.select(pl.col(column).cast(kind) for column, kind in CHANGES.items())), comparison
+
+
+def _alike(name: str) -> pl.Expr:
+    """The same for names that differ only in case and blanks."""
+    return pl.col(name).str.to_lowercase().str.replace_all(r"\s+", " ").str.strip_chars()
+
+
 def warnings_of(changes: Changes, *, with_names: bool = False) -> Warnings:
     """`Warnings` of `Changes`, in their order, with masked names or only the last digits of accounts."""
     assert changes.schema == CHANGES
-    is_account, is_name = (
-        pl.col("code") == code for code in (WarningCode.ACCOUNT_CHANGED, WarningCode.NAME_CHANGED)
+    is_account, is_name, is_bank = (
+        pl.col("code") == code
+        for code in (WarningCode.ACCOUNT_CHANGED, WarningCode.NAME_CHANGED, WarningCode.BANK_DIFFERS)
     )
     kept = {"then": pl.col("then").fill_null(str(Sentence("rule.no_longer_kept")))}
     sides = {column: pl.col(column) for column in ("earlier", "then", "now")}
@@ -261,13 +311,25 @@ def warnings_of(changes: Changes, *, with_names: bool = False) -> Warnings:
         if with_names
         else row_finding_columns("rule.name_changed", earlier=sides["earlier"])
     )
+    report = pl.col("earlier").fill_null("-")
+    bank = (
+        row_finding_columns("rule.bank_differs_from", report=report, then=sides["then"], now=sides["now"])
+        if with_names
+        else row_finding_columns("rule.bank_differs", report=report)
+    )
     new = finding_columns(Sentence("rule.payee_new"))
     warnings = changes.select(
         "row",
         "code",
         field=pl.when(is_account).then(pl.lit("account_number")).otherwise(pl.lit("name")),
         **{
-            text: pl.when(is_account).then(account[text]).when(is_name).then(name[text]).otherwise(new[text])
+            text: pl.when(is_account)
+            .then(account[text])
+            .when(is_name)
+            .then(name[text])
+            .when(is_bank)
+            .then(bank[text])
+            .otherwise(new[text])
             for text in ("message", "said")
         },
     )

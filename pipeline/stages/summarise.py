@@ -12,7 +12,7 @@ from pipeline.rules.responder_bics import bank_identifiers
 from pipeline.rules.totals import outcome_totals, outcomes_with_money, plain
 from pipeline.rules.warnings import warning_counts
 from schemas.banks import BankOutcomes
-from schemas.changes import Comparison
+from schemas.changes import BankComparison, Comparison
 from schemas.outcomes import ABOUT_THE_PAYEE, UNDECIDED, Action, ApiName, Environment, Outcome
 from schemas.summary import (
     ROWS_LISTED_MAX,
@@ -52,7 +52,8 @@ class SummaryHeader(NamedTuple):
     many_names_reason: str | None = None  # why one account was allowed to be asked about by many names
     compared: Comparison | None = None  # the earlier runs that the file was compared with
     modulus: ModulusUsed | None = None  # the modulus tables that UK accounts were checked by first
-    bank_reports: Sequence[ReportUsed] = ()  # that the answers come from, where nothing was asked
+    bank_reports: Sequence[ReportUsed] = ()  # that answer, or that a check is compared with
+    bank_comparison: BankComparison | None = None
     message: Message | None = None  # what was read of a payment format, for its batches
 
     def summary_fields(self, *, is_left: bool) -> dict[str, Any]:

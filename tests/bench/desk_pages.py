@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 import shutil
 import time
 from statistics import median
@@ -23,6 +24,7 @@ PAGE_GOAL_KB = 100
 PAINT_GOAL_S = 1.0
 TIMES = 10
 LOOK_EVERY_S = 0.05
+_SHOWN = re.compile('"shown" value="(?P<shown>[^"]*)"')
 FIRST_PAINT = "() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 POLICY = '\n[profiles.production.policy]\nclose_match = "review"\n'
 
@@ -141,14 +143,18 @@ def _large_file(desk, home, at):
     opened_s = desk.cpu_s() - before
     rows = [int(word.split('"', 1)[0]) for word in page.split('id="row-')[1:]]
     yield Figure(f"the desk: review of {LARGE_ROWS:,} rows, opened: CPU", f"{opened_s:.2f} s", "")
-    decided = {"decision": "hold", "reason": "asked"}
+    decided, shown = {"decision": "hold", "reason": "asked"}, [_SHOWN.search(page)["shown"]]
+
+    def decide(number):
+        """A decision states what its page showed; the answer says what it shows now."""
+        answer = desk.post(f"/files/{at}/rows/{rows[number]}", part="row", shown=shown[0], **decided)
+        shown[0] = _SHOWN.search(answer.text)["shown"]
+        return answer
+
     for what, ask in (
         ("... a page of it", lambda number: desk.get(f"{review}?page={number + 1}")),
         ("... a search in it", lambda number: desk.post(review, text=f"P{47_110 + number}")),
-        (
-            "... a decision on a row",
-            lambda number: desk.post(f"/files/{at}/rows/{rows[number]}", part="row", **decided),
-        ),
+        ("... a decision on a row", decide),
         ("... the release page", lambda _: desk.get(f"/files/{at}/release")),
     ):
         ask(TIMES)

@@ -11,6 +11,7 @@ the figure to trust where other work goes on, and wall times are upper bounds.
 import argparse
 import sys
 import time
+import traceback
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -68,11 +69,16 @@ def main():
     options = parser.parse_args()
     options.full |= options.long
     figures: list[Figure] = []
+    is_whole = True
     loops = evenness.samples()
     with TemporaryDirectory(prefix="precheck-bench-") as folder:
         for name in options.only or SECTIONS:
             began = time.monotonic()
-            figures += SECTIONS[name].figures(Path(folder), options)
+            try:
+                figures.extend(SECTIONS[name].figures(Path(folder), options))
+            except Exception:  # noqa: BLE001 (what was measured until then is shown, and nothing is written)
+                traceback.print_exc()
+                options.write, is_whole = False, False
             loops += evenness.samples()
             print(f"{name}: {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
     loop_ms = 1000 * median(loops)
@@ -84,7 +90,7 @@ def main():
         if options.full:
             write_page(compared)
     is_worse = any(ratio is not None and ratio > WORSE_MAX for _, ratio in compared)
-    return int(is_worse or (options.full and not all(figure.holds for figure in figures)))
+    return int(is_worse or not is_whole or (options.full and not all(figure.holds for figure in figures)))
 
 
 if __name__ == "__main__":

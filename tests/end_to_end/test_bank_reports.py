@@ -4,6 +4,7 @@ import csv
 import gzip
 import json
 from dataclasses import replace
+from hashlib import sha256
 
 import pytest
 from lxml import etree
@@ -270,3 +271,113 @@ def test_what_a_bank_may_refuse_is_said_before_and_after_unless_the_profile_says
     [warning] = (each for each in given if each["code"] == "ADDRESS_UNSTRUCTURED")
     assert (warning["since"], warning["place_count"]) == ("2026-11-15", 4)
     assert "ADDRESS_UNSTRUCTURED" not in desk("plan", file, "--config", off, "--profile", "sandbox").out
+
+
+STATUS = {"match": "RCVC", "close_match": "RVMC", "no_match": "RVNM", "not_possible": "RVNA"}
+CHECKED = ["no_match", "no_match", "not_possible", "not_possible"]
+"""What the sandbox answers about these payments."""
+
+
+@pytest.fixture
+def using(desk, sandbox):
+    """The words of a profile whose answers are real ones."""
+    return desk.using(vop=sandbox.section("production", "vop", server="production"))
+
+
+def said_of(*outcomes):
+    """A report that says these outcomes of the payments."""
+    each = (
+        replace(one, status=STATUS[outcome], names=()) for one, outcome in zip(SAID, outcomes, strict=True)
+    )
+    return report((SaidOfBatch(tuple(each)),))
+
+
+DIFFERS = said_of("no_match", "match", "not_possible", "no_match")
+
+
+def counts_in(desk):
+    summary = json.loads((desk.folder / "pay.precheck" / "summary.json").read_text())
+    return [*summary["bank_comparison"].values()], [
+        (code["code"], code["every_row"]) for code in summary["warning_codes"]
+    ]
+
+
+def test_a_checked_file_is_compared_with_what_the_bank_reports_afterwards(desk, sandbox, file, using):
+    assert desk("run", file, *using).status == 0
+    before, calls = outcomes(desk), sandbox.call_count
+    assert [row["check_outcome"] for row in before] == CHECKED
+    said = desk.file("vop.xml", DIFFERS)
+
+    compared = desk("import", file, "--report", said, "--by", "Ann")
+
+    assert compared.status == 0, compared.err
+    assert "1 report of the bank: 2 agree, 2 differ" in " ".join(compared.out.split())
+    assert compared.out.index(" 4.00 EUR") < compared.out.index(" 2.00 EUR")  # first by money
+    assert (outcomes(desk), sandbox.call_count) == (before, calls)
+    assert counts_in(desk) == ([2, 2, 0, 0], [("BANK_DIFFERS", [2, 4])])
+    page = (desk.folder / "pay.precheck" / "report.html").read_text()
+    assert "Where the bank says otherwise" in page
+    story = " ".join(desk("show", "pay.precheck", "--row", "2").out.split())
+    assert "no_match by the check, match by the bank" in story
+    verified = desk("verify", "pay.precheck")
+    assert verified.status == 0, verified.out
+    assert "follows from the outcomes and the bank's reports" in verified.out
+    assert "provided by Ann" in verified.out
+    again = desk("import", file, "--report", said)
+    assert "has all of these reports already" in again.err
+    assert desk("report", "pay.precheck").status == 0
+    assert desk("verify", "pay.precheck").status == 0
+
+
+def test_a_comparison_that_was_changed_is_found(desk, file, using):
+    assert desk("run", file, *using).status == 0
+    assert desk("import", file, "--report", desk.file("vop.xml", DIFFERS)).status == 0
+    folder = desk.folder / "pay.precheck"
+    changes, manifest = folder / "changes.jsonl", folder / "manifest.json"
+    lines, old = changes.read_text().splitlines(keepends=True), sha256(changes.read_bytes()).hexdigest()
+    changes.write_text(lines[0])
+    new = sha256(changes.read_bytes()).hexdigest()
+    recorded = json.loads(manifest.read_text())
+    for one in recorded["files"]:
+        if one["sha256"] == old:
+            one |= {"sha256": new, "byte_count": changes.stat().st_size}
+    manifest.write_text(json.dumps(recorded))
+
+    verified = desk("verify", "pay.precheck")
+
+    assert verified.status == 65
+    assert "does not follow from the outcomes and the bank's reports" in verified.out
+
+
+def test_a_comparison_stands_when_the_check_goes_on_and_grows_with_each_report(desk, file, using):
+    assert desk("run", file, *using, "--limit", "2").status == 75
+    pending = replace(SAID[3], status="PDNG", names=())
+    first = report((SaidOfBatch((replace(SAID[1], status="RCVC", names=()), pending)),))
+    assert desk("import", file, "--report", desk.file("one.xml", first)).status == 75
+    assert counts_in(desk) == ([0, 1, 0, 1], [("BANK_DIFFERS", [2])])
+
+    assert desk("run", file, *using).status == 0
+
+    assert counts_in(desk) == ([0, 1, 0, 3], [("BANK_DIFFERS", [2])])
+    final = report((SaidOfBatch((replace(SAID[3], status="RVNM", names=()),)),), report_id="V-2")
+    assert desk("import", file, "--report", desk.file("two.xml", final)).status == 0
+    assert counts_in(desk) == ([0, 2, 0, 2], [("BANK_DIFFERS", [2, 4])])
+    assert desk("verify", "pay.precheck").status == 0
+
+
+def test_what_was_released_before_the_bank_said_otherwise_is_told(desk, sandbox, file):
+    section = sandbox.section("production", "vop", server="production")
+    config = desk.configuration(mine={"vop": section, "policy": {"no_match": "release"}})
+    using = ("--config", config, "--profile", "mine")
+    assert desk("run", file, *using).status == 0
+    assert desk("split", "pay.precheck", "--config", config, "--by", "Cy").status == 0
+    assert names_in(desk, "release.xml") == [*NAMES[:2]]
+
+    compared = desk("import", file, "--report", desk.file("vop.xml", DIFFERS))
+
+    assert compared.status == 0
+    assert "1 payment about which the bank says otherwise is in the release file" in compared.err
+    verified = desk("verify", "pay.precheck", "--input", file)
+    assert verified.status == 0, verified.out
+    assert desk("split", "pay.precheck", "--config", config, "--by", "Cy").status == 0
+    assert names_in(desk, "release.xml") == [NAMES[0]], "what the bank disputes waits for a person"

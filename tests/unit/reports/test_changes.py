@@ -77,7 +77,7 @@ def test_once_they_are_purged_none_is_listed(summary_of):
 
 
 def test_every_code_of_a_change_has_words():
-    assert {code.value for code in WORDS} == {"ACCOUNT_CHANGED", "NAME_CHANGED", "PAYEE_NEW"}
+    assert {code.value for code in WORDS} == {"BANK_DIFFERS", "ACCOUNT_CHANGED", "NAME_CHANGED", "PAYEE_NEW"}
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,7 @@ def test_every_code_of_a_change_has_words():
     [
         (change(), ("**1111", "**2222")),
         (change(WarningCode.PAYEE_NEW, then=None), ("-", "**2222")),
+        (change(WarningCode.BANK_DIFFERS, then="match", now="no_match"), ("match", "no match")),
         (change(WarningCode.NAME_CHANGED, then=None), ("no longer kept", "**2222")),
         (change(WarningCode.NAME_CHANGED, then="A\x1b[31m*", now="\u202ey*"), ("A\\x1b[31m*", "\\u202ey*")),
     ],

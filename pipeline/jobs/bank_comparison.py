@@ -1,0 +1,167 @@
+"""Compare a check with what the payer's bank reported about the same file afterwards. Nothing is sent.
+
+The outcomes stay those of the check. Where the bank says otherwise, the payment gets the warning
+BANK_DIFFERS, which the review, the policy and every report treat as any other warning.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from pipeline.config.profiles import policy_today
+from pipeline.executors.from_report import ReceivedReport, kept_reports, reported_outcomes
+from pipeline.formats.message import Message
+from pipeline.frames import CHANGES, Changes, Outcomes, Payments
+from pipeline.jobs.comparing import keep_changes
+from pipeline.reports.changes import changes_of
+from pipeline.reports.documents import Rows, reports
+from pipeline.rules.warnings import warning_counts
+from pipeline.runs.ended import EndedRun
+from pipeline.runs.folder import write_summary
+from pipeline.runs.manifest import keep_changed_workbook, refresh_manifest
+from pipeline.runs.proof import opened_to_read, signer_again
+from pipeline.runs.request import Notice, Surface
+from pipeline.runs.signing import sign
+from pipeline.stages.compare import compare_with_bank, warnings_of
+from pipeline.wording import Moment, Sentence, speaking
+from schemas.changes import BankComparison, Change
+from schemas.manifest import Manifest
+from schemas.outcomes import Environment, WarningCode
+from schemas.strict import timestamp
+from schemas.summary import ROWS_LISTED_MAX, ReportUsed, Summary, WarningRow
+
+
+class ComparedReports(NamedTuple):
+    """A check compared with the bank's reports on the same file."""
+
+    changes: Changes  # of code BANK_DIFFERS alone
+    comparison: BankComparison
+    notes: tuple[Sentence, ...] = ()  # what a person must know of the reports
+
+    def joined(self, earlier: Changes | None) -> Changes:
+        """These changes after those since earlier runs; an earlier comparison with the bank gives way."""
+        others = pl.DataFrame(schema=CHANGES) if earlier is None else earlier.filter(~_OF_BANK)
+        return Changes(pl.concat([others, self.changes]).sort("row", "code"))
+
+
+_OF_BANK = pl.col("code") == WarningCode.BANK_DIFFERS
+
+
+def compares(before: Manifest | None) -> bool:
+    """True if a folder holds a check by real servers, with which a bank's report can be compared."""
+    return before is not None and not before.simulated and before.environment is not Environment.BANK
+
+
+def compared_with(
+    message: Message, payments: Payments, outcomes: Outcomes, received: Sequence[ReceivedReport]
+) -> ComparedReports:
+    """Compare the outcomes of a check, row by row, with what the reports say by themselves."""
+    reported, notes = reported_outcomes(message, payments, received)
+    return ComparedReports(*compare_with_bank(outcomes, reported), notes)
+
+
+def compared_again(
+    run: EndedRun, message: Message, payments: Payments, outcomes: Outcomes
+) -> ComparedReports:
+    """The same from the copies of the reports in the folder of a run; raises as `kept_reports`."""
+    return compared_with(message, payments, outcomes, kept_reports(run, message))
+
+
+def agrees(run: EndedRun, message: Message, rows: Rows) -> bool:
+    """True if the changes on record follow from the copies of the reports; raises as `kept_reports`."""
+    recorded = pl.DataFrame(schema=CHANGES) if rows.changes is None else rows.changes.filter(_OF_BANK)
+    again = compared_again(run, message, rows.payments, rows.outcomes)
+    return recorded.sort("row").equals(again.changes.sort("row"))
+
+
+class Comparing(NamedTuple):
+    """What a comparison is made of."""
+
+    run: EndedRun
+    sign_with: Path | None
+    message: Message  # of the payment file
+    received: Sequence[ReceivedReport]  # all reports, those of earlier imports first
+    used: Sequence[ReportUsed]  # the same, with the names of their copies, which are in the folder
+    language: str | None  # of page and workbook; None: as they are
+
+
+def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple[Summary, Sequence[Change]]:
+    """Write a comparison into the folder of a check: its summary, its reports and its evidence.
+
+    Raises:
+        InputError: a file of the run was changed, or its outcomes were purged.
+        ConfigurationError: the key that signed the folder cannot be read.
+        LockedError: a run works in the folder.
+        OutputError, DiskError: a file cannot be written.
+    """
+    run, folder = job.run, job.run.folder
+    with opened_to_read(folder, now=timestamp(now), alone=True):
+        signer = signer_again(folder, run.manifest, job.sign_with)
+        rows = run.rows()
+        found = compared_with(job.message, rows.payments, rows.outcomes, job.received)
+        changes = found.joined(rows.changes)
+        summary = _with_comparison(run.summary(), found, job.used)
+        for note in found.notes:
+            surface.notify(Notice(note, {}, is_vital=True))
+        if (released := _released(run.manifest, found.changes)) is not None:
+            surface.notify(Notice(released, {}, is_vital=True))
+        kept_as = keep_changed_workbook(folder)
+        if kept_as is not None:
+            changed = Sentence("jobs.notice_workbook_kept")
+            surface.notify(Notice(changed, {"kept_as": str(folder / kept_as)}, is_vital=True))
+        rows = rows._replace(changes=changes)
+        with speaking(job.language or run.manifest.language):
+            documents = reports(
+                folder,
+                summary,
+                rows,
+                outcome_name=run.outcome_file.name,
+                policy=policy_today(summary.profile),
+            )
+        written = [write_summary(folder, summary), keep_changes(changes, folder), *documents]
+        made = refresh_manifest(
+            folder,
+            run.manifest,
+            now=now,
+            written=[*(path.name for path in written), *(report.name for report in job.used)],
+            decided=None if signer is None else [],
+            language=job.language,
+            bank_reports=job.used,
+        )
+        sign(folder, signer, made)
+    return summary, changes_of(summary, rows.payments, changes)
+
+
+def _with_comparison(summary: Summary, found: ComparedReports, used: Sequence[ReportUsed]) -> Summary:
+    """The summary of a check with its comparison, in place of an earlier one."""
+    warnings = warnings_of(found.changes)
+    new = [
+        WarningRow(row=row, code=code, message=message)
+        for row, code, message in warnings.select("row", "code", "message").iter_rows()
+    ]
+    others = [warning for warning in summary.warnings if warning.code != WarningCode.BANK_DIFFERS]
+    other_codes = [count for count in summary.warning_codes if count.code is not WarningCode.BANK_DIFFERS]
+    before = sum(count.row_count for count in summary.warning_codes) - sum(
+        count.row_count for count in other_codes
+    )
+    return summary.model_copy(
+        update={
+            "warnings": [*new, *others][:ROWS_LISTED_MAX],
+            "warning_count": summary.warning_count - before + len(new),
+            "warning_codes": [*warning_counts(warnings), *other_codes],
+            "bank_reports": [*used],
+            "bank_comparison": found.comparison,
+        }
+    )
+
+
+def _released(manifest: Manifest, changes: Changes) -> Sentence | None:
+    """How many of the payments that differ the last split has released already."""
+    if not manifest.splits:
+        return None
+    last = manifest.splits[-1]
+    count = changes.filter(~pl.col("row").is_in(last.held_rows)).height
+    return Sentence("jobs.differing_released", count=count, time=Moment(last.time)) if count else None
