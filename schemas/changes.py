@@ -50,8 +50,8 @@ class Change(OwnDocument):
     row: int
     code: WarningCode
     then: str | None
-    """Masked; null if the payee is new, or where the earlier run no longer has it. With BANK_DIFFERS it is the
-    outcome of the check, or the name that it gave."""
+    """Masked; null if the payee is new, or where the earlier run no longer has it. With BANK_DIFFERS it is
+    the outcome of the check, or the name that it gave."""
     now: str
     earlier: str | None
     """The folder of the earlier run, or the message id of the bank's report; None if the payee is new."""

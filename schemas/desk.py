@@ -82,6 +82,8 @@ class Deed(StrEnum):
     APPROVED = "approved"
     CORRECTED = "corrected"
     """The file that its decisions correct, to be checked again."""
+    COMPARED = "compared"
+    """The check, with what the payer's bank reported about the same file."""
     GIVEN = "given to the bank"
     COMMENTED = "commented"
     SAW_ACCOUNTS = "saw accounts"

@@ -61,6 +61,7 @@ DEEDS = {
     Deed.NOT_NOTIFIED: gettext_noop("notification failed"),
     Deed.APPROVED: gettext_noop("approved"),
     Deed.CORRECTED: gettext_noop("corrected"),
+    Deed.COMPARED: gettext_noop("compared with the bank's report"),
     Deed.GIVEN: gettext_noop("gave it to the bank"),
     Deed.COMMENTED: gettext_noop("commented"),
     Deed.SAW_ACCOUNTS: gettext_noop("saw whole account numbers"),

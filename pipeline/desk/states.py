@@ -131,6 +131,8 @@ STEPS = (
     Step(Deed.GIVEN, (Role.UPLOADER, Role.APPROVER), (State.RELEASED,), State.GIVEN),
     Step(Deed.CORRECTED, (Role.UPLOADER, Role.REVIEWER),
          (*_HALFWAY, State.REVIEW, State.WAITING, State.RELEASED, State.GIVEN), None),
+    Step(Deed.COMPARED, (Role.UPLOADER, Role.REVIEWER),
+         (*_HALFWAY, State.REVIEW, State.WAITING, State.RELEASED, State.GIVEN), None),
     Step(Deed.COMMENTED, (Role.UPLOADER, Role.REVIEWER, Role.APPROVER),
          (*_HALFWAY, State.REVIEW, State.WAITING, State.RELEASED, State.GIVEN, State.PURGED), None),
     Step(Deed.PURGED, (Role.UPLOADER, Role.APPROVER), (State.NEW, State.PLANNED), State.PURGED),
@@ -154,6 +156,7 @@ _OTHERWISE: Mapping[Deed, Sentence] = MappingProxyType({
     Deed.APPROVED: Sentence("desk.nothing_to_approve"),
     Deed.GIVEN: Sentence("desk.nothing_to_give"),
     Deed.CORRECTED: Sentence("desk.no_corrected_file"),
+    Deed.COMPARED: Sentence("desk.nothing_to_compare"),
     Deed.COMMENTED: Sentence("desk.nothing_to_tell_yet"),
     Deed.PURGED: Sentence("desk.nothing_to_delete"),
 })  # fmt: skip
@@ -187,6 +190,13 @@ def require(current: FileStatus, person: Person, deed: Deed) -> None:
     person.require(*_actors(current, deed))
     if step_of(current.state, deed) is None:
         raise Conflict(_why_not(current, deed))
+
+
+def may_compare(current: FileStatus, person: Person) -> bool:
+    """True if this person may compare the check with a bank's report: a real check of a pain.001."""
+    summary = current.summary
+    is_check = summary is not None and not (summary.simulated or summary.is_bank_answered)
+    return is_check and current.file.is_pain001 and may(current, person, Deed.COMPARED)
 
 
 def _why_not(current: FileStatus, deed: Deed) -> Sentence:

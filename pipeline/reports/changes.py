@@ -162,15 +162,25 @@ def sections(summary: Summary, changes: Iterable[Change], rows: pl.DataFrame) ->
         (of_bank if change.code is WarningCode.BANK_DIFFERS else others).append(change)
     places = summary.input.places
     if summary.bank_comparison is not None:
-        words = [say(f"page.bank_{word}") for word in ("differs", "note", "check", "report")]
-        heading, note, then, now = words
-        found = list(lines(of_bank, rows, places))
-        yield ChangeSection("bank", heading, compared_with_bank(summary), note, then, now, found)
+        yield ChangeSection(
+            "bank",
+            say("page.bank_differs"),
+            compared_with_bank(summary),
+            say("page.bank_note"),
+            say("page.bank_check"),
+            say("page.bank_report"),
+            list(lines(of_bank, rows, places)),
+        )
     if summary.compared is not None:
-        words = [say(f"page.{word}") for word in ("changed_since", "most_are_stolen", "then", "now")]
-        heading, note, then, now = words
-        found = list(lines(others, rows, places))
-        yield ChangeSection("changed", heading, compared_with(summary.compared), note, then, now, found)
+        yield ChangeSection(
+            "changed",
+            say("page.changed_since"),
+            compared_with(summary.compared),
+            say("page.most_are_stolen"),
+            say("page.then"),
+            say("page.now"),
+            list(lines(others, rows, places)),
+        )
 
 
 def beside_rows(changes: Iterable[Change]) -> pl.DataFrame:

@@ -36,7 +36,12 @@ def verdicts(outcomes: Outcomes, warned: Warned, policy: Mapping[str, Verdict]) 
     """
     rows = (
         outcomes.lazy()
-        .join(_strictest(warned, {**DEFAULT_POLICY, **policy}).lazy(), on="row", how="left", maintain_order="left")
+        .join(
+            _strictest(warned, {**DEFAULT_POLICY, **policy}).lazy(),
+            on="row",
+            how="left",
+            maintain_order="left",
+        )
         .with_columns(
             by_code=pl.when(ANSWERED).then(_verdict("check_code", policy)),
             by_outcome=_verdict("check_outcome", {**DEFAULT_POLICY, **policy}),

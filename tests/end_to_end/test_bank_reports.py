@@ -311,7 +311,7 @@ def test_a_checked_file_is_compared_with_what_the_bank_reports_afterwards(desk, 
     compared = desk("import", file, "--report", said, "--by", "Ann")
 
     assert compared.status == 0, compared.err
-    assert "1 report of the bank: 2 agree, 2 differ" in " ".join(compared.out.split())
+    assert "1 report of the bank: same result: 2; different: 2" in " ".join(compared.out.split())
     assert compared.out.index(" 4.00 EUR") < compared.out.index(" 2.00 EUR")  # first by money
     assert (outcomes(desk), sandbox.call_count) == (before, calls)
     assert counts_in(desk) == ([2, 2, 0, 0], [("BANK_DIFFERS", [2, 4])])

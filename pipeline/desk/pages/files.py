@@ -14,15 +14,17 @@ from pipeline.desk.context import Context, context_of, opened_by
 from pipeline.desk.families import earlier_files
 from pipeline.desk.folders import FileFolder
 from pipeline.desk.guards import person_of
-from pipeline.desk.jobs import SIMULATED, RememberedMapping, columns_once, profiles, remembered
+from pipeline.desk.jobs import SIMULATED, RememberedMapping, columns_once, job_of, profiles, remembered
 from pipeline.desk.people import Person, Role, refuse_shaper
 from pipeline.desk.refusals import Conflict, Forbidden
 from pipeline.desk.releasing import shaped_by, shaping
 from pipeline.desk.rendering import html, page_number
-from pipeline.desk.states import NEXT, FileStatus, State, may, status_of
+from pipeline.desk.states import NEXT, FileStatus, State, may, may_compare, status_of
 from pipeline.desk.uploads import made_here, take, take_reports
 from pipeline.errors import PrecheckError
+from pipeline.jobs.import_report import ImportJob, import_report
 from pipeline.rules.totals import added, control_totals
+from pipeline.runs.request import RunObserver, StopSwitch, Surface
 from pipeline.wording import Sentence
 from schemas.desk import Deed
 from schemas.review import Act
@@ -137,6 +139,21 @@ async def start_import(request: web.Request, folder: FileFolder) -> web.Response
     await asyncio.to_thread(checks.start, folder, context.child_environment)
     await context.record(request, Deed.STARTED, folder.id, profile=IMPORTED)
     raise web.HTTPSeeOther(f"/files/{folder.id}/progress")
+
+
+@routes.post("/files/{id}/comparison")
+async def compare(request: web.Request) -> web.Response:
+    """The bank's reports on a file come in after its check, which is compared; state and decisions stay."""
+    context, person, current = await opened_by(request, Deed.COMPARED)
+    if not may_compare(current, person):
+        raise Conflict(Sentence("desk.nothing_to_compare"))
+    folder = current.folder
+    await take_reports(context, request, folder)
+    job = ImportJob(job_of(folder), sorted(folder.reports.glob("*/*")), person.name)
+    surface = Surface(RunObserver(), context.clock, StopSwitch(), notify=lambda _notice: None)
+    await asyncio.to_thread(import_report, job, surface)
+    await context.record(request, Deed.COMPARED, folder.id)
+    raise web.HTTPSeeOther(f"/files/{folder.id}/review")
 
 
 async def _taken(request: web.Request, folder: FileFolder) -> None:

@@ -41,10 +41,11 @@ from pipeline.desk.rendering import html
 from pipeline.desk.retention import forget
 from pipeline.desk.review import LastDecision, reviewed
 from pipeline.desk.shown import refuse_changed, shown_of
-from pipeline.desk.states import FileStatus, State, may, status_of
+from pipeline.desk.states import FileStatus, State, may, may_compare, status_of
 from pipeline.desk.uploads import made_here
 from pipeline.errors import PrecheckError
 from pipeline.jobs.verify import VerifyJob, verify
+from pipeline.reports.changes import comparisons_in_words
 from pipeline.runs.evidence import Finding
 from pipeline.runs.manifest import read_manifest
 from pipeline.wording import Sentence, SurfaceKind, rendered
@@ -86,6 +87,8 @@ async def _page(request: web.Request, *, findings: list[Finding] | None) -> web.
         current=current,
         preview=preview,
         overrides=run and preview and Listing(run, latest).overrides(preview.overridden),
+        may_compare=may_compare(current, person),
+        compared=current.summary and comparisons_in_words(current.summary),
         may_send_back=may(current, person, Deed.SENT_BACK),
         shown="" if run is None else shown_of(run, latest, current.decisions, before),
         released=released,

@@ -5,6 +5,7 @@ Rules that no public source confirms are not here. Each gives one warning for a 
 
 from collections.abc import Callable, Iterator
 from datetime import date, timedelta
+from decimal import Decimal
 from typing import NamedTuple
 
 import polars as pl
@@ -20,6 +21,7 @@ _RETIRED = ("pain.001.001.02", "pain.001.001.03")
 _BEYOND_SEPA = r"[^A-Za-z0-9/?:().,'+ \n-]"
 _BEYOND_GERMAN = r"[^A-Za-z0-9/?:().,'+ \n&*$%ÄÖÜäöüß-]"
 _CHARACTERS_SHOWN_MAX = 10
+_NAME_CHARS_MAX, _REMITTANCE_CHARS_MAX, _AMOUNT_MAX = 70, 140, Decimal("999999999.99")
 
 
 class BankRule(NamedTuple):
@@ -131,6 +133,25 @@ def _characters(message: Message, _: date) -> pl.DataFrame:
     return pl.concat(found)
 
 
+def _too_long(message: Message, _: date) -> pl.DataFrame:
+    is_sepa = (pl.col("currency") == "EUR") & pl.col("iban").is_not_null()
+    rows = pl.concat([message.payments, message.locations.drop("row")], how="horizontal").filter(is_sepa)
+    amount = pl.col("amount").cast(pl.Decimal(38, 5), strict=False)
+    found = [
+        rows.filter(is_odd).select(path=pl.format("{}/{}", "path", pl.lit(element)), value=value)
+        for element, is_odd, value in (
+            ("Cdtr/Nm", _chars("name") > _NAME_CHARS_MAX, _chars("name").cast(pl.String)),
+            ("RmtInf", _chars("reference") > _REMITTANCE_CHARS_MAX, _chars("reference").cast(pl.String)),
+            ("Amt", amount > _AMOUNT_MAX, pl.col("amount")),
+        )
+    ]
+    return pl.concat(found)
+
+
+def _chars(column: str) -> pl.Expr:
+    return pl.col(column).str.strip_chars().str.len_chars()
+
+
 def _only_one(message: Message, _: date) -> pl.DataFrame:
     one = message.locations.select("path", value=pl.lit("1")).filter(message.payments["currency"] == "EUR")
     return one.head(message.payments.height == 1)
@@ -160,5 +181,6 @@ BANK_RULES = (
         _addresses,
     ),
     BankRule(BankCode.CHARACTERS, None, "EPC217-08; DFÜ-Abkommen, Anlage 3", _characters),
+    BankRule(BankCode.TOO_LONG, None, "EPC115-06", _too_long),
     BankRule(BankCode.ONE_PAYMENT, date(2025, 10, 9), "Regulation (EU) 2024/886, Art. 5c(6)", _only_one),
 )

@@ -88,6 +88,33 @@ def test_a_refused_report_is_explained_and_loses_nothing(rita, code):
     assert rita.get(f"/files/{at}/review").status == 200
 
 
+def test_a_check_is_compared_with_the_report_that_comes_after_it(tmp_path, serve_desk, sandbox):
+    config = sandbox.folder / "real.toml"
+    config.write_text(sandbox.config.read_text().replace('server = "sandbox"', 'server = "production"'))
+    with serve_desk(tmp_path, "--config", config) as desk:
+        visitor = desk.visitor()
+        at = visitor.planned(FILE, "pay.xml")
+        visitor.post(f"/files/{at}/plan", {"profile": "production"})
+        assert (
+            visitor.post(f"/files/{at}/start", {"planned": "production", "profile": "production"}).status
+            == 303
+        )
+        visitor.wait(at)
+        assert f"/files/{at}/comparison" in visitor.get(f"/files/{at}/release").text
+        other = report((SaidOfBatch((MATCH,)),), message_id="OTHER")
+        refused = visitor.upload(f"/files/{at}/comparison", "", b"", [other])
+        assert (refused.status, "is a report on the message OTHER" in refused.text) == (422, True)
+
+        assert visitor.upload(f"/files/{at}/comparison", "", b"", [OF_BOTH]).to.endswith("/review")
+
+        page = html.unescape(visitor.get(f"/files/{at}/release").text)
+        assert "Compared with 1 report of the bank: same result: 1; different: 1" in page
+        story = html.unescape(visitor.get(f"/files/{at}/rows/1").text)
+        assert "no_match by the check, match by the bank" in story
+        assert "compared" in {entry["deed"] for entry in desk.audit()}
+        assert visitor.post(f"/files/{at}/release", {"reason": "seen"}).status == 303
+
+
 @pytest.mark.nightly
 @needs_axe
 def test_both_files_are_uploaded_reviewed_and_released_in_a_browser(browser, desk_here, tmp_path):

@@ -25,12 +25,13 @@ FORMS = {
     Deed.SENT_BACK: ("send-back", {"comment": "again"}),
     Deed.APPROVED: ("release", {}),
     Deed.CORRECTED: ("check-again", {}),
+    Deed.COMPARED: ("comparison", {}),
     Deed.GIVEN: ("given", {}),
     Deed.COMMENTED: ("rows/10/comments", {"comment": "why"}),
     Deed.PURGED: ("forget", {"reason": "asked to"}),
 }
-NEEDS_MORE = {Deed.STARTED, Deed.CORRECTED}
-"""Where they are open, other tests do them: they start a check, or need a decision to correct."""
+NEEDS_MORE = {Deed.STARTED, Deed.CORRECTED, Deed.COMPARED}
+"""Where they are open, other tests do them: they start a check, or need a decision or a bank's report."""
 
 
 def test_every_deed_of_the_table_is_walked():

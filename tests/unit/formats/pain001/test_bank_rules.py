@@ -23,10 +23,11 @@ def payment(
     currency="EUR",
     remittance="Invoice 7",
     instruction=None,
+    amount="10.00",
 ):
     ids = f"<InstrId>{instruction or number}</InstrId><EndToEndId>E{number}</EndToEndId>"
     return (
-        f'<CdtTrfTxInf><PmtId>{ids}</PmtId><Amt><InstdAmt Ccy="{currency}">10.00</InstdAmt></Amt>'
+        f'<CdtTrfTxInf><PmtId>{ids}</PmtId><Amt><InstdAmt Ccy="{currency}">{amount}</InstdAmt></Amt>'
         f"<Cdtr><Nm>{name}</Nm>{address}</Cdtr><CdtrAcct><Id><IBAN>{iban}</IBAN></Id></CdtrAcct>"
         f"<RmtInf><Ustrd>{remittance}</Ustrd></RmtInf></CdtTrfTxInf>"
     )
@@ -170,3 +171,19 @@ def test_a_warning_says_place_value_mend_source_and_date():
         "a package, so the bank verifies the payee even if you opt out; expect a report "
         "(Regulation (EU) 2024/886, Art. 5c(6), 2025-10-09)"
     )
+
+
+@for_each(
+    ("changed", "expected"),
+    [
+        ({"name": "W" * 71}, [("TOO_LONG", "PmtInf[1]/CdtTrfTxInf[1]/Cdtr/Nm", 1, "71")]),
+        ({"name": "W" * 70}, []),
+        ({"remittance": "r" * 141}, [("TOO_LONG", "PmtInf[1]/CdtTrfTxInf[1]/RmtInf", 1, "141")]),
+        ({"remittance": "r" * 140}, []),
+        ({"amount": "1000000000.00"}, [("TOO_LONG", "PmtInf[1]/CdtTrfTxInf[1]/Amt", 1, "1000000000.00")]),
+        ({"amount": "999999999.99"}, []),
+        ({"name": "W" * 71, "currency": "GBP"}, []),
+    ],
+)
+def test_what_is_longer_than_sepa_carries_is_said(changed, expected):
+    assert found(message_of(batch(payment(1, **changed), payment(2)))) == expected
