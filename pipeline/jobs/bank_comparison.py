@@ -15,11 +15,10 @@ from pipeline.config.profiles import policy_today
 from pipeline.executors.from_report import ReceivedReport, kept_reports, reported_outcomes
 from pipeline.formats.message import Message
 from pipeline.frames import CHANGES, Changes, Outcomes, Payments
-from pipeline.jobs.comparing import keep_changes
 from pipeline.reports.changes import changes_of
 from pipeline.reports.documents import Rows, reports
 from pipeline.rules.warnings import warning_counts
-from pipeline.runs.ended import EndedRun
+from pipeline.runs.ended import EndedRun, keep_changes
 from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import keep_changed_workbook, refresh_manifest
 from pipeline.runs.proof import opened_to_read, signer_again

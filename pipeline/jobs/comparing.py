@@ -13,7 +13,6 @@ from typing import NamedTuple
 import polars as pl
 
 from pipeline.errors import UsageError
-from pipeline.files.atomic import write_atomically
 from pipeline.files.plain import real_path
 from pipeline.files.signatures import Signer
 from pipeline.frames import Accepted, Changes, Original, Outcomes, Payees, Payments
@@ -28,7 +27,6 @@ from pipeline.runs.proof import opened_to_read
 from pipeline.stages.compare import compare
 from pipeline.wording import Sentence
 from schemas.changes import Comparison, EarlierRun
-from schemas.folder import CHANGES as CHANGES_NAME
 from schemas.manifest import Manifest
 from schemas.outcomes import WarningCode
 from schemas.strict import timestamp
@@ -165,11 +163,3 @@ def keep(compared: ComparedRun, outcomes: Outcomes, payee_key: bytes, folder: Pa
     changes = compared.changes if compared.comparison.runs else None
     known = payee_statuses(compared.payees["row"], outcomes, changes)
     return keep_payees(compared.payees, known, compared.carried, payee_key, folder)
-
-
-def keep_changes(changes: Changes, folder: Path) -> Path:
-    """Write what changed since earlier runs, and where the bank's report says otherwise."""
-    path = folder / CHANGES_NAME
-    with write_atomically(path) as file:
-        changes.write_ndjson(file)
-    return path

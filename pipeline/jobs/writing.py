@@ -15,13 +15,13 @@ from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of, ne
 from pipeline.files.atomic import write_atomically
 from pipeline.formats.message import set_aside, stated_controls
 from pipeline.frames import Bases, Outcomes, Reasons, Warnings
-from pipeline.jobs.comparing import keep, keep_changes
+from pipeline.jobs.comparing import keep
 from pipeline.jobs.prepare import VERSION, PreparedFile, country_of
 from pipeline.reports.changes import changes_of
 from pipeline.reports.documents import Rows, bank_report, reports
 from pipeline.reports.reasons import said_reasons
 from pipeline.rules.currencies import currency_sources
-from pipeline.runs.ended import EndedRun
+from pipeline.runs.ended import EndedRun, keep_changes
 from pipeline.runs.families import made_of
 from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import LedgerSummary, keep_changed_workbook, write_manifest

@@ -11,6 +11,7 @@ from pydantic import SecretStr
 
 from pipeline.config.profiles import choose, ledger_key
 from pipeline.errors import ConfigurationError, InputError, UsageError
+from pipeline.files.atomic import write_atomically
 from pipeline.files.plain import plain_bytes
 from pipeline.frames import (
     CHANGES,
@@ -203,6 +204,14 @@ def changes_in(folder: Path, content: Content | None = None) -> Changes | None:
     """`Changes` of a run, or an InputError; None if it compared nothing, or where they are purged."""
     found = _frame_in(folder / CHANGES_NAME, content, CHANGES)
     return None if found is None else Changes(found)
+
+
+def keep_changes(changes: Changes, folder: Path) -> Path:
+    """Write what changed since earlier runs, and where the bank's report says otherwise."""
+    path = folder / CHANGES_NAME
+    with write_atomically(path) as file:
+        changes.write_ndjson(file)
+    return path
 
 
 def reasons_in(folder: Path, content: Content | None = None) -> SaidReasons:
