@@ -28,7 +28,7 @@ from pipeline.stages.compare import compare_with_bank, warnings_of
 from pipeline.wording import Moment, Sentence, speaking
 from schemas.changes import BankComparison, Change
 from schemas.manifest import Manifest
-from schemas.outcomes import Environment, WarningCode
+from schemas.outcomes import ABOUT_THE_PAYEE, Environment, Outcome, WarningCode
 from schemas.strict import timestamp
 from schemas.summary import ROWS_LISTED_MAX, ReportUsed, Summary, WarningRow
 
@@ -102,7 +102,7 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
         rows = run.rows()
         found = compared_with(job.message, rows.payments, rows.outcomes, job.received)
         changes = found.joined(rows.changes)
-        summary = _with_comparison(run.summary(), found, job.used)
+        summary = _with_comparison(run.summary(), rows.outcomes, found, job.used)
         for note in found.notes:
             surface.notify(Notice(note, {}, is_vital=True))
         if (released := _released(run.manifest, found.changes)) is not None:
@@ -134,7 +134,9 @@ def compare_reports(job: Comparing, surface: Surface, *, now: datetime) -> tuple
     return summary, changes_of(summary, rows.payments, changes)
 
 
-def _with_comparison(summary: Summary, found: ComparedReports, used: Sequence[ReportUsed]) -> Summary:
+def _with_comparison(
+    summary: Summary, outcomes: Outcomes, found: ComparedReports, used: Sequence[ReportUsed]
+) -> Summary:
     """The summary of a check with its comparison, in place of an earlier one."""
     warnings = warnings_of(found.changes)
     new = [
@@ -143,14 +145,16 @@ def _with_comparison(summary: Summary, found: ComparedReports, used: Sequence[Re
     ]
     others = [warning for warning in summary.warnings if warning.code != WarningCode.BANK_DIFFERS]
     other_codes = [count for count in summary.warning_codes if count.code is not WarningCode.BANK_DIFFERS]
-    before = sum(count.row_count for count in summary.warning_codes) - sum(
-        count.row_count for count in other_codes
-    )
+    codes = [*warning_counts(warnings), *other_codes]
+    before_count = summary.bank_comparison.differing_count if summary.bank_comparison else 0
+    about_payee = {row for code in codes if code.code in ABOUT_THE_PAYEE for row in code.every_row}
+    matches = outcomes.filter(pl.col("check_outcome") == Outcome.MATCH)["row"]
     return summary.model_copy(
         update={
             "warnings": [*new, *others][:ROWS_LISTED_MAX],
-            "warning_count": summary.warning_count - before + len(new),
-            "warning_codes": [*warning_counts(warnings), *other_codes],
+            "warning_count": summary.warning_count - before_count + len(new),
+            "warning_codes": codes,
+            "warned_match_count": len(about_payee.intersection(matches)),
             "bank_reports": [*used],
             "bank_comparison": found.comparison,
         }
