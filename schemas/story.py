@@ -72,6 +72,15 @@ class StoryDecision(OwnDocument):
     """The approver that a workbook names, unverified; None if none."""
 
 
+class StoryCorrection(OwnDocument):
+    """A cell that was corrected by a decision, as in `corrections.csv`."""
+
+    field: str
+    before: str
+    """Empty if the cell was."""
+    now: str
+
+
 class StoryPayment(OwnDocument):
     """Where the payment went when the file was split last."""
 
@@ -121,5 +130,7 @@ class Story(OwnDocument):
     outcome: OutcomeColumns
     decisions: list[StoryDecision] = []
     """Approved decisions of people, oldest first."""
+    corrections: list[StoryCorrection] = []
+    """What the last corrected file changed in the row; none if `corrections.csv` was changed or deleted."""
     payment_file: StoryPayment | None = None
     """None if the file was not split."""

@@ -17,6 +17,7 @@ from pipeline.formats.excel import decisions as workbook
 from pipeline.reports.choices import warned_in
 from pipeline.reports.groups import ListedRows
 from pipeline.reports.workbook import write_workbook
+from pipeline.review.corrections import by_hand, fix
 from pipeline.wording import Sentence
 from schemas.review import Decision
 
@@ -28,6 +29,8 @@ def exported(review: Review, latest: Mapping[int, LastDecision], outcome_name: s
     decided = frame_of(latest).select("row", "decision", "reason", claimed_by="by")
     rows = review.rows.payments.hstack(review.rows.outcomes.drop("row").get_columns())
     shown = rows.join(decided, on="row", how="left", maintain_order="left")
+    if any(last.decision is Decision.FIX for last in latest.values()):
+        shown = shown.join(_corrected(review, latest), on="row", how="left", maintain_order="left")
     folder = Path(tempfile.mkdtemp(prefix="precheck-desk-"))  # for its owner only
     try:
         listed = ListedRows(shown, (), review.policy, warned_in(review.summary))
@@ -35,6 +38,16 @@ def exported(review: Review, latest: Mapping[int, LastDecision], outcome_name: s
         return path.read_bytes()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _corrected(review: Review, latest: Mapping[int, LastDecision]) -> pl.DataFrame:
+    """The old and the new value of each cell that a decision corrects, by row."""
+    texts = {row: text for row, last in latest.items() if (text := review.text_of(last))}
+    known = by_hand(fix(review.rows.payments, review.rows.outcomes, {}), texts, {})
+    fixed = [row for row, last in latest.items() if last.decision is Decision.FIX]
+    due = known.filter(pl.col("row").is_in(fixed) & pl.col("to").is_not_null())
+    cell = pl.format("{} → {}", pl.col("from").fill_null(""), "to").str.strip_chars_start(" ")
+    return due.group_by("row").agg(corrected=cell.str.join("; "))
 
 
 def taken_over(  # noqa: PLR0913, PLR0917 (what a decision needs, and the workbook)

@@ -4,6 +4,8 @@ The outcome file is read again like any payment file; what was asked is planned 
 in the manifest; and the ledger is opened for reading, so that no run can work in the folder meanwhile.
 """
 
+import csv
+import io
 import json
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -13,7 +15,7 @@ from typing import NamedTuple
 
 import polars as pl
 
-from pipeline.errors import UsageError
+from pipeline.errors import InputError, UsageError
 from pipeline.frames import (
     ACCEPTED,
     ASSIGNMENTS,
@@ -43,6 +45,7 @@ from pipeline.stages.validate import validate
 from pipeline.stores.values import RequestAttempt
 from pipeline.wording import Sentence
 from pipeline.wording.rows import positions_named
+from schemas.folder import CORRECTIONS
 from schemas.manifest import Manifest, SplitMade
 from schemas.outcomes import COLUMNS, ApiName, Environment, Outcome, OutcomeColumns
 from schemas.payments import FIELDS
@@ -51,6 +54,7 @@ from schemas.row_positions import RowPositions, position_text
 from schemas.story import (
     Story,
     StoryAttempt,
+    StoryCorrection,
     StoryDecision,
     StoryFinding,
     StoryOrigin,
@@ -118,6 +122,7 @@ def story(folder: Path, row: int, *, now: datetime) -> Story:
         return built.model_copy(
             update={
                 "decisions": _decisions(row, manifest.approvals),
+                "corrections": _corrections(row, run),
                 "payment_file": _payment_file(row, manifest.splits),
                 "made_of": _origin(row, manifest),
                 "released_before": released_before(folder).get(row),
@@ -154,6 +159,19 @@ def _decisions(row: int, approvals: Sequence[Approval]) -> list[StoryDecision]:
         StoryDecision(**approval.model_dump(include=set(StoryDecision.model_fields)))
         for approval in approvals
         if row in approval.rows
+    ]
+
+
+def _corrections(row: int, run: EndedRun) -> list[StoryCorrection]:
+    """The cells of a row that the corrected file changed, by a list that is as it was written."""
+    try:
+        text = run.content(CORRECTIONS).decode("utf-8-sig")
+    except (OSError, InputError):
+        return []
+    return [
+        StoryCorrection(field=line["field"], before=line["from"], now=line["to"])
+        for line in csv.DictReader(io.StringIO(text), delimiter=run.manifest.input.delimiter or ",")
+        if line["row"] == str(row) and line["applied"] == "yes"
     ]
 
 

@@ -69,6 +69,7 @@ _WHY = (
 _DECIDED = (
     SheetColumn(DECISION, "decision", 11, is_input=True),
     SheetColumn(REASON, "reason", 20, wraps=True, is_input=True),
+    SheetColumn("Corrected", "corrected", 24, wraps=True),
     SheetColumn(DECIDED_BY, "claimed_by", 16, is_printed=False, is_input=True),
 )
 _NUMBER = SheetColumn("Account", "account", 30, wraps=True)

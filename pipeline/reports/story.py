@@ -1,7 +1,7 @@
 """One row's story on a terminal: readable at 60 columns, without colour, and in a pipe."""
 
 from collections.abc import Iterable, Mapping
-from itertools import zip_longest
+from itertools import chain, zip_longest
 
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -80,7 +80,7 @@ def _parts(story: Story, width: int, reasons: SaidReasons) -> Iterable[tuple[str
     if story.decisions:
         yield (
             "story.decisions",
-            _pairs(line for decision in story.decisions for line in _lines_of_decision(decision)),
+            _pairs([*chain(*map(_lines_of_decision, story.decisions)), *_lines_of_corrections(story)]),
         )
     released = {} if story.released_before is None else {say("story.released_before"): story.released_before}
     placed = {} if story.payment_file is None else dict(_lines_of_payment(story.payment_file))
@@ -163,6 +163,12 @@ def _lines_of_decision(decision: StoryDecision) -> Iterable[tuple[str, str]]:
     yield decision.decision or say("story.no_effect"), who
     yield "", decision.what
     yield "", say(_APPROVED[decision.self_approved], by=decision.approved_by)
+
+
+def _lines_of_corrections(story: Story) -> Iterable[tuple[str, str]]:
+    for one in story.corrections:
+        key = "story.corrected_from" if one.before else "story.filled_in"
+        yield say(f"field.{one.field}"), say(key, before=one.before, now=one.now)
 
 
 def _lines_of_payment(placed: StoryPayment) -> Iterable[tuple[str, str]]:

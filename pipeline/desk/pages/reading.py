@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from aiohttp import web
 
@@ -212,7 +212,7 @@ async def plan(request: web.Request) -> web.Response:
     )
 
 
-def _correctable(current: FileStatus) -> dict[str, object]:
+def _correctable(current: FileStatus) -> dict[str, Any]:
     """What the form of the review takes, for the rejected rows that a person may correct by hand."""
     try:
         run, latest = reviewed(current.folder)

@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+import openpyxl
 import pytest
 from forgers import forge
 
@@ -145,7 +146,24 @@ def test_a_name_or_an_account_type_is_corrected_here_and_the_approver_sees_old_a
         assert rita.post(f"/files/{at}/rows/{row}", form).status == 303
     decide(rita, at, 4, "fix", "seen on the invoice")
     assert "Thornwood" not in json.dumps(desk_here.decisions(at))
+    book = openpyxl.load_workbook(io.BytesIO(rita.get(f"/files/{at}/decisions.xlsx").body))["All"]
+    lines = [[cell.value for cell in line] for line in book.iter_rows(min_row=3)]
+    column = lines[0].index("Corrected")
+    assert {line[0]: line[column] for line in lines[1:] if line[column]} == {
+        1: "Personl → Personal",
+        2: "→ Avery Thornwood",
+        4: "Averi Thornwood → Avery Thornwood",
+    }
     again = checked_again(rita, at)
+    run = desk_here.folder(at) / "run.precheck"
+    for row, told in (
+        (1, 'account type from "Personl" to "Personal"'),
+        (2, 'name "Avery Thornwood"; the cell was empty'),
+        (4, 'name from "Averi Thornwood" to "Avery Thornwood"'),
+    ):
+        assert told in " ".join(desk_here.desk("show", run, "--row", str(row)).out.split())
+    assert "Corrected file, account type" in text_of(rita, f"/files/{at}/rows/1")
+    assert "corrected" not in desk_here.desk("show", run, "--row", "3").out
     shown = text_of(rita, f"/files/{again}/release")
     table = shown.partition("RowFieldBeforeNowDecided by ")[2]
     assert re.findall(r"(\w+) ?(name|account type)(.*?)Rita seen on the invoice", table) == [
@@ -159,6 +177,7 @@ def test_a_name_or_an_account_type_is_corrected_here_and_the_approver_sees_old_a
     assert len([*written.iterdir()]) == 2
     assert rita.post(f"/files/{at}/forget", {"reason": "kept long enough"}).status == 303
     assert not written.exists()
+    assert not (run / "corrections.csv").exists()
 
 
 def test_rejected_rows_are_corrected_on_the_plan_too_but_never_an_account(desk_here, rita):

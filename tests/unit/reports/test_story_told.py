@@ -133,3 +133,18 @@ def test_a_row_that_no_run_asks_about_any_more_is_not_told_to_wait(told):
     text = told(outcome={**outcome, "check_matched_name": None, "check_id": None, "check_time": None})
     assert "After three such runs it is skipped" in text
     assert "--retry-unanswered" in text
+
+
+@pytest.mark.parametrize(("language", "label", "changed", "filled_in"), [
+    ("en", "account type", 'from "Personl" to "Personal"', '"Personal"; the cell was empty'),
+    ("de", "Kontoart", "von „Personl“ in „Personal“ geändert", "„Personal“; die Zelle war leer"),
+    ("fr", "type de compte", "de « Personl » à « Personal »", "« Personal » ; la cellule était vide"),
+])  # fmt: skip
+def test_a_correction_is_told_with_its_old_and_its_new_value(told, language, label, changed, filled_in):
+    decision = {"by": "Rita", "time": ENDED, "decision": "fix", "what": "fix: written", "why": "seen",
+                "approved_by": "Rita", "self_approved": True, "claimed_by": None}  # fmt: skip
+    for before, said in (("Personl", changed), ("", filled_in)):
+        corrections = [{"field": "account_type", "before": before, "now": "Personal"}]
+        with speaking(language):
+            text = told(decisions=[decision], corrections=corrections)
+        assert f"{label} {said}" in text.replace("\xa0", " ").replace("\u202f", " ")
