@@ -13,6 +13,8 @@ from pipeline.errors import InputError
 from pipeline.headers.account_patterns import holds_account
 from pipeline.headers.columns import ColumnsError, by_position, is_sufficient, recognised, refuse_repeats
 from pipeline.headers.guesses import by_place, guesses_of, pairs_of
+from pipeline.headers.meaning import meaning
+from pipeline.headers.not_payments import names_debits
 from pipeline.headers.readings import readings_by_look
 from pipeline.wording import PLACE, ColumnPair, Sentence
 
@@ -22,6 +24,8 @@ HEADER_LINES_MAX = 3
 """The header line, and how many more of headers may stand below it."""
 LINES_LOOKED_AT = LINES_BEFORE_HEADER_MAX + HEADER_LINES_MAX
 
+_MEANINGS_MIN = 3
+"""The fewest headers with a meaning that make a line below others the header line."""
 _LABELS_MIN = 2
 """The fewest cells of a header row: a single cell is a title."""
 _OF_A_PAYMENT = re.compile(
@@ -61,16 +65,15 @@ def heading_of(lines: Sequence[Sequence[str]], mapping: Mapping[str, str]) -> He
     )
     index = next(sufficient, None)
     if index is None:
-        first = next((index for index, cells in enumerate(able) if len(_filled(cells)) > 1), 0)
+        first = max(range(len(able)), key=lambda row: _rank(able[row]))
         if by_position(mapping) and looks_like_payment(lines[first]):
             return Heading(first, ("",) * len(lines[first]), first, ())
         return _over_two_rows(lines, mapping) or _heading(lines, first, mapping)
     known_count = len(recognised(lines[index], mapping))
     above, below = (lines[row] if 0 <= row < len(lines) else () for row in (index - 1, index + 1))
-    if (
-        not _has_data(below)
-        and is_sufficient(known := recognised(below, mapping))
-        and len(known) > known_count
+    if not _has_data(below) and (
+        any(map(names_debits, below))
+        or (is_sufficient(known := recognised(below, mapping)) and len(known) > known_count)
     ):
         # A line of groups, such as Payee and Account, may stand above the headers that it groups.
         return _heading(lines, index + 1, mapping)
@@ -149,6 +152,14 @@ def _say_more_together(upper: Sequence[str], lower: Sequence[str], mapping: Mapp
     known = recognised(_pairs(upper, lower), mapping)
     alone = max(len(recognised(cells, mapping)) for cells in (upper, lower))
     return is_sufficient(known) and len(known) > alone
+
+
+def _rank(cells: Sequence[str]) -> tuple[int, bool]:
+    """How much a line is one of headers; of equals, `max` takes the first."""
+    if len(filled := _filled(cells)) < _LABELS_MIN or _has_data(filled):
+        return 0, len(filled) > 1
+    meant_count = len({meaning(cell).what for cell in filled} - {None})
+    return meant_count if meant_count >= _MEANINGS_MIN else 0, True
 
 
 def _pairs(upper: Sequence[str], lower: Sequence[str]) -> tuple[str, ...]:

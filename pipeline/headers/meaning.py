@@ -19,7 +19,7 @@ from pipeline.headers.spelling import (
     words_of,
     words_outside_brackets,
 )
-from pipeline.headers.words import PRODUCTS, Cue, listed
+from pipeline.headers.words import HUNDREDTHS, PRODUCTS, Cue, listed
 from schemas.payments import FIELDS
 
 
@@ -140,7 +140,8 @@ def meaning(header: str) -> HeaderMeaning:
         if words is not None:
             found = _meaning(words)
             if found.what is not None:
-                return found
+                is_read = found.what != "amount" or _HUNDREDTHS.isdisjoint(tokens_of(header))
+                return found if is_read else UNKNOWN  # 48250 pence are no 48,250 pounds
     if _BALANCES & set(tokens_of(header)):
         return HeaderMeaning(BALANCE, "a balance")
     return UNKNOWN
@@ -341,7 +342,10 @@ _GRAMMAR = (
         "account_type", "the header says account type", "PERSON_OR_BUSINESS TYPE",
         beside=f"{_ACCOUNTS} TYPE",
     ),
-    _line("currency", "the header says currency", "CURRENCY", "PAYMENT ACCOUNT", beside="CODE", explicit=0),
+    _line(
+        "currency", "the header says currency", "CURRENCY", "PAYMENT ACCOUNT NET", beside="CODE",
+        explicit=0,
+    ),
     _line("currency", "the header says currency", "CURRENCY", beside="CODE AMOUNT"),
     _line("amount", "the header says amount", "AMOUNT", "PAYMENT", beside="NET", explicit=2),
     _line("amount", "the header says amount", "AMOUNT", beside="NET"),
@@ -398,6 +402,7 @@ def _is_the_holders(line: _GrammarLine, cues: frozenset[Cue]) -> bool:
 
 _HEADER_LENGTH_MAX = 200
 """A longer cell is text, and no header."""
+_HUNDREDTHS = frozenset(token for word in HUNDREDTHS for token in tokens_of(word)) - {"units", "unit"}
 _BALANCES = frozenset({"saldo", "kontostand", "solde", "egyenleg"})
 """Words that no column of a payment file has in its header."""
 _CANONICAL = {fold(field): field for field in FIELDS}

@@ -23,7 +23,7 @@ from pipeline.headers.meaning import (
     meaning,
 )
 from pipeline.headers.spelling import cue_of, fold, tokens_of, words_of
-from pipeline.headers.words import Cue
+from pipeline.headers.words import DEBIT_CELLS, DEBIT_HEADERS, Cue
 from pipeline.wording import ANY_COLUMN, ColumnPair, Sentence
 
 _CREDITOR_ID = r"^[A-Z]{2}[0-9]{2}[A-Z0-9]{3}[A-Z0-9]{1,28}$"
@@ -40,9 +40,11 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     debit = [header for header, what in filled.items() if what in _DEBIT and _is_cue(header, what, cells)]
     # A mandate's id and its date are two cues.
     kinds = {header if filled[header] == MANDATE else filled[header] for header in debit}
-    codes = _debit_codes(cells)
-    if codes or len(kinds) >= _DEBIT_CUES_MIN:
-        return Sentence("headers.direct_debits", columns=list(map(quoted, codes or debit[:2])))
+    sure = _debit_codes(cells) or [header for header in cells.headers if _is_of_debits(header, cells)]
+    if sure or len(kinds) >= _DEBIT_CUES_MIN:
+        return Sentence(
+            "headers.direct_debits", columns=list(map(quoted, list(dict.fromkeys([*sure, *debit]))[:2]))
+        )
     balances = [header for header, what in filled.items() if what == BALANCE]
     booked = [header for header, what in filled.items() if what == BOOKED]
     days = [*booked, *_value_days(cells)] if booked else []
@@ -59,6 +61,22 @@ def why_not_payments(cells: ColumnCells) -> Sentence | None:
     if (sides := _columns_of_two_ways(cells)) is not None:
         return Sentence("headers.statement_of_two_columns", columns=list(map(quoted, sides)))
     return None
+
+
+def names_debits(header: str) -> bool:
+    """True if a header alone shows direct debits, as `Mandat vom` and `directDebitDate` do."""
+    return any(words in fold(header) for words in _DEBIT_HEADERS)
+
+
+def _is_of_debits(header: str, cells: ColumnCells) -> bool:
+    """True if a filled column shows that all payments are direct debits."""
+    if not cells.is_filled(header):
+        return False
+    return names_debits(header) or all(fold(word) in _DEBIT_CELLS for word in cells.first_values(header))
+
+
+_DEBIT_HEADERS = tuple(map(fold, DEBIT_HEADERS))
+_DEBIT_CELLS = frozenset(map(fold, DEBIT_CELLS))
 
 
 def _cue_of(header: str) -> str | None:

@@ -78,6 +78,8 @@ _FILE = tomllib.loads((files(__package__) / "words.toml").read_text("utf-8"))
 WORDS: Mapping[Cue, tuple[str, ...]] = {cue: listed(_FILE["cues"][cue.name.lower()]) for cue in Cue}
 THINGS = listed(_FILE["things"]["words"])
 """Things with a name that are no person or company."""
+DEBIT_HEADERS, DEBIT_CELLS = (listed(_FILE["direct_debits"][name]) for name in ("headers", "cells"))
+HUNDREDTHS = listed(_FILE["hundredths"]["words"])
 CURRENCIES: Mapping[str, str] = {
     **{code.lower(): code for code in listed(_FILE["currency_codes"]["codes"])},
     **{word: code for code, words in _FILE["currencies"].items() for word in listed(words)},

@@ -76,6 +76,18 @@ def test_headers_again_below_the_header_line_are_no_payment_and_told(again):
     assert (table.repeated_headers, table.positions.of(1)) == ((2,), 3)
 
 
+def test_technical_names_that_show_direct_debits_are_the_headers():
+    found = heading(
+        "Holder,IBAN,Ref", "account_holder,iban,sepa_mandate_reference", "Ada,DE89370400440532013000,M"
+    )
+    assert (found.start, found.end) == (1, 2)
+
+
+def test_of_lines_that_name_no_payee_the_one_with_most_headers_is_the_header_line():
+    statement = "Nr,Kontonummer,Valuta,Bokföringsdag,Referens,Belopp,Bokfört saldo"
+    assert heading("Kontoutdrag", "Skapat,2026-11-02", statement, "1,8327,SEK,2026-11-05,,-1,5").start == 2
+
+
 @pytest.mark.parametrize(
     "row", [PAYMENT, "Name,Sort code,12345678,Amount", "Ada Quillon,,,10.00", "Name,,,", "Account Ltd,x,y,z"]
 )

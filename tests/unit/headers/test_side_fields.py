@@ -123,11 +123,13 @@ def test_a_booking_date_with_both_signs_and_no_payee_is_a_statement():
     [
         {"Balance": [None, ""]},
         {"Mandate ID": [None, None], "Mandate date": [None, None]},
-        {"Creditor ID": ["10417", "10418"], "Mandate ID": ["M1", "M2"]},
+        {"Creditor ID": ["10417", "10418"], "Mandat": ["M1", "M2"]},
         {"Fälligkeit": ["01.12.2026", "02.12.2026"], "Sequenz": ["1", "2"]},
         {"Direction": ["BUY", "SELL"], "Amount": ["10.00", "5.00"]},
         {"Dr/Cr": ["C", "C"], "Amount": ["10.00", "5.00"]},
-        {"Mandatsreferenz": ["M1", "M2"], "Betrag": ["1,00", "2,00"]},
+        {"N° mandat": ["M1", "M2"], "Betrag": ["1,00", "2,00"]},
+        {"Bank mandate": ["received", "received"], "Betrag": ["1,00", "2,00"]},
+        {"mandat_beginn": ["2021-11-01", "2022-11-01"], "Betrag": ["1,00", "2,00"]},
         {"Value date": ["2026-01-01", "2026-01-01"], "Amount": ["1.00", "2.00"]},
         {"Balance due": ["1.00", "2.00"]},
         {"Debit": ["1.00", "2.00"], "Credit": [None, None]},
@@ -138,3 +140,41 @@ def test_a_booking_date_with_both_signs_and_no_payee_is_a_statement():
 )
 def test_an_empty_column_or_a_single_cue_refuses_nothing(columns):
     assert columns_of(columns).sources["name"] == (("Payee",),)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"Mandat gültig seit": ["2024-01-02", "2024-01-02"], "Offene Beträge (€)": ["1,00", "2,00"]},
+        {"mandat_vom": ["2021-03-01", "2020-01-01"]},
+        {"directDebitDate": ["2026-12-01", "2026-12-03"]},
+        {"Zustimmung SEPA": ["ja", "ja"]},
+        {"Zahlungsmethode": ["Lastschrift", "SEPA-Lastschrift"]},
+        {"Paid by": ["Direct Debit", "DD"]},
+    ],
+)
+def test_one_sure_sign_of_direct_debits_refuses_the_file(columns):
+    with pytest.raises(InputError, match="looks like direct debits"):
+        columns_of(columns)
+    assert columns_of({header: [None, None] for header in columns}), "an empty column is no sign"
+
+
+def test_ways_to_pay_of_both_kinds_are_payments():
+    assert columns_of({"Paid by": ["Direct debit", "BACS"]}).sources["name"] == (("Payee",),)
+
+
+@pytest.mark.parametrize("header", ["Amount (pence)", "Betrag in Cent", "Beløb (øre)", "Amount, minor units"])
+def test_an_amount_in_hundredths_is_not_read_as_one_in_pounds(header):
+    assert "amount" not in columns_of({header: ["48250", "9900"]}).sources
+
+
+@pytest.mark.parametrize("header", ["Invoice number", "Rechnungs-Nr.", "Fakturanr", "N° facture"])
+def test_the_number_of_an_invoice_is_the_reference_unless_there_is_one(header):
+    assert columns_of({header: ["1", "2"]}).sources["reference"] == ((header,),)
+    beside = columns_of({header: ["1", "2"], "Reference": ["a", "b"]})
+    assert beside.sources["reference"] == (("Reference",),)
+
+
+@pytest.mark.parametrize("header", ["SalarioLiquido", "Nettolohn", "Salario neto", "Stipendio netto"])
+def test_what_somebody_earns_net_is_the_amount(header):
+    assert columns_of({header: ["1765,40", "1540,12"]}).sources["amount"] == ((header,),)
