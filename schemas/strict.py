@@ -1,6 +1,7 @@
 """What every document is made of: the two kinds of model, how JSON from outside becomes one, and moments."""
 
 import json
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Annotated, Any, NoReturn, TypeVar
 
@@ -58,16 +59,20 @@ AnyDocument = TypeVar("AnyDocument", bound=BaseModel)
 _STRICT = json.JSONDecoder(object_pairs_hook=_refuse_repeated_keys, parse_constant=_refuse_constant)
 
 
-def parse(model: type[AnyDocument], body: bytes) -> AnyDocument:
+def parse(model: type[AnyDocument], body: bytes, *, emptied: Collection[str] = ()) -> AnyDocument:
     """Read a JSON body as a model, refusing every document that two readers could read differently.
 
     Python's own decoder takes the last of two equal keys and accepts NaN, so that
-    `{"matched": false, "matched": true}` would pass for a match. Here such a document is refused.
+    `{"matched": false, "matched": true}` would pass for a match. Here such a document is refused. Long lists
+    that the caller does not need are emptied before they take time and memory.
 
     Raises:
         ValueError: the body is not UTF-8 JSON, repeats a key, holds NaN or Infinity, nests too
             deeply, or does not fit the model. The message never quotes the body.
     """
+    if emptied:
+        short = _STRICT.decode(body.decode()) | {key: [] for key in emptied}
+        return model.model_validate_json(json.dumps(short), by_alias=True, by_name=False)
     document = model.model_validate_json(body, by_alias=True, by_name=False)
     _STRICT.decode(body.decode())
     return document

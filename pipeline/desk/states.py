@@ -70,7 +70,7 @@ class FileStatus(NamedTuple):
     progress: CheckProgress | None
     """Progress of the last check; None if there was none."""
     summary: Summary | None
-    """Summary of its run without the rows to look at, which are many; None if there is none yet."""
+    """Summary of its run without its long lists; None if there is none yet."""
     decisions: str
     """The hash of the last decision."""
 
@@ -252,7 +252,7 @@ def _summary_of(run: Path) -> Summary | None:
     return _summary(run, status.st_mtime_ns, status.st_ino)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1024)
 def _summary(run: Path, _changed_ns: int, _inode: int) -> Summary:
-    """A summary, read once as long as it stays the same: a list shows all of them."""
-    return read_summary(run).model_copy(update={"attention": []})
+    """A summary without its long lists, read once as long as it stays the same: a list shows all of them."""
+    return read_summary(run, emptied=("attention", "banks", "warnings"))

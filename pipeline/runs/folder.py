@@ -1,6 +1,7 @@
 """The folder of one run: where its files are. `runs.proof` opens its ledger."""
 
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -81,15 +82,15 @@ def recorded_bytes(path: Path, sha256: str | None) -> bytes:
     return content
 
 
-def read_summary(folder: Path, sha256: str | None = None) -> Summary:
-    """The summary of a run, which must have this hash, if any.
+def read_summary(folder: Path, sha256: str | None = None, *, emptied: Collection[str] = ()) -> Summary:
+    """The summary of a run, which must have this hash, if any; some of its lists may be emptied.
 
     Raises:
         InputError: it does not exist, is no summary, or was changed.
     """
     path = folder / SUMMARY
     try:
-        return parse(Summary, recorded_bytes(path, sha256))
+        return parse(Summary, recorded_bytes(path, sha256), emptied=emptied)
     except OSError as error:
         raise InputError(
             Sentence("runs.cannot_read_2", path=path, why=error, remedy=made_anew(path))
