@@ -153,8 +153,8 @@ def test_a_match_that_the_policy_leaves_to_a_person_is_in_the_list(
 
 
 ABOUT_THE_PAYEE = {
-    *("ACCOUNT_CHANGED", "NAME_CHANGED", "PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION", "MIXED_SCRIPTS"),
-    "NAME_DAMAGED",
+    *("BANK_DIFFERS", "ACCOUNT_CHANGED", "NAME_CHANGED", "PAYMENT_REPEATED", "MANY_NAMES", "ENUMERATION"),
+    *("MIXED_SCRIPTS", "NAME_DAMAGED"),
 }
 
 
