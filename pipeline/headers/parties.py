@@ -134,6 +134,15 @@ def payee_id_header(headers: Sequence[str]) -> str | None:
     return headers[min(known)[1]] if known else None
 
 
+def payee_ids(original: pl.DataFrame) -> pl.Series:
+    """The payee id of the payer's own system in each row; nulls if no column of text or numbers has it."""
+    header = payee_id_header(original.columns)
+    kind = None if header is None else original.schema[header]
+    is_text = kind in (pl.String, pl.Categorical, pl.Enum) or (kind is not None and kind.is_integer())
+    ids = original[header].cast(pl.String) if header is not None and is_text else None
+    return pl.Series([None] * original.height, dtype=pl.String) if ids is None else ids
+
+
 def payee_key(original: Original) -> pl.Series:
     """The key of each row's payee in the user's own system (a vendor id, say); null without such a column."""
     found = payee_id_header(original.columns)

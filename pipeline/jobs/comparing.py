@@ -4,9 +4,10 @@ Nothing is sent. An earlier run is verified first, then read (kept_payees.py): i
 one, else its outcome file. Which of its payees count as known is in rules/known_payees.py.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,21 +16,35 @@ import polars as pl
 from pipeline.errors import UsageError
 from pipeline.files.plain import real_path
 from pipeline.files.signatures import Signer
-from pipeline.frames import Accepted, Changes, Original, Outcomes, Payees, Payments
-from pipeline.jobs.kept_payees import KnownRun, carried_on, ids_of, known_runs
+from pipeline.frames import CHANGES, KEPT_PAYEES, Accepted, Changes, Original, Payees
+from pipeline.headers.parties import payee_ids
+from pipeline.jobs.kept_payees import KeptRun, carried_on, kept_run
 from pipeline.jobs.kept_payees import keep as keep_payees
 from pipeline.rules.known_payees import payee_statuses
-from pipeline.rules.payees import payees_of
+from pipeline.rules.payees import (
+    HASHED,
+    KEYED,
+    keyed,
+    known_by_id,
+    nobodys_ids,
+    passes_for,
+    payees_of,
+    payees_with,
+)
 from pipeline.runs.ended import EndedRun
 from pipeline.runs.folder import matching_folders
 from pipeline.runs.manifest import read_manifest
 from pipeline.runs.proof import opened_to_read
 from pipeline.stages.compare import compare
+from pipeline.stores.keyed_hash import payee_hashes
 from pipeline.wording import Sentence
 from schemas.changes import Comparison, EarlierRun
 from schemas.manifest import Manifest
 from schemas.outcomes import WarningCode
 from schemas.strict import timestamp
+
+AT_ONCE_MAX = 500_000
+"""Payments that are compared at once, of those that may have changed."""
 
 
 class ComparisonRequest(NamedTuple):
@@ -60,26 +75,50 @@ class CurrentRun(NamedTuple):
     """UTC, ISO 8601 with Z: when the first run in its folder began, so that a later run is no earlier one."""
 
 
+class ComparedRows(NamedTuple):
+    """Some payments that are compared."""
+
+    payees: Payees
+    names: pl.DataFrame
+    """Their `row` and `name`, as it was asked about."""
+
+
+Compared = Callable[[], Iterator[ComparedRows]]
+"""All payments that are compared, piece by piece, every time that it is called."""
+
+
 class ComparedRun(NamedTuple):
     """The result of comparing a run with earlier ones."""
 
     comparison: Comparison
-    payees: Payees  # `Payees`; the run keeps their keys for the next run
+    rows: Compared  # the run keeps the keys of their payees for the next run
     changes: Changes  # `Changes`
     carried: pl.DataFrame  # `KeptPayees`: what earlier runs knew, and payments contradict
 
 
+def rows_of(accepted: Accepted, original: Original) -> Compared:
+    """The payments of a file that can be asked about, in one piece."""
+    rows = ComparedRows(payees_of(accepted, payee_ids(original)), accepted.select("row", "name"))
+    return lambda: iter([rows])
+
+
+def rows_in_pieces(pieces: Callable[[], Iterable[tuple[Accepted, pl.Series]]], row_count: int) -> Compared:
+    """The same of payments that lie in pieces, each with the ids of its payees."""
+    passes = passes_for(row_count)
+    nobodys = nobodys_ids(lambda: (payees_with(*piece).select(HASHED) for piece in pieces()), passes)
+
+    def rows() -> Iterator[ComparedRows]:
+        for accepted, ids in pieces():
+            payees = known_by_id(payees_with(accepted, ids).lazy(), HASHED[0], nobodys).collect()
+            yield ComparedRows(Payees(payees), accepted.select("row", "name"))
+
+    return rows
+
+
 def compare_with_earlier(
-    wanted: ComparisonRequest,
-    subject: CurrentRun,
-    accepted: Accepted,
-    rows: tuple[Payments, Original],
-    *,
-    now: datetime,
+    wanted: ComparisonRequest, subject: CurrentRun, rows: Callable[[], Compared], *, now: datetime
 ) -> ComparedRun | None:
     """Compare the payments that can be asked about with earlier runs; None without a comparison.
-
-    The rows are `Payments`, and the columns of the file as they are.
 
     Raises:
         UsageError: a folder holds no run that has ended, or is that of this very run.
@@ -89,18 +128,15 @@ def compare_with_earlier(
     """
     if (words := wanted.in_words) is None:
         return None
-    payments, original = rows
-    payees = payees_of(accepted, ids_of(original))
-    manifests = _manifests(wanted, subject)
+    compared, manifests = rows(), _manifests(wanted, subject)
     with ExitStack() as stack:
-        runs: list[KnownRun] = []
+        runs: list[KeptRun] = []
         for folder, manifest in manifests.items():
             record = stack.enter_context(
                 opened_to_read(folder, now=timestamp(now), signer=wanted.signer, manifest=manifest)
             )
-            runs += known_runs(EndedRun(folder, manifest), record.payee_key, now=now)
-        runs.sort(key=lambda run: run.origin.finished, reverse=True)
-        changes, contradicted = compare(payees, payments["name"], [run.earlier for run in runs])
+            runs.append(stack.enter_context(kept_run(EndedRun(folder, manifest), record.payee_key, now=now)))
+        changes, carried, payee_count = _compared(compared(), runs)
     comparison = Comparison(
         said=words,
         runs=[
@@ -112,11 +148,50 @@ def compare_with_earlier(
             )
             for folder, manifest in manifests.items()
         ],
-        payee_count=payees.height,
+        payee_count=payee_count,
         new_count=changes.filter(code=WarningCode.PAYEE_NEW).height,
         banks=next((EndedRun(*run).summary().banks for run in manifests.items()), []),
     )
-    return ComparedRun(comparison, payees, changes, carried_on(runs, contradicted))
+    return ComparedRun(comparison, compared, changes, carried)
+
+
+def _compared(rows: Iterable[ComparedRows], kept: Sequence[KeptRun]) -> tuple[Changes, pl.DataFrame, int]:
+    """The changes of all payments, the `KeptPayees` that they contradict, and how many payments these are.
+
+    Most are unchanged since the latest run, and need no further look.
+    """
+    changes, carried = [pl.DataFrame(schema=CHANGES)], [pl.DataFrame(schema=KEPT_PAYEES)]
+    payee_count, waiting = 0, list[ComparedRows]()
+
+    def compare_waiting() -> None:
+        payees = Payees(pl.concat([some.payees for some in waiting]))
+        names = pl.concat([some.names for some in waiting])
+        keys = (keyed(payees, payee_hashes(run.origin.payee_key, KEYED)) for run in kept)
+        runs = [known for run, some in zip(kept, keys, strict=True) for known in run.known(some)]
+        runs.sort(key=lambda run: run.origin.finished, reverse=True)
+        found, contradicted = compare(payees, partial(_names, names), [run.earlier for run in runs])
+        changes.append(found)
+        carried.append(carried_on(runs, contradicted))
+        waiting.clear()
+
+    for some in rows:
+        payee_count += some.payees.height
+        if not kept:
+            continue
+        latest = kept[0]
+        keys = keyed(some.payees, payee_hashes(latest.origin.payee_key, KEYED))
+        same = latest.unchanged(keys)
+        payees, names = (frame.join(same, on="row", how="anti", maintain_order="left") for frame in some)
+        waiting.append(ComparedRows(Payees(payees), names))
+        if sum(left.payees.height for left in waiting) >= AT_ONCE_MAX:
+            compare_waiting()
+    if waiting:
+        compare_waiting()
+    return Changes(pl.concat(changes).sort("row", "code")), pl.concat(carried), payee_count
+
+
+def _names(known: pl.DataFrame, rows: pl.Series) -> pl.Series:
+    return rows.to_frame("row").join(known, on="row", how="left", maintain_order="left")["name"]
 
 
 # Which runs.
@@ -158,8 +233,15 @@ def _before(pattern: str, subject: CurrentRun) -> Iterator[tuple[Path, Manifest]
 # What a run leaves behind.
 
 
-def keep(compared: ComparedRun, outcomes: Outcomes, payee_key: bytes, folder: Path) -> Path:
-    """Write what the next run needs to compare with this one."""
+def keep(
+    compared: ComparedRun, outcomes_of: Callable[[pl.Series], pl.DataFrame], payee_key: bytes, folder: Path
+) -> Path:
+    """Write what the next run needs to compare with this one, from `row` and `check_outcome` of some rows."""
     changes = compared.changes if compared.comparison.runs else None
-    known = payee_statuses(compared.payees["row"], outcomes, changes)
-    return keep_payees(compared.payees, known, compared.carried, payee_key, folder)
+    return keep_payees(
+        (some.payees for some in compared.rows()),
+        lambda rows: payee_statuses(rows, outcomes_of(rows), changes),
+        compared.carried,
+        payee_key,
+        folder,
+    )

@@ -24,10 +24,14 @@ from pipeline.errors import InputError, UsageError
 from pipeline.executors.datasets.engines import engine
 from pipeline.executors.datasets.tasks import SetTask
 from pipeline.jobs.check import RunResult, check_input
-from pipeline.jobs.data_set_plan import PlannedSet, plan_parts, task_of, why_refused_set
-from pipeline.jobs.prepare import RunTime
+from pipeline.jobs.comparing import ComparedRun, CurrentRun
+from pipeline.jobs.data_set_plan import PlannedSet, compare_parts, plan_parts, task_of, why_refused_set
+from pipeline.jobs.prepare import RunTime, wanted
+from pipeline.reports.changes import gravest_in_parts, listed_changes
 from pipeline.runs.data_set import DataSet, identity_in, open_data_set, write_record
-from pipeline.runs.request import CheckJob, DataSetJob, Notice, Surface
+from pipeline.runs.ended import EndedRun, changes_in
+from pipeline.runs.manifest import read_manifest
+from pipeline.runs.request import CheckJob, DataSetJob, Surface
 from pipeline.runs.starting import finished_before
 from pipeline.stores.sqlite.ledger import SqliteLedger
 from pipeline.wording import Sentence
@@ -54,6 +58,7 @@ class CheckedSet:
 
     _task: SetTask
     _planned: PlannedSet
+    _compared: ComparedRun | None
     _answered: "Answered"
 
     def __init__(self, of: DataSetJob, data: DataSet) -> None:
@@ -61,27 +66,43 @@ class CheckedSet:
         self.sha256, self.run_sha256 = data.sha256, identity_in(data, of.check.out)
 
     @classmethod
-    def read(cls, check: CheckJob, file: ConfigurationFile, surface: Surface, *, of: DataSetJob) -> Self:
+    def read(
+        cls,
+        check: CheckJob,
+        file: ConfigurationFile,
+        surface: Surface,  # noqa: ARG003 - the parts are found without another word
+        *,
+        of: DataSetJob,
+    ) -> Self:
         """Find the parts (UsageError: what is said of it means nothing for a data set)."""
         refuse_options_of_a_file(check)
         chosen = choose(check.profile, file)
         if not of.asks and ledger_url(chosen) is None:
             raise UsageError(Sentence("jobs.leaves_asking_workers"), advice=Sentence("jobs.name_one_profile"))
-        if chosen.newest_of is not None:
-            surface.notify(Notice(Sentence("jobs.notice_not_compared"), is_vital=True))
         return cls(replace(of, check=check), open_data_set(check.file, of.work))
 
     def finished_before(self, ledger: SqliteLedger, chosen: Chosen, today: date) -> Summary | None:  # noqa: ARG002
         """As `RunInput`."""
         found = finished_before(self.job, None, ledger)
-        is_same = found is not None and found.complete and found.input.sha256 == self.sha256
-        return (
-            found if is_same and found is not None and found.input.mapping == dict(self.job.mapping) else None
+        if found is None or not found.complete or found.input.sha256 != self.sha256:
+            return None
+        said_before = None if found.compared is None else found.compared.said
+        is_same = (found.input.mapping, said_before) == (
+            dict(self.job.mapping),
+            wanted(self.job, chosen).in_words,
         )
+        return found if is_same else None
 
-    def changes(self, summary: Summary) -> Sequence[Change]:  # noqa: ARG002
-        """As `RunInput`: a data set is compared with none."""
-        return ()
+    def changes(self, summary: Summary) -> Sequence[Change]:
+        """As `RunInput`."""
+        run = EndedRun(self.job.out, read_manifest(self.job.out))
+        if (changes := changes_in(run.folder, run.content)) is None:
+            return ()
+        parts = (
+            (part.first_row, part.row_count, lambda part=part: run.source(part).payments)
+            for part in run.parts()
+        )
+        return listed_changes(gravest_in_parts(changes, parts), summary.compared)
 
     def prepare(self, chosen: Chosen, profile: Profile, time: RunTime, surface: Surface) -> Sentence | None:
         """As `RunInput`."""
@@ -91,6 +112,9 @@ class CheckedSet:
             self._task.files.remove()
         with engine(self._of.engine, self._of.scheduler) as at_work:
             self._planned = plan_parts(self._data, self._task, at_work, surface.watch.count)
+        subject = CurrentRun(self.job.out, self.sha256, chosen.environment, time.begun)
+        request = wanted(self.job, chosen)
+        self._compared = compare_parts(request, subject, self._task, self._planned, now=time.now)
         return why_refused_set(self.job, self._planned)
 
     def questions(self, surface: Surface) -> "SetQuestions":  # noqa: ARG002
@@ -109,12 +133,12 @@ class CheckedSet:
 
     def decide(self, run: "OpenRun", left: "QuestionsLeft", surface: Surface) -> "DecidedRun":
         """As `RunInput`."""
-        from pipeline.jobs.data_set_outcomes import decide_parts, set_results
+        from pipeline.jobs.data_set_outcomes import KnownSet, decide_parts, set_results
 
         with engine(self._of.engine, self._of.scheduler) as at_work:
-            count, known = surface.watch.count, (self._planned, self._answered)
+            count, known = surface.watch.count, KnownSet(self._planned, self._answered, self._compared)
             parts = decide_parts(run, self._data, known, self._task, at_work, count)
-        decided = set_results(run, left, self._data, self._planned, parts, self._task.files, surface)
+        decided = set_results(run, left, self._data, known, parts, self._task.files, surface)
         problems = [part.problem for part in decided.summary.parts if part.problem]
         return decided._replace(ended_by=_unusable(self._data, problems))
 
@@ -125,7 +149,6 @@ def refuse_options_of_a_file(check: CheckJob) -> None:
         "--pain002": check.pain002,
         "--sheet": check.sheet is not None,
         "--input-format": check.input_format is not None,
-        "--compare-with": bool(check.compare_with),
         "--order amount": check.order == "amount",
     }
     for option, is_given in options_given.items():

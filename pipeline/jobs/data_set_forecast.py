@@ -1,6 +1,7 @@
 """What checking a data set would take. Nothing is sent; what was read and planned stays for the run."""
 
 from dataclasses import replace
+from functools import partial
 
 import polars as pl
 
@@ -8,20 +9,27 @@ from pipeline.config import ConfigurationFile
 from pipeline.config.profiles import choose, ledger_url, modulus_of, to_plan_with
 from pipeline.connections import routes
 from pipeline.executors.datasets.engines import engine
+from pipeline.executors.datasets.parts import kept_part
 from pipeline.executors.datasets.tasks import SetTask
 from pipeline.frames import REJECTS, WARNINGS
+from pipeline.jobs.comparing import ComparedRun, CurrentRun
 from pipeline.jobs.data_set import refuse_options_of_a_file
-from pipeline.jobs.data_set_plan import PlannedSet, plan_parts, task_of, why_refused_set
+from pipeline.jobs.data_set_plan import PlannedSet, compare_parts, plan_parts, task_of, why_refused_set
 from pipeline.jobs.forecast import limits_of
-from pipeline.jobs.prepare import as_configured
-from pipeline.runs.data_set import open_data_set
+from pipeline.jobs.prepare import as_configured, wanted
+from pipeline.reports.changes import gravest_in_parts, listed_changes
+from pipeline.runs.data_set import DataPart, open_data_set
 from pipeline.runs.folder import has_begun
 from pipeline.runs.part_files import read_frame
 from pipeline.runs.request import Clock, DataSetJob
+from pipeline.stages.compare import warnings_of
 from pipeline.stages.forecast import QuestionCounts, forecast_by_counts
 from pipeline.wording import Sentence
+from schemas.changes import Change
+from schemas.data_set import PartRead
 from schemas.forecast import Forecast
 from schemas.outcomes import ApiName
+from schemas.strict import timestamp
 
 
 def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
@@ -40,11 +48,13 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
     shared = task_of(job, data, chosen, there)
     with engine(job.engine, job.scheduler) as at_work:
         planned = plan_parts(data, shared, at_work)
+    subject = CurrentRun(check.out, data.sha256, profile.environment, timestamp(now))
+    compared = compare_parts(wanted(check, chosen), subject, shared, planned, now=now)
     own = Sentence("jobs.data_set_uncounted", folder=check.out).recorded()
     made = forecast_by_counts(
         check.file.name,
         profile.environment,
-        _findings(shared, planned),
+        _findings(shared, planned, compared),
         _counts(planned),
         limits_of(profile, now),
         positions=planned.rows.positions,
@@ -57,7 +67,21 @@ def forecast_data_set(job: DataSetJob, clock: Clock) -> Forecast:
         "notes": [*planned.usable[0][1].notes, *problems],
         "shared_ledger": ledger_url(chosen),
     }
+    if compared is not None:
+        update |= {"compared": compared.comparison, "changes": _changed(shared, planned, compared)}
     return made.model_copy(update=update)
+
+
+def _changed(shared: SetTask, planned: PlannedSet, compared: ComparedRun) -> list[Change]:
+    parts = (
+        (start + 1, read.row_count, partial(_payments, shared, part, read, start))
+        for (part, read), start in zip(planned.usable, planned.rows.starts, strict=True)
+    )
+    return listed_changes(gravest_in_parts(compared.changes, parts), compared.comparison)
+
+
+def _payments(shared: SetTask, part: DataPart, read: PartRead, start: int) -> pl.DataFrame:
+    return kept_part(shared, part, read)[1].with_columns(pl.col("row") + start)
 
 
 def _counts(planned: PlannedSet) -> dict[ApiName, QuestionCounts]:
@@ -71,9 +95,13 @@ def _counts(planned: PlannedSet) -> dict[ApiName, QuestionCounts]:
     return {api: QuestionCounts(rows[api], questions[api]) for api in ApiName if questions[api]}
 
 
-def _findings(shared: SetTask, planned: PlannedSet) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _findings(
+    shared: SetTask, planned: PlannedSet, compared: ComparedRun | None
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """`Rejects` and `Warnings` of all parts, by the rows of the data set."""
     files, rejects, warnings = shared.files, [pl.DataFrame(schema=REJECTS)], [pl.DataFrame(schema=WARNINGS)]
+    if compared is not None:
+        warnings.append(warnings_of(compared.changes))
     for (part, _), start in zip(planned.usable, planned.rows.starts, strict=True):
         number, row = part.number, pl.col("row") + start
         rejects.append(read_frame(files.frame("rejects", number), REJECTS).with_columns(row))

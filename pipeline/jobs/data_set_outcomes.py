@@ -12,12 +12,13 @@ import polars as pl
 from pipeline.apis.registry import about_uk_accounts
 from pipeline.executors.datasets.buckets import divide_answers
 from pipeline.executors.datasets.engines import Count, Engine, count_nothing, counted
-from pipeline.executors.datasets.parts import decide_part
+from pipeline.executors.datasets.parts import REPORTED, decide_part
 from pipeline.executors.datasets.tasks import BucketTask, DecideTask, SetTask
 from pipeline.executors.results import AskingResult, QuestionsLeft, calls_of
 from pipeline.files.atomic import write_atomically
 from pipeline.files.plain import real_path
 from pipeline.frames import ANSWERS, CHECKS, REASONS, AnswerState, OwnCode, Reasons, Warned
+from pipeline.jobs.comparing import ComparedRun, keep
 from pipeline.jobs.data_set_plan import PlannedSet
 from pipeline.jobs.data_set_summary import CheckedPart, add_up, input_of, modulus_of, routes_of
 from pipeline.jobs.prepare import VERSION, country_of
@@ -26,20 +27,20 @@ from pipeline.reports.documents import PartReport, data_set_reports
 from pipeline.reports.reasons import said_reasons
 from pipeline.rules.enumeration import in_sequence, unknown_accounts
 from pipeline.runs.data_set import DataSet
+from pipeline.runs.ended import keep_changes
 from pipeline.runs.families import made_of
 from pipeline.runs.folder import write_summary
 from pipeline.runs.manifest import identity_of, identity_of_parts
-from pipeline.runs.part_files import Kept, PartFiles, read_as_written, read_document, read_frame, write_frame
+from pipeline.runs.part_files import PartFiles, read_as_written, read_document, read_frame, write_frame
 from pipeline.runs.request import SetStep, Surface
 from pipeline.stages.write import WrittenOutcomes
 from pipeline.wording import speaking
 from schemas.data_set import PartDecided
 from schemas.folder import OUTCOMES, WARNED
-from schemas.outcomes import ApiName
+from schemas.outcomes import ApiName, Outcome
 from schemas.summary import InputFile
 
 _UNDECIDED = (AnswerState.UNANSWERED, AnswerState.DEFERRED)
-_REPORTED: tuple[Kept, Kept, Kept] = ("attention", "shown", "sums")
 _READ = ["check", "state", "code", "time", "attempts"]
 
 
@@ -81,16 +82,24 @@ def look_at_answers(shared: SetTask, planned: PlannedSet, asked: AskingResult) -
     )
 
 
+class KnownSet(NamedTuple):
+    """What is known of a data set once it has asked."""
+
+    planned: PlannedSet
+    answered: Answered
+    compared: ComparedRun | None
+
+
 def decide_parts(  # noqa: PLR0913, PLR0917 (what is decided, where, and by whom)
     run: OpenRun,
     data: DataSet,
-    known: tuple[PlannedSet, Answered],
+    known: KnownSet,
     shared: SetTask,
     at_work: Engine,
     count: Count = count_nothing,
 ) -> list[CheckedPart]:
     """Decide every part that is not decided yet by the same answers, and `count` them; all, in order."""
-    planned, _ = known
+    planned = known.planned
     out = run.job.out / OUTCOMES
     out.mkdir(mode=0o700, exist_ok=True)
     tasks = _tasks(run, data, known, shared)
@@ -108,12 +117,11 @@ def decide_parts(  # noqa: PLR0913, PLR0917 (what is decided, where, and by whom
     return [CheckedPart(part, read, kept.get(part.number)) for part, read in planned.parts]
 
 
-def _tasks(
-    run: OpenRun, data: DataSet, known: tuple[PlannedSet, Answered], shared: SetTask
-) -> list[DecideTask]:
-    planned, answered = known
+def _tasks(run: OpenRun, data: DataSet, known: KnownSet, shared: SetTask) -> list[DecideTask]:
+    planned, answered, compared = known
     rows, form = planned.rows, run.job.format or data.format
-    where = json.dumps([rows.parts, rows.counts, rows.positions.names, form, answered.in_sequence])
+    changes = "" if compared is None else str(compared.changes.hash_rows().to_list())
+    where = json.dumps([rows.parts, rows.counts, rows.positions.names, form, answered.in_sequence, changes])
     basis = hashlib.sha256(where.encode()).hexdigest()
     return [
         DecideTask(
@@ -154,7 +162,7 @@ def set_results(  # noqa: PLR0913, PLR0917 (what is known of a data set)
     run: OpenRun,
     left: QuestionsLeft,
     data: DataSet,
-    planned: PlannedSet,
+    known: KnownSet,
     parts: Sequence[CheckedPart],
     files: PartFiles,
     surface: Surface,
@@ -165,6 +173,7 @@ def set_results(  # noqa: PLR0913, PLR0917 (what is known of a data set)
         OutputError: a file cannot be created.
         DiskError: the disk is full or failed.
     """
+    planned, _, compared = known
     out, counts = run.job.out, Counter[ApiName]()
     for bucket in planned.buckets:
         counts.update(bucket.question_counts)
@@ -173,6 +182,7 @@ def set_results(  # noqa: PLR0913, PLR0917 (what is known of a data set)
         surface.clock,
         input=_input(run, data, planned),
         routes=routes_of(read for _, read in planned.usable),
+        compared=None if compared is None else compared.comparison,
         modulus=modulus_of(bucket.modulus for bucket in planned.buckets),
     )
     decided = {part.part.number: part.decided for part in parts if part.decided is not None}
@@ -185,18 +195,30 @@ def set_results(  # noqa: PLR0913, PLR0917 (what is known of a data set)
     with write_atomically(out / WARNED) as file:
         warned.write_parquet(file)
     kept = (
-        PartReport(*(read_as_written(files.frame(name, number)) for name in _REPORTED)) for number in decided
+        PartReport(*(read_as_written(files.frame(name, number)) for name in REPORTED)) for number in decided
     )
     keep_workbook(out, surface)
     with speaking(run.language):
-        documents = data_set_reports(
+        changes, documents = data_set_reports(
             out, summary, kept, said_reasons(reasons), warned, policy=run.chosen.policy
         )
     sha256 = identity_of_parts((part.outcome_name, part.outcome_sha256) for part in decided.values())
     written = WrittenOutcomes(out / OUTCOMES, sha256)
     work = [files.root, *filter(None, [data.divided])] if summary.complete else []
     written_too = [write_summary(out, summary), out / WARNED, keep_reasons(reasons, out), *documents]
-    return DecidedRun(summary, written, written_too, counts.total(), work=work)
+    if compared is not None:
+        matched = pl.concat([read_as_written(files.frame("matched", number)) for number in decided])["row"]
+        is_match = pl.repeat(value=False, n=sum(planned.rows.counts), eager=True)  # row by row
+        is_match = is_match.scatter(matched - 1, values=True)
+
+        def outcomes_of(rows: pl.Series) -> pl.DataFrame:
+            return pl.DataFrame({"row": rows.filter(is_match.gather(rows - 1))}).with_columns(
+                check_outcome=pl.lit(Outcome.MATCH.value)
+            )
+
+        written_too.append(keep(compared, outcomes_of, run.ledger.payee_key, out))
+        written_too.append(keep_changes(compared.changes, out))
+    return DecidedRun(summary, written, written_too, counts.total(), changes, work=work)
 
 
 def _input(run: OpenRun, data: DataSet, planned: PlannedSet) -> InputFile:

@@ -3,21 +3,35 @@
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
+import polars as pl
+
 from pipeline.config.profiles import Chosen
 from pipeline.errors import InputError
-from pipeline.executors.datasets.buckets import plan_bucket
+from pipeline.executors.datasets.buckets import accepted_rows, by_part, plan_bucket
 from pipeline.executors.datasets.engines import Count, Engine, count_nothing, counted
 from pipeline.executors.datasets.parts import read_part
 from pipeline.executors.datasets.tasks import POLARS, BucketTask, PartTask, SetTask, UsableRows
 from pipeline.files.plain import real_path
 from pipeline.formats import format_named
+from pipeline.frames import CHANGES
+from pipeline.headers.parties import payee_id_header
+from pipeline.jobs.comparing import (
+    Compared,
+    ComparedRun,
+    ComparisonRequest,
+    CurrentRun,
+    compare_with_earlier,
+    rows_in_pieces,
+)
 from pipeline.jobs.prepare import VERSION, country_of
 from pipeline.rules.enumeration import ROWS_NAMED_MAX, ManyNames, why_refused
 from pipeline.runs.data_set import DataPart, DataSet, places_in
-from pipeline.runs.part_files import PartFiles
+from pipeline.runs.part_files import PartFiles, write_frame
 from pipeline.runs.request import CheckJob, DataSetJob, SetStep
 from pipeline.stages.validate import Routes
 from pipeline.wording import PLACE, Sentence
@@ -91,6 +105,23 @@ def plan_parts(data: DataSet, shared: SetTask, at_work: Engine, count: Count = c
     plans = counted(at_work.each(plan_bucket, buckets), count, SetStep.PLANNED, len(buckets))
     planned = {task.bucket: of_bucket for task, of_bucket in plans}
     return PlannedSet(parts, rows, [planned[bucket] for bucket in range(shared.bucket_count)])
+
+
+def compare_parts(
+    wanted: ComparisonRequest, subject: CurrentRun, shared: SetTask, planned: PlannedSet, *, now: datetime
+) -> ComparedRun | None:
+    """Compare a data set with earlier runs, as they were given, and give the changes to its parts."""
+
+    def rows() -> Compared:
+        has_ids = payee_id_header(planned.usable[0][1].headers) is not None
+        row_count = sum(planned.rows.counts) if has_ids else 0
+        return rows_in_pieces(partial(accepted_rows, shared, planned.rows), row_count)
+
+    found = compare_with_earlier(wanted, subject, rows, now=now)
+    changes = {} if found is None else by_part(found.changes, planned.rows)
+    for part in planned.rows.parts:
+        write_frame(changes.get(part, pl.DataFrame(schema=CHANGES)), shared.files.frame("changes", part))
+    return found
 
 
 def why_refused_set(check: CheckJob, planned: PlannedSet) -> Sentence | None:

@@ -11,7 +11,7 @@ from pipeline.frames import Payments
 from pipeline.jobs.prepare import RunTime, as_configured, identity_of, prepare, read_file
 from pipeline.jobs.quota import quota_usage
 from pipeline.jobs.reuse import OwnFolder, reusable_checks
-from pipeline.reports.changes import listed
+from pipeline.reports.changes import gravest, listed_changes
 from pipeline.rules.currencies import currency_sources
 from pipeline.runs.request import CheckJob, Clock
 from pipeline.stages.forecast import ApiLimits, forecast, under_limits
@@ -53,7 +53,10 @@ def forecast_file(job: CheckJob, clock: Clock) -> Forecast:
         update |= {"controls": stated_controls(source.message), "set_aside": set_aside(source.message)}
     if prepared.compared is not None:
         comparison, changes = prepared.compared.comparison, prepared.compared.changes
-        update |= {"compared": comparison, "changes": listed(changes, source.payments, comparison)}
+        update |= {
+            "compared": comparison,
+            "changes": listed_changes(gravest(changes, source.payments), comparison),
+        }
     return made.model_copy(update=update)
 
 

@@ -6,8 +6,10 @@ run: so the newest run alone shows what was last confirmed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 import polars as pl
@@ -17,14 +19,21 @@ from pipeline.files.atomic import write_atomically
 from pipeline.files.plain import real_path
 from pipeline.formats.csv.writing import write_lines
 from pipeline.formats.table import Dialect
-from pipeline.frames import KEPT_PAYEES, Accepted
-from pipeline.headers.parties import payee_id_header
-from pipeline.rules.known_payees import CARRIED, DecidedRows, kept_once, keys_once, knowledge, payee_statuses
-from pipeline.rules.payees import KEYED, keyed, payees_of
-from pipeline.runs.ended import EndedRun
+from pipeline.frames import KEPT_PAYEES, Accepted, Payees
+from pipeline.headers.parties import payee_ids
+from pipeline.rules.known_payees import (
+    CARRIED,
+    IS_CARRIED,
+    DecidedRows,
+    kept_once,
+    keys_once,
+    knowledge,
+    payee_statuses,
+)
+from pipeline.rules.payees import KEYED, hashed_keys, keyed, known_by_id, nobodys_ids, passes_for, payees_with
+from pipeline.runs.ended import EndedRun, outcomes_in
 from pipeline.runs.profile_used import routes_of
-from pipeline.runs.remedies import made_anew
-from pipeline.stages.compare import ContradictedKeys, EarlierPayees
+from pipeline.stages.compare import ContradictedKeys, EarlierPayees, Names
 from pipeline.stages.validate import validate
 from pipeline.stores.keyed_hash import payee_hashes
 from pipeline.wording import Sentence
@@ -48,21 +57,36 @@ class KnownRun(NamedTuple):
     origin: RunOrigin
 
 
-def ids_of(original: pl.DataFrame) -> pl.Series | None:
-    """The payee id of the payer's own system in each row; None if no text column has it."""
-    header = payee_id_header(original.columns)
-    if header is None:
-        return None
-    column = original[header]
-    is_text = column.dtype in (pl.String, pl.Categorical, pl.Enum) or column.dtype.is_integer()
-    return column.cast(pl.String) if is_text else None
-
-
 # What is known of a run.
 
 
-def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownRun]:
-    """The payees of a run that has ended, and those that it carries on of others.
+class KeptRun(NamedTuple):
+    """The payees of a run that has ended, and of those that it carries on; they are read when asked for."""
+
+    origin: RunOrigin
+    kept: pl.LazyFrame
+    """`KeptPayees`."""
+    decided: DecidedRows
+    names: Names
+
+    def unchanged(self, keys: pl.DataFrame) -> pl.DataFrame:
+        """Those of some `PayeeKeys` under the key of the run that it knows just so."""
+        same = self.kept.filter(~IS_CARRIED & pl.col("account").is_in(keys["account"].unique().implode()))
+        known = knowledge(_collected(same), self.decided).known
+        return keys.join(known, on=KEYED, how="semi", nulls_equal=True)
+
+    def known(self, keys: pl.DataFrame) -> list[KnownRun]:
+        """The run, and those that it carries on, with all that they say of these `PayeeKeys`."""
+        carried = _collected(self.kept.filter(IS_CARRIED))
+        wanted = {column: keys[column].drop_nulls().unique().implode() for column in KEYED}
+        of_some = pl.any_horizontal(pl.col(column).is_in(some) for column, some in wanted.items())
+        own = self.kept.filter(~IS_CARRIED & (of_some | pl.col("row").is_in(carried["row"].implode())))
+        return runs_of(self.origin, pl.concat([_collected(own), carried]), self.decided, self.names)
+
+
+@contextmanager
+def kept_run(run: EndedRun, payee_key: bytes, *, now: datetime) -> Iterator[KeptRun]:
+    """Open the payees of a run that has ended.
 
     Raises:
         InputError: something in the folder was changed since the run, or nothing is left to compare with.
@@ -79,21 +103,32 @@ def known_runs(run: EndedRun, payee_key: bytes, *, now: datetime) -> list[KnownR
             advice=Sentence("jobs.run_command_again"),
         )
 
-    def names() -> pl.Series | None:
-        return None if is_purged else run.rows().payments["name"]
+    def names(rows: pl.Series) -> pl.Series | None:
+        return None if is_purged else run.names(rows)
 
-    kept = _read(run) if keeps_keys else _of_outcomes(run, payee_key)
     origin = RunOrigin(real_path(folder).name, manifest.finished, payee_key)
-    return runs_of(origin, kept, _decided(manifest), names)
+    with TemporaryDirectory(prefix="precheck-", ignore_cleanup_errors=True) as spool:
+        if not keeps_keys:
+            yield KeptRun(origin, _of_outcomes(run, payee_key, Path(spool)), _decided(manifest), names)
+            return
+        try:
+            yield KeptRun(origin, pl.scan_csv(folder / PAYEES, schema=KEPT_PAYEES), _decided(manifest), names)
+        finally:  # it was read after it was verified
+            run.require_unchanged(PAYEES)
+
+
+def _collected(rows: pl.LazyFrame) -> pl.DataFrame:
+    """The rows that are wanted, without all others in memory."""
+    return rows.collect(engine="streaming")
 
 
 def runs_of(
     origin: RunOrigin,
     kept: pl.DataFrame,
     decided: DecidedRows,
-    names: Callable[[], pl.Series | None] = lambda: None,
+    names: Names = lambda _: None,
 ) -> list[KnownRun]:
-    """A run and those whose keys it continues: `KeptPayees` and decisions, with all names of its file."""
+    """A run and those whose keys it continues: `KeptPayees` and decisions, with the names of its file."""
     found = knowledge(kept, decided)
     hashed = payee_hashes(origin.payee_key, KEYED)
     return [
@@ -102,22 +137,31 @@ def runs_of(
     ]
 
 
-def _read(run: EndedRun) -> pl.DataFrame:
-    path = run.folder / PAYEES
-    try:
-        return pl.read_csv(run.content(PAYEES), schema=KEPT_PAYEES)
-    except (OSError, pl.exceptions.PolarsError):
-        raise InputError(Sentence("jobs.cannot_read", path=path, remedy=made_anew(path))) from None
-
-
-def _of_outcomes(run: EndedRun, payee_key: bytes) -> pl.DataFrame:
-    """The payees of a run that compared nothing, from its outcome file."""
-    rows = run.rows()
-    accepted = validate(rows.payments, routes_of(run.manifest.profile)).accepted
-    asked = rows.outcomes.filter(pl.col("check_api").is_not_null())
-    asked_about = accepted.join(asked, on="row", how="semi", maintain_order="left")
-    payees = payees_of(Accepted(asked_about), ids_of(rows.original))
-    return own_payees(payees, payee_statuses(payees["row"], rows.outcomes, None), payee_key)
+def _of_outcomes(run: EndedRun, payee_key: bytes, spool: Path) -> pl.LazyFrame:
+    """The payees of a run that compared nothing, from its outcome files; of a data set by way of a folder."""
+    pieces: list[pl.LazyFrame] = []
+    parts, hashed = run.parts(), payee_hashes(payee_key, KEYED)
+    for part in parts:
+        source = run.source(part)
+        outcomes = outcomes_in(source, part.path)
+        accepted = validate(source.payments, routes_of(run.manifest.profile)).accepted
+        asked = outcomes.filter(pl.col("check_api").is_not_null())
+        asked_about = Accepted(accepted.join(asked, on="row", how="semi", maintain_order="left"))
+        ids = payee_ids(source.original).gather(asked_about["row"] - part.first_row)
+        own = payees_with(asked_about, ids)
+        known = payee_statuses(own["row"], outcomes, None)
+        keys = own_payees(Payees(own.drop("identification")), known, payee_key)
+        keys = keys.with_columns(hashed_keys(own["identification"], hashed["payee_id"]))
+        if len(parts) == 1:
+            pieces.append(keys.lazy())
+            continue
+        path = spool / f"{part.first_row}.parquet"
+        keys.write_parquet(path)
+        pieces.append(pl.scan_parquet(path))
+    pairs = [piece.select("payee_id", "name") for piece in pieces]
+    passes = passes_for(run.manifest.input.row_count)
+    nobodys = nobodys_ids(lambda: (pair.collect() for pair in pairs), passes)
+    return known_by_id(pl.concat(pieces), pl.col("payee_id"), nobodys)
 
 
 def _decided(manifest: Manifest) -> DecidedRows:
@@ -138,7 +182,7 @@ def _carried(kept: pl.DataFrame) -> Iterator[KnownRun]:
         origin = RunOrigin(str(folder), str(finished), bytes.fromhex(str(key)))
         known, unsure = (keys_once(rows.filter(known=status)) for status in CARRIED)
         hashed = payee_hashes(origin.payee_key, KEYED)
-        yield KnownRun(EarlierPayees(origin.folder, known, unsure, hashed, lambda: None), origin)
+        yield KnownRun(EarlierPayees(origin.folder, known, unsure, hashed, lambda _: None), origin)
 
 
 # What a run leaves behind.
@@ -160,12 +204,20 @@ def carried_on(runs: Sequence[KnownRun], contradicted: Sequence[ContradictedKeys
 
 
 def keep(
-    payees: pl.DataFrame, known: pl.Series, carried: pl.DataFrame, payee_key: bytes, folder: Path
+    payees: Iterable[Payees],
+    known: Callable[[pl.Series], pl.Series],
+    carried: pl.DataFrame,
+    payee_key: bytes,
+    folder: Path,
 ) -> Path:
     """Write the payee keys and `payee_statuses` of a run, and carried ones, for the next comparison."""
     path = folder / PAYEES
     with write_atomically(path) as file:
-        write_lines(kept_once(pl.concat([own_payees(payees, known, payee_key), carried])), file, Dialect())
+        write_lines(pl.DataFrame(schema=KEPT_PAYEES), file, Dialect())
+        for some in payees:
+            kept = kept_once(own_payees(some, known(some["row"]), payee_key))
+            write_lines(kept, file, Dialect(header_line=False))
+        write_lines(carried, file, Dialect(header_line=False))
     return path
 
 

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from importlib.metadata import version
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from pipeline.errors import InputError, PrecheckError, UsageError
 from pipeline.formats import FormatChoice, pain001
 from pipeline.formats.pain001.bank_rules import bank_warnings
 from pipeline.frames import Assignments, Checks, Findings, Warnings
-from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, compare_with_earlier
+from pipeline.jobs.comparing import ComparedRun, ComparisonRequest, CurrentRun, compare_with_earlier, rows_of
 from pipeline.rules.enumeration import many_names, why_refused
 from pipeline.rules.modulus import used
 from pipeline.runs.folder import read_summary
@@ -142,8 +143,9 @@ def prepare(
     modulus = modulus_of(chosen, today=time.now.date())
     valid = validate(source.payments, routes(profile)._replace(modulus=modulus), source.positions)
     subject = CurrentRun(job.out, source.sha256, chosen.environment, time.begun)
-    rows = (source.payments, source.original)
-    found = compare_with_earlier(wanted(job, chosen), subject, valid.accepted, rows, now=time.now)
+    found = compare_with_earlier(
+        wanted(job, chosen), subject, partial(rows_of, valid.accepted, source.original), now=time.now
+    )
     warnings = Warnings(pl.concat([source.warnings, valid.warnings]))
     if found is not None:
         warnings = Warnings(pl.concat([warnings_of(found.changes), warnings]))

@@ -65,11 +65,11 @@ def report(  # noqa: PLR0913 (what is written, and how)
         with speaking(language or run.manifest.language):
             if summary.parts:
                 parts = (
-                    part_report(rows.original, rows.payments, rows.outcomes)
+                    part_report(rows.original, rows.payments, rows.outcomes, rows.changes)
                     for rows in map(run.rows, run.parts())
                 )
                 reasons = reasons_in(folder, run.content)
-                written = data_set_reports(folder, summary, parts, reasons, run.warned(), policy=policy)
+                _, written = data_set_reports(folder, summary, parts, reasons, run.warned(), policy=policy)
             else:
                 rows = run.rows()
                 written = reports(folder, summary, rows, outcome_name=run.outcome_file.name, policy=policy)

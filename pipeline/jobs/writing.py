@@ -177,7 +177,7 @@ def write_results(  # noqa: PLR0913, PLR0917 (what is known of a file)
     files = [write_summary(job.out, summary), keep_reasons(reasons, job.out), *documents]
     files += [job.out / report.name for report in header.bank_reports]
     if compared is not None:  # the next run compares with it
-        files.append(keep(compared, outcomes, run.ledger.payee_key, job.out))
+        files.append(keep(compared, lambda _: outcomes, run.ledger.payee_key, job.out))
     if changes is not None:
         files.append(keep_changes(changes, job.out))
     if job.pain002 and source.message is not None:

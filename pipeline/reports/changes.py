@@ -1,6 +1,6 @@
 """Changes since an earlier run: shown first, old and new side by side, masked."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import polars as pl
@@ -27,37 +27,48 @@ WORDS: Mapping[WarningCode, Sentence] = {
 """Kinds of change, the gravest first."""
 
 
-def listed(changes: pl.DataFrame, payments: pl.DataFrame, comparison: Comparison | None) -> list[Change]:
-    """Changes for people: accounts, names, then new payees, largest first; none if every payee is new."""
+def gravest(changes: pl.DataFrame, payments: pl.DataFrame) -> pl.DataFrame:
+    """Changes with the money of their payments, as `gravest_first`; the rows of these follow one another."""
     assert changes.schema == CHANGES
     assert payments.schema == PAYMENTS
+    money, currency = money_of(payments[changes["row"] - (payments["row"].min() or 1)])
+    return gravest_first(changes.with_columns(money.alias("amount"), currency.alias("currency")))
+
+
+def gravest_first(changes: pl.DataFrame) -> pl.DataFrame:
+    """Accounts, names, then new payees, largest first; not more than are listed."""
+    rank = pl.col("code").replace_strict(
+        {code.value: rank for rank, code in enumerate(WORDS)}, return_dtype=pl.Int8
+    )
+    ordered = changes.sort(rank, "amount", "row", descending=[False, True, False], nulls_last=True)
+    return ordered.head(LISTED_MAX)
+
+
+def gravest_in_parts(
+    changes: pl.DataFrame, parts: Iterable[tuple[int, int, Callable[[], pl.DataFrame]]]
+) -> pl.DataFrame:
+    """`gravest` of a data set; of each part, its first row, how many it has, and what reads `Payments`."""
+    found = [gravest(changes.clear(), pl.DataFrame(schema=PAYMENTS))]
+    for first_row, row_count, payments in parts:
+        mine = changes.filter(pl.col("row").is_between(first_row, first_row + row_count - 1))
+        if not mine.is_empty():
+            found.append(gravest(mine, payments()))
+    return gravest_first(pl.concat(found))
+
+
+def listed_changes(changes: pl.DataFrame, comparison: Comparison | None) -> list[Change]:
+    """Changes of `gravest` for people, without new payees if every payee is new."""
     if comparison is not None and all_are_new(comparison):
         changes = changes.filter(pl.col("code") != WarningCode.PAYEE_NEW)
-    indexes = changes["row"] - 1
-    ranks = {code.value: rank for rank, code in enumerate(WORDS)}
-    money, currency = money_of(payments[indexes])
-    ordered = (
-        changes.with_columns(
-            money.alias("amount"),
-            currency.alias("currency"),
-            rank=pl.col("code").replace_strict(ranks, return_dtype=pl.Int8),
-        )
-        .sort("rank", "amount", "row", descending=[False, True, False], nulls_last=True)
-        .head(LISTED_MAX)
-    )
     return [
         Change(**row, amount=None if amount is None else plain(amount))
-        for row, amount in zip(
-            ordered.drop("rank", "amount").iter_rows(named=True), ordered["amount"], strict=True
-        )
+        for row, amount in zip(changes.drop("amount").iter_rows(named=True), changes["amount"], strict=True)
     ]
 
 
 def changes_of(summary: Summary, payments: pl.DataFrame, changes: pl.DataFrame | None) -> list[Change]:
     """Changes that a person reviews; empty if they are purged or there were none."""
-    if changes is None:
-        return []
-    return listed(changes, payments, summary.compared)
+    return [] if changes is None else listed_changes(gravest(changes, payments), summary.compared)
 
 
 def all_are_new(comparison: Comparison) -> bool:
@@ -125,10 +136,12 @@ class ChangeLine(NamedTuple):
 def lines(
     changes: Iterable[Change], rows: pl.DataFrame, positions: RowPositions | None
 ) -> Iterator[ChangeLine]:
-    """The listed changes with who is paid, from the id and name in every row of the file."""
-    who = rows.select("payment_id", "name")
+    """The listed changes with who is paid, from the id and name in their rows."""
+    changes = list(changes)
+    some = rows.filter(pl.col("row").is_in([change.row for change in changes]))
+    who = {row: told for row, *told in some.select("row", "payment_id", "name").iter_rows()}
     for change in changes:
-        payment_id, name = who.row(change.row - 1)
+        payment_id, name = who[change.row]
         then, now = sides(change)
         yield ChangeLine(
             change.row,

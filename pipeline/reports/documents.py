@@ -15,10 +15,10 @@ from pipeline.formats import pain001
 from pipeline.formats.batches import masked_batches
 from pipeline.formats.message import Message
 from pipeline.formats.table import as_text
-from pipeline.frames import Changes, Original, Outcomes, Payments, Warned
+from pipeline.frames import CHANGES, Changes, Original, Outcomes, Payments, Warned
 from pipeline.headers.parties import is_list_of_payees, payee_key
 from pipeline.reports import safe_csv as spreadsheet
-from pipeline.reports.changes import changes_of
+from pipeline.reports.changes import changes_of, gravest, gravest_first, listed_changes
 from pipeline.reports.choices import warned_in
 from pipeline.reports.groups import PARTS_ROWS_MAX, ListedRows, added_sums, listable, sums_of
 from pipeline.reports.reasons import SaidReasons, sentences_of
@@ -26,6 +26,7 @@ from pipeline.reports.wording import in_words
 from pipeline.rules.row_positions import position_texts
 from pipeline.rules.totals import money_of
 from pipeline.wording import ENGLISH, language
+from schemas.changes import Change
 from schemas.folder import ATTENTION, OTHER_NAMES, OUTCOMES, REPORT_HTML, pain002_name
 from schemas.outcomes import COLUMNS, PLACE_COLUMNS, Outcome
 from schemas.review import Verdict
@@ -62,15 +63,20 @@ class PartReport(NamedTuple):
     """The payments that may be on the page and in the workbook."""
     sums: pl.DataFrame
     """Rows and money by what a person does next, as `groups.sums_of`."""
+    changed: pl.DataFrame
+    """The gravest changes, as `changes.gravest` gives them."""
 
 
-def part_report(original: Original, payments: Payments, outcomes: Outcomes) -> PartReport:
+def part_report(
+    original: Original, payments: Payments, outcomes: Outcomes, changes: Changes | None
+) -> PartReport:
     """The report of one part, by the rows of the data set."""
     size, _ = money_of(payments)
     attention = _largest(_for_a_person(original.with_columns(size.alias(SIZE)), outcomes))
     rows = payments.hstack(outcomes.drop("row").get_columns())
     texts = attention.with_columns(as_text(attention.drop(SIZE, ROW)).get_columns())
-    return PartReport(texts, listable(rows, PARTS_ROWS_MAX), sums_of(rows))
+    changed = gravest(pl.DataFrame(schema=CHANGES) if changes is None else changes, payments)
+    return PartReport(texts, listable(rows, PARTS_ROWS_MAX, changed["row"]), sums_of(rows), changed)
 
 
 def of_all(parts: Iterable[PartReport]) -> PartReport:
@@ -79,10 +85,12 @@ def of_all(parts: Iterable[PartReport]) -> PartReport:
 
 
 def _of_both(some: PartReport, part: PartReport) -> PartReport:
+    changed = gravest_first(pl.concat([some.changed, part.changed]))
     return PartReport(
         _largest(pl.concat([some.attention, part.attention], how="diagonal")),
-        listable(pl.concat([some.shown, part.shown]), PARTS_ROWS_MAX),
+        listable(pl.concat([some.shown, part.shown]), PARTS_ROWS_MAX, changed["row"]),
         added_sums([some.sums, part.sums]),
+        changed,
     )
 
 
@@ -129,12 +137,13 @@ def data_set_reports(  # noqa: PLR0913 (what is known of a data set)
     warned: Warned,
     *,
     policy: Mapping[str, Verdict] | None = None,
-) -> list[Path]:
-    """The same of a data set, made of what each of its parts gives; raises as `reports`."""
+) -> tuple[list[Change], list[Path]]:
+    """The same of a data set, made of what each of its parts gives, and the changes; raises as `reports`."""
     every = of_all(parts)
-    listed = ListedRows(every.shown, (), policy, warned, every.sums)
+    changes = listed_changes(every.changed, summary.compared)
+    listed = ListedRows(every.shown, changes, policy, warned, every.sums)
     attention = every.attention.drop(SIZE)
-    return _written(folder, summary, listed, attention, reasons, outcome_name=OUTCOMES)
+    return changes, _written(folder, summary, listed, attention, reasons, outcome_name=OUTCOMES)
 
 
 def _written(  # noqa: PLR0913 (what is written)

@@ -191,11 +191,14 @@ def added_sums(parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
     return added.sort("group", "currency")
 
 
-def listable(rows: pl.DataFrame, rows_max: int) -> pl.DataFrame:
-    """The payments that `pending` lists first, up to a number, with the columns `LISTED`."""
-    open_rows = rows.filter(pl.col("check_outcome") != Outcome.MATCH)
-    deciding = _with_money(open_rows.select("check_outcome", *MONEY_FIELDS).with_row_index("position"))
-    return open_rows.select(LISTED)[_in_line(deciding).head(rows_max)["position"].sort()]
+def listable(rows: pl.DataFrame, rows_max: int, also: pl.Series) -> pl.DataFrame:
+    """The payments that `pending` lists first, up to a number, and some others, with the columns `LISTED`."""
+    some = rows.lazy().with_row_index("position").filter(pl.col("check_outcome") != Outcome.MATCH)
+    deciding = _with_money(some.select("position", "check_outcome", *MONEY_FIELDS).collect())
+    others = rows["row"].is_in(also.implode()).arg_true()
+    return rows.select(LISTED)[
+        pl.concat([_in_line(deciding).head(rows_max)["position"], others]).unique().sort()
+    ]
 
 
 def _with_money(rows: pl.DataFrame) -> pl.DataFrame:

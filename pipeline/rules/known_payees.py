@@ -27,6 +27,7 @@ class PayeeStatus(StrEnum):
 
 
 CARRIED = (PayeeStatus.CARRIED, PayeeStatus.CARRIED_UNSURE)
+IS_CARRIED = pl.col("known").is_in(list(CARRIED))
 
 
 class DecidedRows(NamedTuple):
@@ -73,14 +74,14 @@ class Knowledge(NamedTuple):
 def knowledge(kept: pl.DataFrame, decided: DecidedRows) -> Knowledge:
     """What a run knows after decisions, what is unsure, and what counts from other runs."""
     assert kept.schema == KEPT_PAYEES
-    known, is_carried = pl.col("known"), pl.col("known").is_in(list(CARRIED))
+    known = pl.col("known")
     if decided.held is None:
         is_good_to_go = known == PayeeStatus.MATCH
     else:
         is_new = known.is_in([PayeeStatus.MATCH, PayeeStatus.UNMATCHED])
         is_good_to_go = is_new & ~_is_in(_rows(decided.held))
     is_released = _is_in(_rows(decided.released))
-    own, carried = kept.filter(~is_carried), kept.filter(is_carried)
+    own, carried = kept.filter(~IS_CARRIED), kept.filter(IS_CARRIED)
     is_known = (known == PayeeStatus.BEFORE) | is_good_to_go | is_released
     sure = own.filter(is_known)
     carried = carried.join(sure, on="row", how="anti")

@@ -1,7 +1,7 @@
 """Payees and their accounts: normalised for comparing two files, and masked for people."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import polars as pl
 
@@ -13,44 +13,70 @@ KEYED = ("payee_id", "name", "account")
 Hashed = Mapping[str, Callable[[str], bytes]]
 """Keyed hashes of one folder, for each column in `KEYED`."""
 
+HASHED = (pl.when(pl.col("payee_id").is_not_null()).then(pl.col("payee_id").hash()), pl.col("name").hash())
+"""Ids and names of payees for `nobodys_ids`, within one process."""
+_PAIRS_MAX = 4_000_000
+"""Ids and names in memory at once."""
 _IDENTIFICATIONS = ("lei", "organisation_bic", "organisation_id")
 _WORD = re.compile(r"\w+")
 _WORD_SHOWN_FROM_CHARS = 4
 """In shorter words a first and a last character would be most of it."""
 
 
-def payees_of(accepted: Accepted, ids: pl.Series | None) -> Payees:
-    """Make `Payees` of the payments that can be asked about.
-
-    Names are one if they differ in case or white space only, and a GB IBAN is one with the sort code and
-    account number in it. An id beside more than `PAYEES_MAX` names identifies no payee: a company's number
-    at its payroll office, say.
+def payees_of(accepted: Accepted, ids: pl.Series) -> Payees:
+    """Make `Payees` of the payments of a file that can be asked about, as `payees_with` and `nobodys_ids`.
 
     Args:
         accepted: `Accepted`.
         ids: what the payer's own system knows the payee of every row of the file by, null or blank where it
-            says nothing; None if the file has no such column.
+            says nothing.
+    """
+    found = payees_with(accepted, ids.gather(accepted["row"] - 1))
+    return Payees(known_by_id(found.lazy(), HASHED[0], nobodys_ids(lambda: [found.select(HASHED)])).collect())
+
+
+def payees_with(accepted: Accepted, ids: pl.Series) -> pl.DataFrame:
+    """`Payees` before `known_by_id`, with the identification beside the id; the ids are those of these rows.
+
+    Names are one if they differ in case or white space only, and a GB IBAN is one with the sort code and
+    account number in it.
     """
     assert accepted.schema == ACCEPTED
     account, is_gb_iban = pl.col("account"), pl.col("account").str.starts_with("GB")
-    ids_folded = pl.lit(None, pl.String) if ids is None else _folded(ids.gather(accepted["row"] - 1))
     identification = pl.coalesce(pl.format(f"{field} {{}}", field) for field in _IDENTIFICATIONS)
-    payees = accepted.select(
+    return accepted.select(
         "row",
-        payee_id=ids_folded,
+        payee_id=_folded(ids),
         name=same_name(pl.col("name")),
         account=pl.when(is_gb_iban).then(account.str.slice(8)).otherwise(account),
         secondary_reference=same_name(pl.col("secondary_reference")),
         identification=identification,
     )
-    names = payees.drop_nulls("payee_id").group_by("payee_id").agg(pl.col("name").n_unique())
-    nobodys = names.filter(pl.col("name") > PAYEES_MAX)["payee_id"]
-    is_somebodys = ~pl.col("payee_id").is_in(nobodys.implode())
-    payees = payees.with_columns(
-        payee_id=pl.coalesce(pl.when(is_somebodys).then("payee_id"), "identification")
-    ).drop("identification")
-    assert payees.schema == PAYEES
-    return Payees(payees)
+
+
+def nobodys_ids(pairs: Callable[[], Iterable[pl.DataFrame]], pass_count: int = 1) -> pl.Series:
+    """Ids, hashed, beside more than `PAYEES_MAX` names: a company's number at its payroll office, say.
+
+    The pairs are `HASHED` of all payments, piece by piece, which are gone through again and again so that
+    fewer are in memory at once.
+    """
+    found = []
+    for number in range(pass_count):
+        some = (piece.filter(pl.col("payee_id") % pass_count == number).unique() for piece in pairs())
+        names = pl.concat(some).group_by("payee_id").agg(pl.col("name").n_unique())
+        found.append(names.filter(pl.col("name") > PAYEES_MAX)["payee_id"])
+    return pl.concat(found)
+
+
+def known_by_id(payees: pl.LazyFrame, hashed: pl.Expr, nobodys: pl.Series) -> pl.LazyFrame:
+    """Payees by their ids, or by an identification if an id is among those of nobody, hashed alike."""
+    known = pl.when(~hashed.is_in(nobodys.implode())).then("payee_id")
+    return payees.with_columns(payee_id=pl.coalesce(known, "identification")).drop("identification")
+
+
+def passes_for(row_count: int) -> int:
+    """How often `nobodys_ids` goes through so many payments."""
+    return 1 + row_count // _PAIRS_MAX
 
 
 def _folded(ids: pl.Series) -> pl.Series:
@@ -63,20 +89,21 @@ def keyed(payees: pl.DataFrame, hashed: Hashed) -> pl.DataFrame:
     # Behind some UK account numbers are many accounts; the secondary reference tells them apart.
     account = pl.concat_str("account", "secondary_reference", separator=" ", ignore_nulls=True)
     texts = payees.with_columns(account=account)
-    keys = [_keys(texts[column], hashed[column]) for column in KEYED]
+    keys = [hashed_keys(texts[column], hashed[column]) for column in KEYED]
     return payees.select("row", *keys, account_shown=masked_account()).select(list(PAYEE_KEYS))
 
 
 def keyed_ids(payees: pl.DataFrame, hashed: Hashed) -> pl.Series:
     """The `payee_id` of `PayeeKeys` alone, one for each row of `Payees`."""
     assert payees.schema == PAYEES
-    return _keys(payees["payee_id"], hashed["payee_id"])
+    return hashed_keys(payees["payee_id"], hashed["payee_id"])
 
 
-def _keys(texts: pl.Series, hashed: Callable[[str], bytes]) -> pl.Series:
+def hashed_keys(texts: pl.Series, hashed: Callable[[str], bytes]) -> pl.Series:
+    """Texts as keys; null is none."""
     # A list of its own is a third quicker than `map_elements`, and nothing but this takes long.
     keys = [None if text is None else hashed(text) for text in texts.to_list()]
-    return pl.Series(texts.name, keys, pl.Binary).bin.reinterpret(dtype=PAYEE_KEYS[texts.name])
+    return pl.Series(texts.name, keys, pl.Binary).bin.reinterpret(dtype=pl.UInt64)
 
 
 def masked_account() -> pl.Expr:

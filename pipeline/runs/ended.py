@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -29,7 +30,7 @@ from pipeline.reports.choices import warned_in
 from pipeline.reports.documents import Rows
 from pipeline.reports.reasons import SaidReasons, said_reasons
 from pipeline.runs.folder import read_summary, recorded_bytes, require_idle
-from pipeline.runs.manifest import purged, read_manifest
+from pipeline.runs.manifest import identity_of, purged, read_manifest
 from pipeline.runs.remedies import made_anew
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stores.sqlite.reader import LedgerReader
@@ -115,6 +116,24 @@ class EndedRun:
         """
         return recorded_bytes(self.folder / name, self._sha256_of(name))
 
+    def require_unchanged(self, name: str) -> None:
+        """Refuse a file beside the outcome file that is not as the run left it: an InputError."""
+        path = self.folder / name
+        with suppress(OSError):
+            if identity_of(path)[0] == self._sha256_of(name):
+                return
+        raise InputError(Sentence("runs.changed_since", path=path, remedy=made_anew(path)))
+
+    def names(self, rows: pl.Series) -> pl.Series:
+        """The names in some rows of the payment file; raises as `source`."""
+        wanted, found = rows.to_frame("row"), [pl.DataFrame(schema={"row": pl.UInt32, "name": pl.String})]
+        for part in self.parts():
+            some = rows.filter(rows.is_between(part.first_row, part.first_row + part.row_count - 1))
+            if not some.is_empty():
+                payments = self.source(part).payments
+                found.append(payments.select("row", "name")[some.unique() - part.first_row])
+        return wanted.join(pl.concat(found), on="row", how="left", maintain_order="left")["name"]
+
     def _sha256_of(self, name: str) -> str:
         return next((file.sha256 for file in self.manifest.files if file.name == name), "")
 
@@ -170,13 +189,11 @@ class EndedRun:
         return self._rows(source, part, lambda name: plain_bytes(self.folder / name))
 
     def _rows(self, source: PaymentSource, part: RunPart, content: Content) -> Rows:
-        return Rows(
-            source.payments,
-            outcomes_in(source, part.path),
-            source.original,
-            changes_in(self.folder, content),
-            reasons_in(self.folder, content),
-        )
+        changes, rows = changes_in(self.folder, content), source.payments["row"]
+        if changes is not None:
+            changes = Changes(changes.filter(pl.col("row").is_in(rows.implode())))
+        outcomes = outcomes_in(source, part.path)
+        return Rows(source.payments, outcomes, source.original, changes, reasons_in(self.folder, content))
 
 
 def ended_run(folder: Path) -> EndedRun:

@@ -29,7 +29,9 @@ Kept = Literal[
     "questions", "assignments",  # of a bucket; they are to rows of the data set
     "accepted",  # of a bucket and a part
     "warnings_across", "given",  # of a part and a bucket
-    "attention", "shown", "sums", "banks", "warned", "reasons",  # of a part that is decided, for reports
+    "changes",  # of a part that was compared with earlier runs
+    "attention", "shown", "sums", "changed",  # of a part that is decided, for reports
+    "banks", "warned", "reasons", "matched",  # of a part that is decided; `matched` is by the data set
 ]  # fmt: skip
 """A frame in the work folder."""
 Done = Literal["read", "planned", "decided"]

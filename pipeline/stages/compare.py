@@ -22,6 +22,10 @@ SHOWN_MAX = 3
 """Accounts or names of one payee that are shown side by side."""
 
 
+Names = Callable[[pl.Series], pl.Series | None]
+"""The names in rows of a file, in the order of these."""
+
+
 class EarlierPayees(NamedTuple):
     """The payees of an earlier run."""
 
@@ -32,8 +36,8 @@ class EarlierPayees(NamedTuple):
     """`PayeeKeys`, of all others."""
     hashed: Hashed
     """Keyed hashes of its folder."""
-    names: Callable[[], pl.Series | None]
-    """Reads the name of every payment in its file, in row order; None if they were deleted."""
+    names: Names
+    """Reads the names in some of its rows; None if they were deleted."""
 
 
 class ContradictedKeys(NamedTuple):
@@ -50,8 +54,8 @@ class PayeeDifferences(NamedTuple):
     contradicted: list[ContradictedKeys]  # of each earlier run
 
 
-def compare(payees: Payees, names: pl.Series, earlier: Sequence[EarlierPayees]) -> PayeeDifferences:
-    """Find what changed since earlier runs, latest first; names are those of every row, to be shown masked.
+def compare(payees: Payees, names: Names, earlier: Sequence[EarlierPayees]) -> PayeeDifferences:
+    """Find what changed since earlier runs, latest first; names are shown masked.
 
     A payee is the same by its id where both files have one, else by its name. Its account has changed where
     it is none of those that the earlier run paid it to. The name of an account has changed where it is none
@@ -88,7 +92,7 @@ class _Difference(NamedTuple):
 
 def _compared_with(
     payees: pl.DataFrame,
-    names: pl.Series,
+    names: Names,
     runs: Iterable[tuple[EarlierPayees, pl.DataFrame]],
     left: _Unmatched,
 ) -> tuple[list[_Difference], _Unmatched]:
@@ -189,7 +193,7 @@ def _by_payee(keys: pl.DataFrame) -> pl.DataFrame:
     ).drop_nulls("payee")
 
 
-def _held_by_others(ours: pl.DataFrame, run: EarlierPayees, keys: pl.DataFrame, names: pl.Series) -> _Match:
+def _held_by_others(ours: pl.DataFrame, run: EarlierPayees, keys: pl.DataFrame, names: Names) -> _Match:
     """The payments to accounts of a run under none of the names that it paid them under."""
     held = keys.drop_nulls("name")
     named = ours.drop_nulls("name").join(held, on="account", how="semi")
@@ -200,7 +204,7 @@ def _held_by_others(ours: pl.DataFrame, run: EarlierPayees, keys: pl.DataFrame, 
         .group_by("account")
         .agg(then=_listed("name"))
     )
-    shown = changed.with_columns(now=_masked(lambda: names, changed["row"]))
+    shown = changed.with_columns(now=_masked(names, changed["row"]))
     # Where the letters that differ are masked, the two would look the same.
     otherwise = pl.format("{} (spelt otherwise)", "then")
     shown = shown.join(then, on="account", how="left").with_columns(
@@ -215,12 +219,12 @@ def _held_by_others(ours: pl.DataFrame, run: EarlierPayees, keys: pl.DataFrame, 
     )
 
 
-def _masked(names: Callable[[], pl.Series | None], rows: pl.Series) -> pl.Series:
+def _masked(names: Names, rows: pl.Series) -> pl.Series:
     """The names in some rows, masked; nulls where there are none any more. They are read only if needed."""
-    found = None if rows.is_empty() else names()
+    found = None if rows.is_empty() else names(rows)
     if found is None:
         return pl.Series([None], dtype=pl.String).new_from_index(0, rows.len())
-    return found.gather(rows - 1).map_elements(masked_name, pl.String)
+    return found.map_elements(masked_name, pl.String)
 
 
 def _listed(column: str) -> pl.Expr:

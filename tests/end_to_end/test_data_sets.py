@@ -14,7 +14,7 @@ from decimal import Decimal
 import openpyxl
 import polars as pl
 import pytest
-from desk import VOLATILE
+from desk import HEADER, VOLATILE
 from signers import key_files
 
 from pipeline.executors.datasets.engines import engine
@@ -48,12 +48,13 @@ def keys(desk):
 
 def as_data_set(desk, rows, *, parts=4, form="csv"):
     """The same payments as one file and as a folder of parts of different sizes."""
-    desk.payments(rows, "all.csv")
+    header = list(dict.fromkeys((*HEADER, *rows[0])))
+    desk.payments(rows, "all.csv", header)
     folder = desk.folder / "set"
     folder.mkdir(exist_ok=True)
     starts = [0, *sorted(len(rows) * number**2 // parts**2 for number in range(1, parts)), len(rows)]
     for name, start, end in zip(NAMES, starts, starts[1:], strict=False):
-        desk.payments(rows[start:end], f"set/{name}")
+        desk.payments(rows[start:end], f"set/{name}", header)
         if form == "parquet":
             frame = pl.read_csv(folder / name, infer_schema=False)
             frame.write_parquet((folder / name).with_suffix(".parquet"))
@@ -725,3 +726,75 @@ def test_a_plan_of_a_data_set_is_that_of_one_file_and_the_run_goes_on_from_it(de
     assert sandbox.call_count == before
     assert not (desk.folder / "set.precheck").exists()
     run(desk, sandbox)
+
+
+def payroll(rows, month):
+    """The payments of a month: other accounts and names than before, a newcomer, and an id of nobody."""
+    made = [row | {"Employee No": f"E{number % 7 or number}"} for number, row in enumerate(rows)]
+    for number, row in enumerate(made):
+        if month and number % 9 == 4 and row["account_number"]:
+            row["account_number"] = f"{int(row['account_number']) + month:08d}"
+        if month and number % 10 == 7:
+            row["name"] = f"Newly Named {month}"
+    return [*made, made[0] | {"name": f"Imre Vasko {month}", "Employee No": "", "account_number": "00000019"}]
+
+
+def compared(desk, folder):
+    """What a run found changed and keeps for the next, without the folders' own names and keys."""
+    out = desk.folder / folder
+    changes = [json.loads(line) for line in (out / "changes.jsonl").read_text().splitlines()]
+    kept = pl.read_csv(out / "payees.csv").select("row", "account_shown", "known").sort(pl.all()).rows()
+    page = (out / "report.html").read_text()
+    section = re.search('<table class="changes.*?</table>', page, re.DOTALL)
+    return {
+        "changes": [change | {"earlier": None} for change in changes],
+        "kept": kept,
+        "counted": {name: summary(desk, folder)["compared"][name] for name in ("payee_count", "new_count")},
+        "codes": summary(desk, folder)["warning_codes"]
+        and [(count["code"], count["row_count"]) for count in summary(desk, folder)["warning_codes"]],
+        "page": re.sub(r"<small>(line|\S+ row) \d+</small>", "", section.group() if section else ""),
+    }
+
+
+@pytest.mark.parametrize(
+    "mixed", [(), pytest.param((("file", "set"), ("set", "file")), marks=pytest.mark.nightly)]
+)
+def test_a_data_set_and_a_file_are_compared_with_one_another_as_two_files_are(desk, sandbox, rows, mixed):
+    said = sandbox.using("sandbox")
+    for number, month in enumerate(("jan", "feb", "mar")):
+        as_data_set(desk, payroll(rows, number))
+        (desk.folder / "all.csv").rename(desk.folder / f"{month}.csv")
+        (desk.folder / "set").rename(desk.folder / f"{month}-set")
+    assert desk.ran("run", "jan.csv", "--out", "jan.file", *said).status == 0
+    assert desk.ran("run", "jan-set", "--work", "work", "--out", "jan.set", *said).status == 0
+    for before, month in (("jan", "feb"), ("feb", "mar")):
+        found = {}
+        for new, old in (("file", "file"), ("set", "set"), *mixed):
+            words = (f"{month}.csv",) if new == "file" else (f"{month}-set", "--work", "work")
+            out = f"{month}.{new}" if new == old else f"{month}.{new}-{old}"
+            words = (*words, "--out", out, "--compare-with", f"{before}.{old}", *said)
+            planned = json.loads(desk("plan", *words, "--json").out)
+            ran = desk("run", *words)
+            assert ran.status == 0, ran.err
+            again = desk("run", *words)
+            assert "Finished already" in again.out, again.out
+            told = [
+                one.out[: one.out.index(" payments")].replace(f"{before}.{old}", before)
+                for one in (ran, again)
+            ]
+            assert told[0] == told[1]
+            if month == "mar":
+                assert [desk(word, out).status for word in ("report", "verify")] == [0, 0]
+            found[new, old] = compared(desk, out) | {
+                "shown": PLACE.sub(r"\1", told[0]).splitlines()[:-1],
+                "planned": [change | {"earlier": None} for change in planned["changes"]],
+            }
+        of_files = found["file", "file"]
+        assert {change["code"] for change in of_files["changes"]} == {
+            "ACCOUNT_CHANGED",
+            "NAME_CHANGED",
+            "PAYEE_NEW",
+        }
+        for way, here in found.items():
+            for what, expected in of_files.items():
+                assert here[what] == expected, (month, way, what)

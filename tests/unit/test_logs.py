@@ -111,7 +111,6 @@ VITAL = {
     "runs.moved_aside": "where the earlier run is now",
     "jobs.notice_workbook_kept": "where the decisions of a person are now",
     "jobs.notice_not_signed": "the evidence has no signature, and the status is 0",
-    "jobs.notice_not_compared": "what the profile asks for was not done, and the status is 0",
 }
 """What is logged with --quiet too, and what a person does about it."""
 PASSES_OR_IS_SAID_ELSEWHERE = {

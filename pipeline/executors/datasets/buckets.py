@@ -7,10 +7,12 @@ A bucket has all payments to each of its accounts, so whatever is known of an ac
 payments is found there.
 """
 
+from collections.abc import Iterator
+
 import polars as pl
 
 from pipeline.apis.registry import about_uk_accounts
-from pipeline.executors.datasets.tasks import BucketTask
+from pipeline.executors.datasets.tasks import BucketTask, SetTask, UsableRows
 from pipeline.frames import ACCEPTED, ANSWERS, ASSIGNMENTS, BASES, CHECKS, Accepted, Schema
 from pipeline.rules.enumeration import many_names, unknown_accounts
 from pipeline.rules.modulus import used
@@ -20,9 +22,14 @@ from pipeline.stages.plan import plan
 from schemas.data_set import BucketPlanned
 from schemas.outcomes import ApiName
 
+_ROWS_AT_ONCE = 500_000
 HASH_SEED = 7
 """The seed of the hash that assigns an account to its bucket."""
-IN_BUCKET: Schema = {**ACCEPTED, "reference": pl.String()}
+BESIDE: Schema = {
+    "reference": pl.String(),
+    "payee_id": pl.String(),  # what the payer's own system knows the payee by
+}
+IN_BUCKET: Schema = {**ACCEPTED, **BESIDE}
 """An accepted payment, as it lies in a bucket: `row` is that of its part."""
 GIVEN: Schema = {
     "row": pl.UInt32(),  # of the part
@@ -43,11 +50,11 @@ def plan_bucket(task: BucketTask) -> BucketPlanned:
     if (earlier := read_document(BucketPlanned, done)) is not None:
         return earlier
     paid = _paid(task)
-    accepted, references = Accepted(paid.drop("reference")), paid["reference"]
+    accepted, references = Accepted(paid.drop(*BESIDE)), paid["reference"]
     warnings = warnings_about(
         accepted, lambda some: references.gather(paid["row"].search_sorted(some)), rows.positions
     )
-    for part, some in _by_part(warnings.filter(IS_ACROSS), task).items():
+    for part, some in by_part(warnings.filter(IS_ACROSS), rows).items():
         write_frame(some, files.frame("warnings_across", part, bucket))
     planned = plan(accepted)
     # No number is given twice in the data set, however many questions the other buckets have.
@@ -80,9 +87,20 @@ def _paid(task: BucketTask) -> pl.DataFrame:
     return pl.concat(parts).rechunk().cast(IN_BUCKET)  # type: ignore[arg-type]  # polars' stubs
 
 
+def accepted_rows(shared: SetTask, rows: UsableRows) -> Iterator[tuple[Accepted, pl.Series]]:
+    """The accepted payments of all buckets, some hundred thousand at once, and their `payee_id`."""
+    waiting = list[pl.DataFrame]()
+    for bucket in range(shared.bucket_count):
+        waiting.append(_paid(BucketTask(shared, bucket, rows)))
+        if bucket + 1 == shared.bucket_count or sum(paid.height for paid in waiting) >= _ROWS_AT_ONCE:
+            paid = pl.concat(waiting)
+            yield Accepted(paid.drop(*BESIDE)), paid["payee_id"]
+            waiting.clear()
+
+
 def divide_answers(task: BucketTask) -> int:
     """Give the answers of a bucket to the payments that they are for, by part; return how many."""
-    shared, bucket, _ = task
+    shared, bucket, rows = task
     shared.require_alike()
     files = shared.files
     questions = read_frame(files.frame("questions", bucket), CHECKS, ["check", "api", "account", "name"])
@@ -99,16 +117,16 @@ def divide_answers(task: BucketTask) -> int:
     assert answered.height == questions.height == answers.height, f"bucket {bucket}: not one answer each"
     given = assignments.join(answered, on="check", how="inner")
     assert given.height == assignments.height
-    for part, some in _by_part(given.select(list(GIVEN)), task).items():
+    for part, some in by_part(given.select(list(GIVEN)), rows).items():
         write_frame(some, files.frame("given", part, bucket))
     return given.height
 
 
-def _by_part(found: pl.DataFrame, task: BucketTask) -> dict[int, pl.DataFrame]:
+def by_part(found: pl.DataFrame, rows: UsableRows) -> dict[int, pl.DataFrame]:
     """Rows of the data set as rows of their parts."""
-    starts = pl.Series(task.rows.starts, dtype=pl.UInt32)
+    starts = pl.Series(rows.starts, dtype=pl.UInt32)
     place = starts.search_sorted(found["row"] - 1, side="right") - 1
     local = (found["row"] - starts.gather(place)).alias("row")
     placed = found.with_columns(local, place.alias("part"))
     some = placed.partition_by("part", as_dict=True, include_key=False)
-    return {task.rows.parts[int(number)]: frame for (number,), frame in some.items()}
+    return {rows.parts[int(number)]: frame for (number,), frame in some.items()}

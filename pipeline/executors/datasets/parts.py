@@ -6,7 +6,6 @@ part -decide_part-> outcome file, summary of the part
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
 
 import polars as pl
 
@@ -18,6 +17,7 @@ from pipeline.formats.table import Dialect
 from pipeline.frames import (
     ANSWERS,
     BASES,
+    CHANGES,
     PAYMENTS,
     REJECTS,
     WARNED,
@@ -26,6 +26,7 @@ from pipeline.frames import (
     Answers,
     Assignments,
     Bases,
+    Changes,
     Findings,
     Original,
     Outcomes,
@@ -36,6 +37,7 @@ from pipeline.frames import (
     Schema,
     Warnings,
 )
+from pipeline.headers.parties import payee_ids
 from pipeline.reports.documents import part_report
 from pipeline.reports.groups import LISTED
 from pipeline.rules.currencies import currency_sources
@@ -51,6 +53,7 @@ from pipeline.runs.part_files import (
     write_document,
     write_frame,
 )
+from pipeline.stages.compare import warnings_of
 from pipeline.stages.read import PaymentSource, read
 from pipeline.stages.resolve import resolve
 from pipeline.stages.summarise import SummaryHeader, bank_counts, route_counts, summarise
@@ -58,8 +61,11 @@ from pipeline.stages.validate import validate
 from pipeline.stages.write import write
 from pipeline.wording import PLACE, Sentence
 from schemas.data_set import PartDecided, PartRead
+from schemas.outcomes import Outcome
 from schemas.summary import InputFile, Summary
 
+REPORTED: tuple[Kept, Kept, Kept, Kept] = ("attention", "shown", "sums", "changed")
+"""Where the fields of a `PartReport` are kept."""
 _NEEDED = [name for name in PAYMENTS if name in LISTED]
 """The columns of `Payments` that reports use."""
 
@@ -107,9 +113,10 @@ def _source(shared: SetTask, part: DataPart) -> PaymentSource:
 
 
 def _by_bucket(source: PaymentSource, accepted: Accepted, bucket_count: int) -> dict[int, pl.DataFrame]:
-    references = source.payments["reference"].gather(accepted["row"] - 1)
+    columns = (source.payments["reference"], payee_ids(source.original).alias("payee_id"))
+    beside = [column.gather(accepted["row"] - 1) for column in columns]
     bucket = (accepted["account"].hash(HASH_SEED) % bucket_count).alias("bucket")
-    parts = accepted.with_columns(references, bucket).partition_by("bucket", as_dict=True, include_key=False)
+    parts = accepted.with_columns(*beside, bucket).partition_by("bucket", as_dict=True, include_key=False)
     return {int(number): some for (number,), some in parts.items()}
 
 
@@ -166,32 +173,25 @@ def _is_blank(column: pl.Series) -> bool:
     )
 
 
-class _Kept(NamedTuple):
-    """A part as it was read."""
-
-    original: Original
-    payments: Payments  # with the fields that reports are made of; others are null
-
-
-def _kept(task: DecideTask) -> _Kept:
-    files, part = task.shared.files, task.part
-    path = files.frame("original", part.number)
-    original = Original(read_as_written(path)) if path.exists() else _source(task.shared, part).original
-    as_written = [original[header].alias(field) for field, header in task.read.as_written.items()]
-    own = [field for field in _NEEDED if field not in task.read.as_written]
-    fields = read_frame(files.frame("payments", part.number), PAYMENTS, own).with_columns(as_written)
+def kept_part(shared: SetTask, part: DataPart, read: PartRead) -> tuple[Original, Payments]:
+    """A part as it was read; `Payments` with the fields that reports are made of: others are null."""
+    path = shared.files.frame("original", part.number)
+    original = Original(read_as_written(path)) if path.exists() else _source(shared, part).original
+    as_written = [original[header].alias(field) for field, header in read.as_written.items()]
+    own = [field for field in _NEEDED if field not in read.as_written]
+    fields = read_frame(shared.files.frame("payments", part.number), PAYMENTS, own).with_columns(as_written)
     absent = [pl.lit(None, kind).alias(name) for name, kind in PAYMENTS.items() if name not in _NEEDED]
-    return _Kept(original, Payments(fields.with_columns(absent).select(list(PAYMENTS))))
+    return original, Payments(fields.with_columns(absent).select(list(PAYMENTS)))
 
 
 def decide_part(task: DecideTask) -> PartDecided:
     """Decide every payment of a part, and write its outcome file."""
     shared, part, files = task.shared, task.part, task.shared.files
     shared.require_alike()
-    kept = _kept(task)
+    original, payments = kept_part(shared, part, task.read)
     outcomes, warnings, reasons = _decided(task)
     written = write(
-        kept.original,
+        original,
         outcomes,
         task.out,
         format_name=task.format,
@@ -200,13 +200,15 @@ def decide_part(task: DecideTask) -> PartDecided:
     )
     # From here on by the rows of the data set.
     number = pl.col("row") + task.row_start
-    payments, outcomes = Payments(kept.payments.with_columns(number)), Outcomes(outcomes.with_columns(number))
+    payments, outcomes = Payments(payments.with_columns(number)), Outcomes(outcomes.with_columns(number))
     banks = bank_counts(payments, outcomes)
     warnings = Warnings(warnings.with_columns(number))
     summary = summarise(_header(task), payments, outcomes, warnings, calls=(), banks=banks)
-    report = part_report(kept.original, payments, outcomes)
+    changes = Changes(read_frame(files.frame("changes", part.number), CHANGES).with_columns(number))
+    report = part_report(original, payments, outcomes, changes)
     found: list[tuple[Kept, pl.DataFrame]] = [
-        *(("attention", report.attention), ("shown", report.shown), ("sums", report.sums)),
+        *zip(REPORTED, report, strict=True),
+        ("matched", outcomes.filter(check_outcome=Outcome.MATCH).select("row")),
         *(("banks", banks), ("warned", warnings.select(list(WARNED))), ("reasons", reasons)),
     ]
     for name, frame in found:
@@ -230,7 +232,9 @@ def _decided(task: DecideTask) -> tuple[Outcomes, Warnings, Reasons]:
         "check", offset=1
     )
     across = _of_buckets(task, lambda bucket: files.frame("warnings_across", part, bucket), WARNINGS)
-    warnings = Warnings(in_order(read_frame(files.frame("warnings", part), WARNINGS), across))
+    changed = warnings_of(Changes(read_frame(files.frame("changes", part), CHANGES)))
+    own = read_frame(files.frame("warnings", part), WARNINGS)
+    warnings = Warnings(pl.concat([changed, in_order(own, across)]))
     findings = Findings(Rejects(read_frame(files.frame("rejects", part), REJECTS)), warnings)
     findings = findings.and_warnings(sequence_warnings(given.filter("in_sequence")["row"]))
     outcomes, reasons = resolve(

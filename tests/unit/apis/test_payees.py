@@ -14,7 +14,7 @@ OTHER = payee_hashes(b"\x02" * 32, KEYED)
 def payees(*rows, ids=None):
     usual = {"api": "cop", "account": "00112200012345", "name": "Avery Thornwood"}
     accepted = [{"row": number} | usual | row for number, row in enumerate(rows, start=1)]
-    series = None if ids is None else pl.Series(ids, dtype=pl.String)
+    series = pl.Series(ids or [None] * len(rows), dtype=pl.String)
     return payees_of(pl.DataFrame(accepted, schema=ACCEPTED), series)
 
 

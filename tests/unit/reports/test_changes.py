@@ -12,7 +12,8 @@ from pipeline.reports.changes import (
     beside_rows,
     changes_of,
     compared_with,
-    listed,
+    gravest,
+    listed_changes,
     sides,
 )
 from pipeline.reports.listings import print_changes
@@ -41,6 +42,10 @@ def frames(*told):
         pl.col(name).cast(kind) for name, kind in PAYMENTS.items()
     )
     return pl.DataFrame(changes, schema=CHANGES, orient="row"), payments
+
+
+def listed(changes, payments, comparison):
+    return listed_changes(gravest(changes, payments), comparison)
 
 
 def change(code=WarningCode.ACCOUNT_CHANGED, then="**1111", now="**2222", row=1):

@@ -18,15 +18,19 @@ def payees(*rows):
     return pl.DataFrame(told, schema=PAYEES, orient="row")
 
 
+def names_of(frame):
+    return lambda rows: frame["name"].gather(rows - 1)
+
+
 def earlier(*rows, folder="january", key=b"\x01" * 32, has_names=True):
     frame, hashed = payees(*rows), payee_hashes(key, KEYED)
-    names = frame["name"] if has_names else None
-    return EarlierPayees(folder, keyed(frame, hashed), NOTHING, hashed, lambda: names)
+    names = names_of(frame) if has_names else lambda _: None
+    return EarlierPayees(folder, keyed(frame, hashed), NOTHING, hashed, names)
 
 
 def changes(new, *runs):
     frame = payees(*new)
-    return compare(frame, frame["name"], runs).changes
+    return compare(frame, names_of(frame), runs).changes
 
 
 def codes(new, *runs):
