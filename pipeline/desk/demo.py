@@ -11,7 +11,16 @@ from pipeline.desk.families import by_row, released_before
 from pipeline.desk.folders import DeskHome, FileFolder
 from pipeline.desk.jobs import SIMULATED
 from pipeline.desk.people import ALONE, Person
-from pipeline.desk.releasing import Decided, ToApprove, approve, decide, shaped_by, shaping, signed
+from pipeline.desk.releasing import (
+    Decided,
+    ToApprove,
+    approve,
+    approved_facts,
+    decide,
+    shaped_by,
+    shaping,
+    signed,
+)
 from pipeline.desk.review import reviewed
 from pipeline.desk.states import status_of
 from pipeline.runs.manifest import identity_of
@@ -58,8 +67,8 @@ def fill(home: DeskHome, clock: Clock, chance: Callable[[], str], environment: d
     status, (review, decisions) = status_of(checked[2]), reviewed(checked[2])
     before = by_row(released_before(home, checked[2]))
     wanted = ToApprove(review, decisions, shaped_by(home, checked[2]), before, hold_undecided=True)
-    approve(status, wanted, anna, clock())
-    _record(home, clock, anna, Deed.APPROVED, checked[2])
+    facts = approved_facts(approve(status, wanted, anna, clock()))
+    _record(home, clock, anna, Deed.APPROVED, checked[2], **facts)
 
 
 def _drop_rows(path: Path, count: int) -> None:

@@ -179,6 +179,14 @@ def approve(current: FileStatus, wanted: ToApprove, person: Person, now: datetim
     return done.release
 
 
+def approved_facts(made: PaymentFile | None) -> dict[str, str | int]:
+    """What the audit keeps of an approval, by the file to release, if there is one."""
+    if made is None:
+        return {"released_count": 0}
+    sums = [f"{one.amount:f} {one.currency or ''}".strip() for one in made.totals]
+    return {"released_count": made.row_count, "money": ", ".join(sums), "sha256": made.sha256}
+
+
 def is_corrected(latest: Mapping[int, LastDecision], since: str = "") -> bool:
     """True if a decision since then asks for a correction."""
     return any(last.decision is Decision.FIX and last.time > since for last in latest.values())

@@ -27,6 +27,7 @@ from pipeline.desk.releasing import (
     REASON_CHARS_MAX,
     ToApprove,
     approve,
+    approved_facts,
     correct,
     corrected_file,
     is_corrected,
@@ -154,11 +155,7 @@ async def approve_release(request: web.Request) -> web.Response:
     context, person, current = await opened_by(request, Deed.APPROVED)
     form = await request.post()
     made = await asyncio.to_thread(approve_shown, context, person, current.folder, form)
-    facts: dict[str, str | int] = {"released_count": 0}
-    if made is not None:
-        sums = [f"{one.amount:f} {one.currency or ''}".strip() for one in made.totals]
-        facts = {"released_count": made.row_count, "money": ", ".join(sums), "sha256": made.sha256}
-    await context.record(request, Deed.APPROVED, current.id, **facts)
+    await context.record(request, Deed.APPROVED, current.id, **approved_facts(made))
     raise web.HTTPSeeOther(f"/files/{current.id}/release#files")
 
 

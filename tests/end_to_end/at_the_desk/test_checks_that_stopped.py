@@ -108,3 +108,8 @@ def test_a_capped_check_continues_by_itself_only_if_its_plan_said_so_and_the_cap
         folders, lambda: datetime.now(UTC), lambda folder: started.append(folder.id), lambda *_: None
     )
     assert started == plans[:1]
+    monkeypatch.setenv("XDG_STATE_HOME", here.desk.environment["XDG_STATE_HOME"])  # where it is counted
+    resume_capped(
+        folders, lambda: datetime.now(UTC), lambda folder: started.append(folder.id), lambda *_: None
+    )
+    assert started == plans[:1]

@@ -219,6 +219,11 @@ def test_the_same_file_twice_is_said_wherever_it_may_be_sent_or_paid(desk_here, 
     assert re.search(said, rita.get(f"/files/{second}/release").text)
     released(rita, second)
     assert re.search(said, rita.get(f"/files/{second}/release").text)
+    third = rita.planned(ONE_PAYMENT.replace(b"PAY-0001", b"PAY-1"))
+    gone = rita.planned(ONE_PAYMENT.replace(b"PAY-0001", b"PAY-1"))
+    assert ALSO in text_of(rita, f"/files/{third}/plan")
+    assert rita.post(f"/files/{gone}/forget", {"reason": "uploaded twice"}).status == 303
+    assert ALSO not in text_of(rita, f"/files/{third}/plan")  # nothing of it can be released any more
     broken = [rita.file(b"a,b\n1,2\n", "broken.csv") for _ in range(2)]
     for at in broken:
         assert ALSO not in text_of(rita, f"/files/{at}/columns")
@@ -265,6 +270,7 @@ def test_what_one_file_released_is_held_in_its_correction_and_in_what_it_held(de
 
 def test_a_release_that_was_taken_is_not_in_the_next_approval_of_its_file(rita, at):
     first = released(rita, at)
+    assert "Rita downloaded the release file" in text_of(rita, f"/files/{at}/release")
     decide(rita, at, 10, "hold", "called")
     decide(rita, at, 10, "release", "called again")
     page = text_of(rita, f"/files/{at}/release")

@@ -21,6 +21,7 @@ PROFILES = {
         "cop": SECTION | {"price_per_call": "1234.5 GBP"},
         "vop": GATEWAY | {"price_per_call": "0.2 EUR"},
     },
+    "capped": {"cop": SECTION | {"price_per_call": "0.0125 GBP", "daily_cap": 1}},
     "silent": {"cop": SECTION, "vop": GATEWAY},
     "shared": {"cop": SECTION},
 }
@@ -92,6 +93,12 @@ def test_a_plan_says_in_each_language_what_calls_cost(plan_of, language):
     dear = plan_of("dear", language)
     assert totals in dear
     assert said["unpriced"] not in dear
+
+
+def test_a_plan_of_several_days_says_what_it_costs_to_continue_by_itself(plan_of):
+    assert "Continue by itself on the following days, until all payments are checked (0.025 GBP)" in plan_of(
+        "capped"
+    )
 
 
 def test_a_plan_without_prices_says_nothing_of_cost(plan_of):

@@ -10,6 +10,7 @@ import pytest
 
 from pipeline.desk.folders import DeskHome
 from pipeline.desk.states import State, status_of
+from schemas.desk import Deed
 
 
 def test_a_demo_has_five_files_in_five_states_and_is_deleted_when_it_ends(tmp_path):
@@ -20,6 +21,7 @@ def test_a_demo_has_five_files_in_five_states_and_is_deleted_when_it_ends(tmp_pa
         assert link.startswith("http://127.0.0.1:")
         [path] = tmp_path.glob("precheck-demo-*")
         found = [status_of(folder) for folder in DeskHome(path).folders()]
+        [approved] = [one for one in DeskHome(path).audit.entries() if one.deed is Deed.APPROVED]
         decided = [at for at in found if at.folder.decisions.entries()]
         with pytest.raises(HTTPError) as stranger:  # also a page about no file
             urlopen(link.partition("?")[0].removesuffix("enter"))
@@ -32,6 +34,7 @@ def test_a_demo_has_five_files_in_five_states_and_is_deleted_when_it_ends(tmp_pa
     assert all(at.summary.simulated for at in found if at.summary)
     assert {at.file.language for at in found} == {"de"}
     assert {at.state for at in decided} == {State.RELEASED, State.WAITING}
+    assert approved.facts.keys() == {"released_count", "money", "sha256"}  # as of an approval on its page
     assert not path.exists()
 
 

@@ -247,6 +247,16 @@ def test_decisions_persons_and_reasons_print_and_buttons_do_not(at_the_desk, rev
         assert (printed, pressed) == ([True, True], [])
 
 
+def test_a_time_is_shown_in_the_zone_of_the_reader_with_utc_beside_it(at_the_desk, reviewed):
+    with at_the_desk(timezone_id="Asia/Tokyo") as page:
+        page.goto(reviewed)
+        time = page.locator("time").first
+        shown, utc = time.inner_text(), time.get_attribute("title")
+        assert "UTC" in utc
+        assert shown.rpartition(" ")[2] != utc.removesuffix(" UTC").rpartition(" ")[2]
+        assert page.locator(".where").evaluate("one => getComputedStyle(one).position") == "sticky"
+
+
 @pytest.mark.nightly
 def test_a_decided_row_is_as_low_as_the_others_and_opens_to_all_that_was_said(at_the_desk, reviewed):
     with at_the_desk() as page:

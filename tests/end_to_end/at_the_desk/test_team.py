@@ -188,6 +188,8 @@ def test_an_auditor_finds_who_released_a_row_and_why_without_names(team_desk, ch
     assert "<q>phoned the payee</q>" in said
     assert f'<a href="/files/{at}/rows/10">10</a>' in said
     assert "approved" not in re.sub("(?s)<form.*?</form>", "", said)
+    by_rita = otto.get(f"/audit?run={at}&by={RITA}").text
+    assert {*re.findall('<th scope="row">([^<]*@[^<]*)</th>', by_rita)} == {RITA}
     story = otto.get(f"/files/{at}/rows/10")
     assert story.status == 200
     assert "<b>Released</b> in release.simulated.csv, approved by anna@example.com" in story.text

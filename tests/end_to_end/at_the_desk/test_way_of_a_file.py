@@ -311,6 +311,16 @@ def test_what_is_decided_at_once_is_stated_first_is_what_the_filter_shows_and_is
     assert reviewer.post(f"/files/{reviewed}/groups/undo", shown).status == 422
 
 
+def test_an_undo_leaves_rows_that_were_decided_again_since(desk_here, reviewer, reviewed):
+    held = {"group": "fix_name", "decision": "hold", "confirmed": "yes"}
+    assert reviewer.post(f"/files/{reviewed}/groups", held).status == 303
+    rows = desk_here.decisions(reviewed)[-1]["rows"]
+    assert decide(reviewer, reviewed, rows[0], "release", "phoned").status == 303
+    shown = {"shown": reviewer.shown(reviewed, "review")}
+    assert reviewer.post(f"/files/{reviewed}/groups/undo", shown).status == 303
+    assert desk_here.decisions(reviewed)[-1]["rows"] == rows[1:]
+
+
 def test_the_approver_sees_what_decisions_release_and_every_payment_to_be_released(reviewer, reviewed):
     assert 'id="overrides"' not in reviewer.get(f"/files/{reviewed}/release").text
     decide(reviewer, reviewed, 10, "release", "paid every month")
@@ -325,6 +335,15 @@ def test_the_approver_sees_what_decisions_release_and_every_payment_to_be_releas
     listed = reviewer.get(html.unescape(link)).text
     [release] = re.findall(r'Release</th><td class="number">(\d+)', page)
     assert f'<p role="status">{release} rows</p>' in listed
+    for row in (2, 5):
+        decide(reviewer, reviewed, row, "release", "paid every month")
+    page = reviewer.get(f"/files/{reviewed}/release").text
+    table = page.split('id="overrides"')[1].split("</table>")[0]
+    assert table.count("<td>Rita <small>") == 4  # by whom
+    cells = re.findall(r'<td class="number"><b>([0-9.,]+)</b> ([A-Z]+)', table)
+    money = [(currency, -float(amount.replace(",", ""))) for amount, currency in cells]
+    assert len({currency for currency, _ in money}) < len(money)
+    assert money == sorted(money)  # of each currency, the largest first
 
 
 def test_a_file_is_sent_back_with_a_comment_until_it_is_handed_over_again(desk_here, reviewer, reviewed):
@@ -576,6 +595,7 @@ def test_a_check_survives_a_killed_desk_is_found_again_stopped_and_goes_on(
             assert "Resume" in page
             assert "command" not in page
             assert visitor.post(f"/files/{at}/stop").status == 409
+            assert visitor.post(f"/files/{at}/start-over").status == 409  # no answer is set aside
             asked = len(sandbox.questions())
             assert asked > 0
             outcomes = rows_of(download(visitor, at, "outcomes.csv"))
@@ -876,6 +896,13 @@ def test_a_match_that_repeats_another_payment_is_looked_at_and_can_be_held(desk_
     reviewer.approve(at)
     released = rows_of(download(reviewer, at, "release.simulated.csv"))
     assert [row["payment_id"] for row in released] == ["P-1", "P-2"]
+
+
+def test_rows_without_a_readable_amount_are_beside_the_total(reviewer):
+    at = reviewer.checked(MATCHING.replace("70.00", "?").encode(), "unread.csv")
+    line = reviewer.get("/").text.partition(f'"/files/{at}">')[2].partition("</tr>")[0]
+    assert "100.00 GBP" in line
+    assert "without 1 row that has no readable amount" in line
 
 
 def test_a_match_without_a_warning_opens_like_any_other_row(desk_here, reviewer):

@@ -57,6 +57,16 @@ def test_each_person_sees_what_waits_for_them_with_its_money(team_desk, checked)
     assert "No file is waiting for you." in otto.get("/").text
 
 
+def test_an_empty_desk_says_to_each_role_what_will_come(tmp_path, serve_team):
+    with serve_team(tmp_path / "t") as desk:
+        pages = {name: desk.person(name).get("/").text for name in (UP, RITA, OTTO)}
+    assert "Try the sample file" in pages[UP]
+    for name, said in ((RITA, "You decide after the check."), (OTTO, "You can read the evidence")):
+        assert said in pages[name]
+        assert "Try the sample file" not in pages[name]
+        assert "Upload a payment file" not in pages[name]
+
+
 def test_a_file_without_account_types_is_asked_as_the_plan_says(team_desk):
     up = team_desk.person(UP)
     at = up.planned(UNTYPED, "untyped.csv")
@@ -87,6 +97,10 @@ def test_all_files_leave_as_one_without_those_that_are_not_for_a_role(team_desk,
             packed.read("release.simulated.csv")
             == anna.get(f"/files/{at}/download/release.simulated.csv").body
         )
+    first, _, others = anna.get(f"/files/{at}/release").text.partition("Evidence and other files")
+    assert "release.simulated.csv" in first
+    assert "manifest.json" not in first
+    assert "manifest.json" in others
     with zipfile.ZipFile(io.BytesIO(otto.get(f"/files/{at}/files.zip").body)) as packed:
         assert not [
             name for name in packed.namelist() if name.startswith(("release", "hold", "report", "outcomes"))
