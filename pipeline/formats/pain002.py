@@ -55,7 +55,8 @@ TRANSACTIONS = {
     **dict.fromkeys(("instruction_id", "end_to_end_id", "uetr", "status", "name"), _TEXT),
     **dict.fromkeys(("amount", "currency", "account"), _TEXT),
 }
-"""The answer on one payment: `name` is its additional information, joined; the last three were sent."""
+"""The answer on one payment: `name` is its additional information, joined; the last three were sent. Blanks
+around ids, status and currency are gone; an id that says nothing is null."""
 COUNTED = {"status": _TEXT, "count": _TEXT, "sum": _TEXT}
 LEVELS = {
     "message": pl.UInt32(),
@@ -67,6 +68,8 @@ LEVELS = {
 """The answer on a message and on each batch: `id` as in the payment file, `notes` for a person."""
 _PARTS = {**TRANSACTIONS, "levels": pl.List(pl.Struct(LEVELS))}
 
+_IDS = ("instruction_id", "end_to_end_id", "uetr")
+_NO_ID = {"instruction_id": ["", "NOTPROVIDED"], "end_to_end_id": [""], "uetr": [""]}
 _BLOCK_HEIGHT = 4096
 _SEARCHED_DEPTH = 8
 _AT = {column: at for at, column in enumerate(TRANSACTIONS)}
@@ -212,8 +215,10 @@ class _Reader:
     def _part(self) -> pl.DataFrame:
         columns = dict(zip(TRANSACTIONS, zip(*self._rows, strict=True), strict=True)) if self._rows else {}
         self._rows.clear()
+        cleaned = {column: pl.col(column).str.strip_chars() for column in (*_IDS, "status", "currency")}
+        cleaned |= {column: cleaned[column].replace(_NO_ID[column], None) for column in _IDS}
         return pl.DataFrame(columns, schema=TRANSACTIONS).with_columns(
-            pl.lit(None, _PARTS["levels"]).alias("levels")
+            **cleaned, levels=pl.lit(None, _PARTS["levels"])
         )
 
     def _text_so_far(self) -> str:
